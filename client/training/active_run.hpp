@@ -56,7 +56,7 @@ private:
   void tell_epoch(const model_image& x);
   /// `next`: when another one comes, in the words of a sentence's end.
   void save(const model_image& x, const std::string& next);
-  /// Nothing, and problem_, where the model gives no numbers.
+  /// Nothing, and problem_, where the model gives no numbers, or what is held out cannot be read.
   std::optional<loss_sums> tried(const model_image& x, uint32_t samples_max);
 
   caf::actor_system& system_;

@@ -93,8 +93,12 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
     views.push_back(whole[whole_part(value_kind::weight, l)]); // empty, where it has no parameters
   auto goes_on = [&](uint32_t tried) { return tried < early_tries_max || !watcher_.stops(); };
   auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max, goes_on);
-  if (std::isfinite(result.loss))
-    return result;
+  if (result && std::isfinite(result->loss))
+    return std::move(*result);
+  if (!result) {
+    problem_ = problem_ ? problem_ : make_error(code_of(result.error()), "what is held out: " + render(result.error()));
+    return std::nullopt;
+  }
   if (!problem_) // the first such model, not the one that the run ends with because of it
     problem_ = make_error(errc::aborted,
                           fmt::format("the model behind {} gives no numbers any more, and is not kept: a lower "

@@ -4,8 +4,10 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace ringmaster::training {
 
@@ -28,6 +30,14 @@ uint64_t fingerprint_of(const data_set& x) {
   return link_checksum(std::as_bytes(std::span{both}));
 }
 
+/// "plain"
+std::string makings_text(const training_job& job) {
+  std::set<std::string_view> all;
+  for (auto& each : job.layers)
+    all.insert(each->making());
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
 } // namespace
 
 std::string layers_text(const training_job& job) {
@@ -47,6 +57,7 @@ std::vector<std::string> told_settings(const training_job& job, const data_set& 
   return {
     fmt::format("strategy {}", job.strategy->name),
     fmt::format("layers {}", layers_text(job)),
+    fmt::format("layers computed by {}", makings_text(job)),
     fmt::format("{}-bit numbers", 8 * bytes_of(job.as)),
     fmt::format("optimizer {}, learning rate {}, weight decay {}", name_of(by.kind), by.rate, by.weight_decay),
     fmt::format("betas {} and {}, epsilon {}", by.beta1, by.beta2, by.epsilon),

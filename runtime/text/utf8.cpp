@@ -1,7 +1,10 @@
 #include "runtime/text/utf8.hpp"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 namespace ringmaster {
 namespace {
@@ -47,6 +50,16 @@ std::string as_utf8(std::string_view text) {
       result += text.substr(0, size);
     text.remove_prefix(size == 0 ? 1 : size);
   }
+  return result;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (auto letter : as_utf8(text))
+    if (is_control(letter))
+      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(letter));
+    else
+      result += letter;
   return result;
 }
 

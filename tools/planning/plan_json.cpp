@@ -31,7 +31,7 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
     .member("pipeline", how.shape.pipeline)
     .member("micro_batch", how.micro_batch)
     .member("chunks", how.chunks)
-    .member("schedule", name_of(how.schedule))
+    .member("schedule", how.shape.pipeline > 1 ? name_of(how.schedule) : "none")
     .member("recompute", name_of(how.again))
     .member("sequence_parallel", how.sequence_parallel)
     .member("sharding", sharding_of(how))

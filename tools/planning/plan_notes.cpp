@@ -1,5 +1,6 @@
 #include "tools/planning/plan_notes.hpp"
 
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
 #include "runtime/training/transformer/systems/pretraining_software.hpp"
 #include "tools/planning/plan_text.hpp"
 
@@ -64,6 +65,21 @@ void add_sharding(sentences& to, const plan_outcome& x, const planned& best) {
     best.cost.seconds + shown - best.cost.exposed.gradients));
 }
 
+/// ZeRO 2 and 3 go around as many rings as FSDP, of which they pay the bytes alone.
+void add_rings(sentences& to, const plan_outcome& x, const parallel_setting& how) {
+  constexpr double worth_a_word = 0.01;
+  if (how.zero < 2)
+    return;
+  const auto rings = how.zero == 2 ? how.micro_batches() + 1.0 : 3.0 * how.micro_batches();
+  const auto seconds = rings * x.asked.trained.layers / how.shape.pipeline
+                       * ring_latency(x.asked.system, how.replicas(), how.shape.tensor, how.devices());
+  if (seconds > worth_a_word * x.best.front().seconds())
+    to.push_back(fmt::format(
+      "the steps of zero{}'s rings among {} ranks are not in its time, as they are in FSDP's: they would be "
+      "some {:.2f} s, if nothing hides them",
+      how.zero, how.replicas(), seconds));
+}
+
 /// What is taken for granted of where GPUs lie.
 void add_placement(sentences& to, const plan_outcome& x, const parallel_setting& how) {
   const auto filling = filling_of(how, x.asked.system);
@@ -115,6 +131,7 @@ std::vector<std::string> notes_of(const plan_outcome& x) {
   const auto& best = x.best.front();
   add_software(result, x, best.plan.how);
   add_sharding(result, x, best.plan);
+  add_rings(result, x, best.plan.how);
   add_placement(result, x, best.plan.how);
   add_others(result, x, best.seconds());
   return result;

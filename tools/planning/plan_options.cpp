@@ -133,7 +133,9 @@ caf::error plan_filter_options::check(const language_model& trained) const {
                                                          : fmt::format("..{}", x.most),
                                   trained.name));
   const bool any = std::ranges::any_of(schedules, [&](auto schedule) {
-    return std::ranges::any_of(shardings, [&](auto sharding) { return filter.takes(schedule, sharding); });
+    return std::ranges::any_of(shardings, [&](auto sharding) {
+      return filter.takes(schedule, sharding, false) || filter.takes(pipeline_schedule::one_f_one_b, sharding, true);
+    });
   });
   if (!any)
     return make_error(errc::invalid_argument,

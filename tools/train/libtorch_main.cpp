@@ -52,5 +52,5 @@ int main(int argc, char** argv) {
   register_trained_model({"resnet9", "convolutions with batch norm, two of them residual, of CIFAR-10's images",
                           make_resnet9});
   register_trained_model({"bytes", "a transformer that tells a text's next byte", make_bytes, true});
-  return train_for_real_command().run(std::vector<std::string>{argv + 1, argv + argc});
+  return train_for_real_command("ringmaster-train").run(std::vector<std::string>{argv + 1, argv + argc});
 }

@@ -5,6 +5,7 @@
 #include "messages/errc.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
 #include "runtime/training/computed/tuned_communications.hpp"
 #include "runtime/training/pictures/loss_picture.hpp"
 #include "runtime/training/pictures/train_trace.hpp"
@@ -29,8 +30,13 @@ namespace {
 using namespace training;
 
 class run_call final : public configured_call {
+public:
+  /// `called` as one calls it.
+  explicit run_call(std::string called) : called_(std::move(called)) {}
+
+private:
   void declare_options(option_table& table) override {
-    opts_.add_to(table);
+    opts_.add_to(table, called_);
     join_options(table);
   }
 
@@ -59,11 +65,15 @@ class run_call final : public configured_call {
     if (leads())
       if (auto problem = try_files())
         return problem;
+    if (leads())
+      yardstick_ = yardstick_of(*what);
     if (!opts_.json && leads())
-      fmt::print(to.out, "{}{}", beginning_text(opts_, *what), yardstick_text(*what));
+      fmt::print(to.out, "{}{}", beginning_text(opts_, *what), yardstick_text(yardstick_));
     std::fflush(to.out); // whoever follows a file sees what is trained
-    for (auto& each : what->data.remarks)
-      fmt::print(to.err, "ringmaster train: {}\n", each);
+    for (auto& each : what->data.remarks) {
+      notes_.push_back(each);
+      fmt::print(to.err, "{}: {}\n", called_, printable(each));
+    }
     block_ending_signals();
     auto all = cfg_.values();
     if (!is_told("device.count"))
@@ -95,7 +105,7 @@ class run_call final : public configured_call {
 
   outcome train_alone(caf::actor_system& system, const options& all, const run_settings& what,
                       const run_watcher& watcher, std::FILE* err) {
-    auto home = open_cluster("ringmaster train", system, all, err);
+    auto home = open_cluster(called_.c_str(), system, all, err);
     if (!home)
       return std::move(home.error());
     auto found = train(system, (*home)->coordinator(), what, watcher);
@@ -112,7 +122,7 @@ class run_call final : public configured_call {
       return std::move(group.error());
     auto found = train_together(system, **group, what, watcher);
     if (found && !leads() && told_to_end_) { // the others may go on for long
-      fmt::print(err, "ringmaster train: rank {} was told to end, and leaves\n", launched_->rank);
+      fmt::print(err, "{}: rank {} was told to end, and leaves\n", called_, launched_->rank);
       return found;
     }
     if (found)
@@ -131,7 +141,7 @@ class run_call final : public configured_call {
       return std::move(predictions.error());
     const auto& predicted = *predictions;
     if (opts_.json)
-      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken(), predicted));
+      fmt::print(to.out, "{}", run_json(opts_, what, yardstick_, found, steps_, notes_, seconds_taken(), predicted));
     else
       fmt::print(to.out, "{}{}", ending_text(found, seconds_taken()),
                  predicted ? prediction_text(found, *predicted) : "");
@@ -147,7 +157,7 @@ class run_call final : public configured_call {
   /// Whether it could be, where it was wanted; says which.
   bool wrote(const console& to, const std::string& file, const caf::error& problem) const {
     if (problem)
-      fmt::print(to.err, "ringmaster train: {}\n", render(problem));
+      fmt::print(to.err, "{}: {}\n", called_, render(problem));
     else if (!file.empty() && !opts_.json)
       fmt::print(to.out, "Wrote {}.\n", file);
     return !problem;
@@ -184,9 +194,9 @@ class run_call final : public configured_call {
   void tell_part(const console& to, const run_settings& what, const run_outcome& found, const caf::error& why) {
     steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // done once, and lost again
     if (opts_.json)
-      fmt::print(to.out, "{}", run_json(opts_, what, found, steps_, notes_, seconds_taken(), {}, why));
+      fmt::print(to.out, "{}", run_json(opts_, what, yardstick_, found, steps_, notes_, seconds_taken(), {}, why));
     if (auto problem = draw(found))
-      fmt::print(to.err, "ringmaster train: {}\n", render(problem));
+      fmt::print(to.err, "{}: {}\n", called_, render(problem));
   }
 
   run_watcher watcher(const console& to, progress& line, const run_settings& what) {
@@ -209,7 +219,7 @@ class run_call final : public configured_call {
     result.note = [this, &to, &line](const std::string& x) {
       notes_.push_back(x);
       if (!opts_.json && leads()) // the others have read the same checkpoint
-        line.print(to.out, "  " + x + "\n");
+        line.print(to.out, "  " + printable(x) + "\n");
     };
     result.broken_off = [this, &to, &what](const run_outcome& x, const caf::error& why) {
       tell_part(to, what, x, why);
@@ -246,19 +256,27 @@ class run_call final : public configured_call {
     return write_output_file(opts_.svg, picture_of(curve), "the picture");
   }
 
+  std::string called_;
   run_options opts_;
   std::optional<launched_process> launched_; ///< As one of several.
   std::map<uint64_t, step_report> steps_;
   std::set<uint64_t> done_again_; ///< The first steps behind those that the run went back over.
   std::vector<std::string> notes_;
-  bool told_to_end_ = false; ///< By a signal.
+  std::optional<double> yardstick_; ///< yardstick_of.
+  bool told_to_end_ = false;        ///< By a signal.
   std::chrono::steady_clock::time_point began_;
 };
 
 } // namespace
 
-tool_command train_for_real_command() {
-  return tool_command::of<run_call>("train", "trains a model on simulated devices, also when some of them die");
+tool_command train_for_real_command(const std::string& program) {
+  const auto called = program.empty() ? "ringmaster train" : program;
+  tool_command result{.name = program.empty() ? "train" : program,
+                      .summary = "trains a model on simulated devices, also when some of them die",
+                      .make = [called] { return std::make_unique<run_call>(called); }};
+  if (!program.empty())
+    result.program.clear();
+  return result;
 }
 
 } // namespace ringmaster

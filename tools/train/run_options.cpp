@@ -82,7 +82,7 @@ caf::expected<opened_data> drawn_digits(uint64_t seed, uint32_t count) {
 
 } // namespace
 
-void run_options::add_to(option_table& table) {
+void run_options::add_to(option_table& table, const std::string& called) {
   ranks = 0; // not told
   trained.global_batch = 64;
   data_option = "--data-ranks";
@@ -90,12 +90,14 @@ void run_options::add_to(option_table& table) {
   table.about("Trains a model for real, on simulated devices: a strategy's program on every rank, with tensors in the "
               "devices' memory and the cluster's collectives. A device that dies costs the step that it is in: the "
               "others begin that again. The models:\n\n"
-              + known_model_lines() + "\nThe strategies:\n\n" + known_strategies());
+              + known_model_lines()
+              + (trained_models().size() > 1 ? "" : "\nringmaster-train (./run train) has others.\n")
+              + "\nThe strategies:\n\n" + known_strategies());
   add_model_to(table);
   add_data_to(table);
   add_learning_to(table);
   add_results_to(table);
-  table.add_example("ringmaster train --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
+  table.add_example(called + " --strategy zero3 --ranks 4 --epochs 5", "an MLP on drawn digits");
 }
 
 void run_options::add_model_to(option_table& table) {

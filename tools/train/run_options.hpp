@@ -24,7 +24,7 @@ struct run_options : strategy_options {
   std::optional<uint64_t> kill_at;
   std::string precision_name = "float32";
 
-  void add_to(option_table& table);
+  void add_to(option_table& table, const std::string& called);
   /// `started`: by a launcher, which has said how many ranks there are. Errors: invalid_argument.
   caf::error check(const std::optional<launched_process>& started);
   /// With the data read, and the model made for it. Errors: those of the data and of the model; invalid_argument where

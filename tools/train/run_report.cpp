@@ -3,6 +3,7 @@
 #include "client/training/active_run.hpp"
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/computed/evaluation.hpp"
 #include "runtime/training/data/byte_windows.hpp"
 #include "runtime/training/data/yardsticks/order_2_model.hpp"
 
@@ -32,12 +33,22 @@ uint64_t parameters_of(const model_layers& layers) {
   return result;
 }
 
+/// How many of the samples that are held out an epoch is tried on.
+uint32_t tried_of(const run_settings& what) {
+  return std::min(what.data.held_out->count(), what.held_out_max);
+}
+
 double accuracy_of(const loss_sums& x) {
   return x.samples == 0 ? 0 : static_cast<double>(x.right) / static_cast<double>(x.samples);
 }
 
 double loss_of(const loss_sums& x) {
   return x.samples == 0 ? 0 : x.loss / static_cast<double>(x.samples);
+}
+
+double bits_of(const loss_sums& x) {
+  constexpr double bit = 0.6931471805599453; // of nats
+  return loss_of(x) / bit;
 }
 
 } // namespace
@@ -47,25 +58,30 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
   for (auto& each : what.job.layers)
     layers += (layers.empty() ? "" : ", ") + each->name();
   const auto remark = order_of(what)->remark(); // checked by now
-  return fmt::format("Training {} by {} on {}: {} of {}\n{} held out; {} parameters in {}: {}\n{}{}\n", x.model->name,
+  const auto held_out = what.data.held_out->count();
+  const auto tried = tried_of(what) == held_out ? std::string{}
+                                                : fmt::format(", {} of them tried, spread over all", tried_of(what));
+  return fmt::format("Training {} by {} on {}: {} of {}\n{} held out{}; {} parameters in {}: {}\n{}{}\n", x.model->name,
                      x.which->name, counted(x.ranks, "rank"), counted(what.data.training->count(), "sample"),
-                     what.data.training->name(), what.data.held_out->count(), parameters_of(what.job.layers),
+                     what.data.training->name(), held_out, tried, parameters_of(what.job.layers),
                      counted(what.job.layers.size(), "layer"), layers, remark, remark.empty() ? "" : "\n");
 }
 
-std::string yardstick_text(const run_settings& what) {
+std::optional<double> yardstick_of(const run_settings& what) {
   auto* learned = dynamic_cast<const byte_windows*>(what.data.training.get());
   auto* tried = dynamic_cast<const byte_windows*>(what.data.held_out.get());
   if (learned == nullptr || tried == nullptr)
-    return {};
+    return std::nullopt;
   order_2_model model;
   for (auto& file : learned->files())
     model.add(file.bytes());
-  std::vector<std::span<const std::byte>> texts;
-  for (auto& file : tried->files())
-    texts.push_back(file.bytes());
-  return fmt::format("held out by file; from the two bytes before alone, {:.3f} bits a byte (Witten-Bell)\n\n",
-                     bits_per_byte(model, texts));
+  return bits_per_byte(model, *tried, tried_samples(tried->count(), what.held_out_max));
+}
+
+std::string yardstick_text(std::optional<double> bits) {
+  return bits ? fmt::format("held out by file; from the two bytes before alone, {:.3f} bits a byte (Witten-Bell)\n\n",
+                            *bits)
+              : "";
 }
 
 std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t step, uint64_t batch) {
@@ -84,9 +100,8 @@ std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t ste
 }
 
 std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
-  constexpr double bit = 0.6931471805599453; // of nats
   const auto tried = of_text
-                       ? fmt::format("{:.3f} bits a byte", loss_of(x.held_out) / bit)
+                       ? fmt::format("{:.3f} bits a byte", bits_of(x.held_out))
                        : fmt::format("loss {:.4f}, accuracy {:.4f}", loss_of(x.held_out), accuracy_of(x.held_out));
   const auto begin = x.steps / x.epoch * (x.epoch - 1);
   const auto part = x.first_step == begin ? std::string{} : fmt::format(", from step {} on", x.first_step);
@@ -122,9 +137,10 @@ std::string ending_text(const run_outcome& x, double seconds) {
                      bytes_text(x.bytes_peak));
 }
 
-std::string run_json(const run_options& x, const run_settings& what, const run_outcome& found,
-                     const std::map<uint64_t, step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds, const std::optional<run_predictions>& predicted, const caf::error& why) {
+std::string run_json(const run_options& x, const run_settings& what, std::optional<double> yardstick,
+                     const run_outcome& found, const std::map<uint64_t, step_report>& steps,
+                     const std::vector<std::string>& notes, double seconds,
+                     const std::optional<run_predictions>& predicted, const caf::error& why) {
   json_writer json;
   json.object()
     .member("model", x.model->name)
@@ -133,6 +149,8 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
     .member("data", what.data.training->name())
     .member("samples", what.data.training->count())
     .member("samples_left_out", what.data.training->count() % what.job.shape.global_batch)
+    .member("held_out", what.data.held_out->count())
+    .member("held_out_tried", tried_of(what))
     .member("parameters", parameters_of(what.job.layers))
     .member("steps", found.steps)
     .member("steps_done", found.steps_done)
@@ -140,6 +158,8 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
     .member("seconds", seconds)
     .member("step_seconds", found.step_seconds)
     .member("peak_bytes", found.bytes_peak);
+  if (yardstick)
+    json.member("order_2_bits_per_byte", *yardstick);
   if (predicted) {
     json.object("simulated")
       .member("step_seconds", predicted->measured_costs.seconds)
@@ -150,7 +170,7 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
     json.end();
   }
   json.list("epochs");
-  for (auto& each : found.epochs)
+  for (auto& each : found.epochs) {
     json.object()
       .member("epoch", each.epoch)
       .member("first_step", each.first_step)
@@ -159,8 +179,11 @@ std::string run_json(const run_options& x, const run_settings& what, const run_o
       .member("held_out_loss", loss_of(each.held_out))
       .member("held_out_accuracy", accuracy_of(each.held_out))
       .member("samples_per_second", each.samples_a_second)
-      .member("ranks", each.ranks)
-      .end();
+      .member("ranks", each.ranks);
+    if (yardstick)
+      json.member("held_out_bits_per_byte", bits_of(each.held_out));
+    json.end();
+  }
   json.end();
   json.list("step_times"); // in seconds, each of the attempt that was done
   for (auto& [step, each] : steps)

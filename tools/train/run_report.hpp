@@ -15,8 +15,10 @@ struct run_predictions {
 
 /// What is about to be trained, in two lines.
 std::string beginning_text(const run_options& x, const training::run_settings& what);
-/// Of texts, what simple counts make of those that are held out; else empty.
-std::string yardstick_text(const training::run_settings& what);
+/// Of texts, the bits a byte that simple counts make of what the model is tried on; else nothing.
+std::optional<double> yardstick_of(const training::run_settings& what);
+/// The same for people; else empty.
+std::string yardstick_text(std::optional<double> bits);
 /// Of a step that has just been done, and those before it: its loss, and how fast the latest of them were.
 std::string step_text(const std::map<uint64_t, training::step_report>& steps, uint64_t step, uint64_t batch);
 /// Of an epoch, a line.
@@ -25,9 +27,10 @@ std::string epoch_text(const training::epoch_report& x, uint64_t epochs, bool of
 std::string prediction_text(const training::run_outcome& x, const run_predictions& by);
 /// How it ended.
 std::string ending_text(const training::run_outcome& x, double seconds);
-/// All of it as an object; `predicted` where steps were profiled.
-std::string run_json(const run_options& x, const training::run_settings& what, const training::run_outcome& found,
-                     const std::map<uint64_t, training::step_report>& steps, const std::vector<std::string>& notes,
-                     double seconds, const std::optional<run_predictions>& predicted, const caf::error& why = {});
+/// All of it as an object; `yardstick`: yardstick_of; `predicted` where steps were profiled.
+std::string run_json(const run_options& x, const training::run_settings& what, std::optional<double> yardstick,
+                     const training::run_outcome& found, const std::map<uint64_t, training::step_report>& steps,
+                     const std::vector<std::string>& notes, double seconds,
+                     const std::optional<run_predictions>& predicted, const caf::error& why = {});
 
 } // namespace ringmaster

@@ -32,10 +32,14 @@ caf::expected<std::shared_ptr<const byte_windows>> byte_windows::over(std::vecto
   return result;
 }
 
-void byte_windows::fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const {
+std::span<const std::byte> byte_windows::text_of(uint32_t sample) const {
   const auto end = std::ranges::upper_bound(ends_, uint64_t{sample}); // of the file that it is in
   const auto bytes = files_[static_cast<size_t>(end - ends_.begin()) - 1].bytes();
-  const auto* text = bytes.data() + (sample - *std::prev(end)) * stride_;
+  return bytes.subspan((sample - *std::prev(end)) * stride_, window_ + 1);
+}
+
+void byte_windows::fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const {
+  const auto text = text_of(sample);
   for (size_t i = 0; i < input.size(); ++i)
     input[i] = static_cast<float>(std::to_integer<uint8_t>(text[i]));
   for (size_t i = 0; i < labels.size(); ++i)

@@ -26,6 +26,8 @@ public:
   uint32_t labels_each() const override { return window_; }
 
   const std::vector<text_file>& files() const { return files_; }
+  /// A sample's window and the byte behind it, of one that there is.
+  std::span<const std::byte> text_of(uint32_t sample) const;
 
 private:
   byte_windows(std::vector<text_file> files, uint32_t window, uint32_t stride);

@@ -30,25 +30,44 @@ bool is_below(uint64_t number, double part) {
   return static_cast<double>(number) * 0x1p-64 < part;
 }
 
-/// The names of all files below the folder, sorted.
-caf::expected<std::vector<std::string>> names_in(const fs::path& folder) {
-  std::vector<std::string> result;
-  std::error_code problem;
-  fs::recursive_directory_iterator at{folder, fs::directory_options::skip_permission_denied, problem}, end;
-  for (; !problem && at != end; at.increment(problem)) {
-    std::error_code ignored;
-    const auto its = at->path().filename().string();
-    if (its.starts_with('.') || (its == "build" && at->is_directory(ignored)))
-      at.disable_recursion_pending();
-    else if (at->is_regular_file(ignored))
-      result.push_back(at->path().lexically_relative(folder).generic_string());
-    if (result.size() > folder_files_max)
-      return invalid(fmt::format("{}: there are more than {} files; name a folder with the texts alone",
-                                 folder.string(), folder_files_max));
+/// What lies below a folder, by paths from there.
+struct folder_names {
+  std::vector<std::string> files{};
+  std::vector<std::string> skipped{}; ///< As text_folder has it.
+};
+
+/// Adds what is in the folder `below` the other one, and in those in it. Errors: of the system, where it cannot be
+/// read.
+std::error_code add_names(const fs::path& folder, const std::string& below, folder_names& to) {
+  std::error_code problem, ignored;
+  fs::directory_iterator at{folder / below, problem}, end;
+  for (; !problem && at != end && to.files.size() <= folder_files_max; at.increment(problem)) {
+    const auto name = at->path().filename().string(), path = below + name;
+    const bool is_folder = at->is_directory(ignored);
+    if (name.starts_with('.') || (is_folder && name == "build"))
+      continue;
+    if (at->is_regular_file(ignored))
+      to.files.push_back(path);
+    else if (!is_folder)
+      to.skipped.push_back(path + ": it is no file, or a link to none");
+    else if (at->is_symlink(ignored))
+      to.skipped.push_back(path + ": links to folders are not followed");
+    else if (auto why = add_names(folder, path + "/", to))
+      to.skipped.push_back(fmt::format("{}/: cannot be read: {}", path, why.message()));
   }
-  if (problem)
+  return problem;
+}
+
+/// The names of all files below the folder, sorted, and what else is there.
+caf::expected<folder_names> names_in(const fs::path& folder) {
+  folder_names result;
+  if (auto problem = add_names(folder, "", result))
     return make_error(errc::io_error, fmt::format("{}: cannot be read: {}", folder.string(), problem.message()));
-  std::sort(result.begin(), result.end());
+  if (result.files.size() > folder_files_max)
+    return invalid(fmt::format("{}: there are more than {} files; name a folder with the texts alone", folder.string(),
+                               folder_files_max));
+  std::ranges::sort(result.files);
+  std::ranges::sort(result.skipped);
   return result;
 }
 
@@ -95,8 +114,9 @@ caf::expected<text_folder> read_text_folder(const fs::path& folder, uint64_t see
   if (!names)
     return std::move(names.error());
   text_folder result;
+  result.skipped = std::move(names->skipped);
   std::vector<text_file> files;
-  for (auto& name : *names) {
+  for (auto& name : names->files) {
     auto content = file_bytes::of(folder / name);
     if (!content) {
       result.skipped.push_back(render(content.error()));

@@ -21,7 +21,8 @@ struct text_file {
 
 /// The files of a folder, and of those in it, that are text: well-formed UTF-8 without a zero byte, and not empty. By
 /// name, so the same on every machine. What has a name that begins with a point is not looked at, nor a folder `build`,
-/// where programs are made of the texts.
+/// where programs are made of the texts; links to files are followed, those to folders named, as all is that cannot be
+/// read.
 struct text_folder {
   std::vector<text_file> training, held_out;
   std::vector<std::string> skipped{}; ///< "a.bin: it is no text (UTF-8)", a sentence each.

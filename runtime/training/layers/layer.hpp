@@ -71,6 +71,8 @@ public:
 
   /// "linear 784x128".
   virtual std::string name() const = 0;
+  /// What computes it: layers of one name by different makings differ in the last bits.
+  virtual std::string_view making() const { return "plain"; }
   virtual uint64_t inputs() const = 0;
   virtual uint64_t outputs() const = 0;
   /// Of the whole layer; those that are replicated come last.

@@ -39,6 +39,7 @@ public:
   }
 
   std::string name() const override { return plan().name; }
+  std::string_view making() const override { return "libtorch"; }
   uint64_t inputs() const override { return static_cast<uint64_t>(inputs_); }
   uint64_t outputs() const override { return static_cast<uint64_t>(outputs_); }
   uint64_t samples_min() const override { return samples_min_; }

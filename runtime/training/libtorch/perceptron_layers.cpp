@@ -18,6 +18,7 @@ public:
   linear_of_libtorch(std::shared_ptr<const layer> plain, nonlinearity f) : plain_(std::move(plain)), f_(f) {}
 
   std::string name() const override { return plain_->name(); }
+  std::string_view making() const override { return "libtorch"; }
   uint64_t inputs() const override { return plain_->inputs(); }
   uint64_t outputs() const override { return plain_->outputs(); }
   std::span<const parameter> parameters() const override { return plain_->parameters(); }

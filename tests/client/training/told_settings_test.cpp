@@ -2,6 +2,7 @@
 #include "client/training/told_settings.hpp"
 
 #include "client/training/active_run.hpp"
+#include "tests/support/training/layer_like.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +14,13 @@ using namespace ringmaster::training;
 using namespace std::chrono_literals;
 
 namespace {
+
+/// The same layer, computed by something else.
+class elsewhere_made final : public test::layer_like {
+public:
+  using layer_like::layer_like;
+  std::string_view making() const override { return "elsewhere"; }
+};
 
 /// Three samples of two elements.
 class few_samples final : public data_set {
@@ -53,6 +61,10 @@ TEST_CASE("told settings: whatever changes what a step does is told") {
   const auto told = told_settings(job(), data, false, false);
   const std::vector<std::function<void(training_job&)>> changes{[](auto& x) { x.strategy = strategy_of("zero2"); },
                                                                 [](auto& x) { x.layers.pop_back(); },
+                                                                [](auto& x) {
+                                                                  auto& last = x.layers.back();
+                                                                  last = std::make_shared<elsewhere_made>(last);
+                                                                },
                                                                 [](auto& x) { x.as = precision::float32; },
                                                                 [](auto& x) { x.update.kind = optimizer_kind::adamw; },
                                                                 [](auto& x) { x.update.rate = 0.02; },

@@ -13,6 +13,12 @@ TEST_CASE("utf8: accepts what is well-formed and leaves it alone") {
   }
 }
 
+TEST_CASE("utf8: what is printable leaves a line a line, and a terminal as it was") {
+  CHECK(printable("caf\xC3\xA9 1") == "caf\xC3\xA9 1");
+  CHECK(printable("a\nb\x1b[31m\x7f") == "a\\x0ab\\x1b[31m\\x7f");
+  CHECK(printable("\x80z") == "\xEF\xBF\xBDz");
+}
+
 TEST_CASE("utf8: refuses and repairs what is not") {
   // Lone continuation, cut short, overlong (two, three, four bytes), surrogate, above U+10FFFF, no such lead byte.
   for (std::string text : {"\x80", "\xC3", "\xE2\x82", "\xF0\x9F\x92", "\xC0\xAF", "\xE0\x80\x80", "\xF0\x80\x80\x80",

@@ -110,6 +110,8 @@ TEST_CASE("system file: pods have whole domains and a bandwidth to the others") 
   CHECK(refusal_of_h100_with(R"("pod_bandwidth": 1e11)").find("say both") != std::string::npos);
   CHECK(refusal_of_h100_with(R"("devices_per_pod": 3, "pod_bandwidth": 1e11)")
         == "line 1, column 41: devices_per_pod is 3; a pod has whole domains, of 8 devices");
+  CHECK(refusal_of_h100_with(R"("devices_per_tray": 3)")
+        == "line 1, column 42: devices_per_tray is 3; a domain of 8 devices has whole trays, or none (0)");
   CHECK(refusal_of_h100_with(R"("devices_per_pod": 1.5, "pod_bandwidth": 1e11)").find("must be a whole number")
         != std::string::npos);
 }

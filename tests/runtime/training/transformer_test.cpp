@@ -263,6 +263,9 @@ TEST_CASE("transformer: shards go around one ring by all cards at once, over as 
   const auto narrower = std::min(h100.host_bandwidth, h100.network_bandwidth);
   CHECK(ring_time(8e9, h100, 256, 1, 256) == doctest::Approx(255 / 256.0 * 8e9 / narrower));
   // Three of a group's ranks in a domain have three of its eight cards.
+  for (uint32_t ranks : {42, 44, 47}) // on six hosts, of which one has seven at least
+    CHECK(ring_time(8e9, h100, ranks, 1, ranks)
+          == doctest::Approx((ranks - 1.0) / ranks * 8e9 / (h100.network_bandwidth * 7 / 8)));
   CHECK(ring_time(8e9, h100, 6, 2, 12) == doctest::Approx(5 / 6.0 * 8e9 / (h100.network_bandwidth * 3 / 8)));
   // 77 have no divisor near 72: two domains, as 78 have, and not seven.
   const auto odd = all_reduce_time(8e9, nvl72, 77, 1, 77), even = all_reduce_time(8e9, nvl72, 78, 1, 78);

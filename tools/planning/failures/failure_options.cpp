@@ -93,7 +93,8 @@ caf::expected<failure_question> failure_options::question(failure_question x) co
   x.repair_s = repair_s.value_or(x.repair_s);
   x.join_s = join_s.value_or(x.checkpoint_write_s); // as many bytes of each rank
   x.run_s = run_s.value_or(x.run_s);
-  x.interval_s = interval_s;
+  if (interval_s)
+    x.interval_s = std::max(*interval_s, x.step_s); // none is shorter
   if (auto problem = training::check(x))
     return problem;
   return x;

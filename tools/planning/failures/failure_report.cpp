@@ -150,6 +150,9 @@ std::string report_of(const failure_findings& found) {
   if (x.restart_s > x.repair_s)
     text += "A restart takes longer than a repair: what goes on smaller is told to the first order only, and --plays "
             "plays it\n";
+  else if (x.copies > 1 && x.checkpoint_write_s > a.mttf_s / 3)
+    text += "A checkpoint takes over a third of the time between failures: goodput of what goes on smaller may be "
+            "told several times too high, and --plays plays it\n";
   if (found.best_goodput() < next_to_nothing)
     text += fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}\n",
                         long_duration_text(a.mttf_s), long_duration_text(x.restart_s));

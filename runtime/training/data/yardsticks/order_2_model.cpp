@@ -44,20 +44,18 @@ double order_2_model::probability(std::span<const std::byte> before, std::byte n
   return result;
 }
 
-double order_2_model::bits(std::span<const std::byte> text) const {
+double order_2_model::bits(std::span<const std::byte> text, size_t known) const {
   double result = 0;
-  for (size_t i = 0; i < text.size(); ++i)
+  for (size_t i = known; i < text.size(); ++i)
     result -= std::log2(probability(text.first(i), text[i]));
   return result;
 }
 
-double bits_per_byte(const order_2_model& model, std::span<const std::span<const std::byte>> texts) {
+double bits_per_byte(const order_2_model& model, const byte_windows& windows, std::span<const uint32_t> samples) {
   double bits = 0;
-  size_t bytes = 0;
-  for (auto text : texts) {
-    bits += model.bits(text);
-    bytes += text.size();
-  }
+  for (auto sample : samples)
+    bits += model.bits(windows.text_of(sample), 1);
+  const auto bytes = samples.size() * windows.labels_each();
   return bytes == 0 ? 0 : bits / static_cast<double>(bytes);
 }
 

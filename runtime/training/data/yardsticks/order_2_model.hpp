@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/training/data/byte_windows.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,14 +37,15 @@ public:
   /// are 1.
   double probability(std::span<const std::byte> before, std::byte next) const;
 
-  /// What the text's bytes take together if they are coded by their probabilities.
-  double bits(std::span<const std::byte> text) const;
+  /// What the text's bytes behind the first `known` take together if they are coded by their probabilities.
+  double bits(std::span<const std::byte> text, size_t known = 0) const;
 
 private:
   std::array<byte_counts, 3> orders_{byte_counts{1}, byte_counts{1 << 8}, byte_counts{1 << 16}};
 };
 
-/// Bits a byte, over all of these texts; 8 where nothing was learned, 0 where there is no byte.
-double bits_per_byte(const order_2_model& model, std::span<const std::span<const std::byte>> texts);
+/// Bits a byte over the labels of these samples: a model that sees a window has no more to tell them by than what
+/// stands before them there. 8 where nothing was learned, 0 where there is no sample.
+double bits_per_byte(const order_2_model& model, const byte_windows& windows, std::span<const uint32_t> samples);
 
 } // namespace ringmaster::training

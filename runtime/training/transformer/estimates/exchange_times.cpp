@@ -39,12 +39,10 @@ uint32_t neighbours(uint32_t ranks, double room) {
 
 namespace {
 
-/// Of so many ranks, those that share a domain that has room for `room` of them: as many in each, where that takes less
-/// than twice the domains; else the mean of as few as will do.
+/// Of so many ranks, those that share a domain that has room for `room` of them: they lie in as few as will do, as
+/// evenly as they can, and what a domain with one less reaches holds up all.
 double share_of_domain(uint32_t ranks, double room) {
-  const auto equal = neighbours(ranks, std::min<double>(ranks, room));
-  const auto fewest = std::ceil(ranks / room);
-  return ranks / equal < 2 * fewest ? equal : ranks / fewest;
+  return std::floor(ranks / std::ceil(ranks / room));
 }
 
 /// Of so many ranks that lie `stride` apart among `devices`, those that share a domain.

@@ -32,8 +32,8 @@ struct plan_filter {
 
   /// Whether `only` names a plan of these two, and `excluded` does not. FSDP and HSDP that are named are meant as they
   /// are, beside the schedules that are named; a ZeRO stage is meant with each of these. What is not named at all is
-  /// free.
-  bool takes(pipeline_schedule schedule, std::string_view sharding) const;
+  /// free. Where all layers are on one stage no schedule is excluded, for there is none; `only` means it as 1F1B.
+  bool takes(pipeline_schedule schedule, std::string_view sharding, bool on_one_stage) const;
 };
 
 } // namespace ringmaster::training

@@ -8,6 +8,11 @@ namespace {
 
 constexpr uint32_t context_max = 64, block_min = 256; ///< Ranks; positions of a block of keys.
 
+/// How many may be tried: as many as are of use, unless somebody names more.
+uint32_t most_of(const number_range& told, uint32_t of_use) {
+  return told.most == UINT32_MAX ? std::max(told.least, of_use) : told.most;
+}
+
 /// Whether so many tensor-parallel ranks have the same of each layer.
 bool divides_layers(const language_model& m, uint32_t ranks) {
   const bool heads = m.heads % ranks == 0 && (m.key_value_heads % ranks == 0 || ranks % m.key_value_heads == 0);
@@ -32,14 +37,16 @@ std::vector<uint32_t> divisors_of(uint32_t x) {
 std::vector<parallel_setting> shapes_of(const plan_question& asked) {
   auto& m = asked.trained;
   auto& filter = asked.filter;
-  const auto tensor_max = static_cast<uint32_t>(std::max(8.0, std::min(16.0, asked.system.devices_per_host * 2)));
+  const auto tensor_of_use = static_cast<uint32_t>(std::max(8.0, std::min(16.0, asked.system.devices_per_host * 2)));
+  const auto tensor_most = most_of(filter.tensor, tensor_of_use), context_most = most_of(filter.context, context_max);
   std::vector<parallel_setting> result;
   for (auto t : divisors_of(asked.devices)) {
-    if (t > tensor_max || !divides_layers(m, t) || !filter.tensor.contains(t))
+    if (t > tensor_most || !divides_layers(m, t) || !filter.tensor.contains(t))
       continue;
     for (auto c : divisors_of(asked.devices / t)) {
-      const bool cut_finely = c > 1 && (m.sequence % (2 * c) != 0 || m.sequence / (2 * c) < block_min);
-      if (c > context_max || cut_finely || !filter.context.contains(c))
+      const auto least = c <= context_max && filter.context.most == UINT32_MAX ? block_min : 1;
+      const bool cut_finely = c > 1 && (m.sequence % (2 * c) != 0 || m.sequence / (2 * c) < least);
+      if (c > context_most || cut_finely || !filter.context.contains(c))
         continue;
       for (auto p : divisors_of(asked.devices / t / c)) {
         const auto d = asked.devices / t / c / p;

@@ -17,7 +17,8 @@ shape_search::shape_search(const plan_question& asked, found_plans& found)
   : m_(asked.trained), on_(asked.system), filter_(asked.filter), found_(found) {
   for (size_t i = 0; i < pipeline_schedules; ++i)
     for (size_t k = 0; k < shardings.size(); ++k)
-      taken_[i][k] = filter_.takes(static_cast<pipeline_schedule>(i), shardings[k]);
+      for (bool several : {false, true})
+        taken_[several][i][k] = filter_.takes(static_cast<pipeline_schedule>(i), shardings[k], !several);
 }
 
 void shape_search::try_shape(const parallel_setting& shape) {

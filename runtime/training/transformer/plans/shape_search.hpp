@@ -25,7 +25,7 @@ private:
   bool goes_with_pipelines(uint32_t zero) const;
   bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const;
   const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
-    return taken_[static_cast<size_t>(schedule)];
+    return taken_[how_.shape.pipeline == 1 ? 0 : 1][static_cast<size_t>(schedule)];
   }
   /// Nothing hides dispatch there.
   void try_shard(uint32_t ranks);
@@ -36,7 +36,8 @@ private:
   const gpu_system& on_;
   const plan_filter& filter_;
   found_plans& found_;
-  std::array<std::array<bool, shardings.size()>, pipeline_schedules> taken_{}; ///< By the filter.
+  /// By the filter: on one stage, on several.
+  std::array<std::array<std::array<bool, shardings.size()>, pipeline_schedules>, 2> taken_{};
   parallel_setting how_;
   micro_batch_times times_;
 };

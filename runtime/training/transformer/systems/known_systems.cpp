@@ -1,4 +1,5 @@
-// Peaks, memory, links and power are data sheets'; how much of them is reached, docs/cost_models.md says.
+// Peaks, links and power are data sheets', and memory where drivers' own figures were not found; how much of them is
+// reached, docs/cost_models.md says.
 #include "runtime/training/transformer/systems/gpu_system.hpp"
 #include "runtime/training/transformer/systems/pretraining_software.hpp"
 
@@ -8,13 +9,15 @@ namespace ringmaster::training {
 
 namespace {
 
+constexpr double mebi = 1 << 20;
+
 /// NVIDIA A100 80 GB, 8 a host, NVLink 3, 8 x 200 Gb/s InfiniBand, under Megatron-LM of 2021 to 2022.
 gpu_system a100() {
   gpu_system x;
   x.name = "a100-80g";
   x.fitted_with_flash = false;
   x.peak_flops = 312e12;
-  x.memory_bytes = 80e9;
+  x.memory_bytes = 81920 * mebi;
   x.reserved_bytes = 4e9;
   x.memory_peak_bandwidth = 2039e9;
   x.memory_bandwidth = 1.4e12;
@@ -50,7 +53,7 @@ gpu_system a100_40g() {
   auto x = a100();
   x.name = "a100-40g";
   x.constants_of = "a100-80g";
-  x.memory_bytes = 40e9;
+  x.memory_bytes = 40960 * mebi;
   x.memory_peak_bandwidth = 1555e9;
   x.memory_bandwidth *= 1555.0 / 2039;
   x.host_memory_bytes = 1e12 / 8;
@@ -63,7 +66,7 @@ gpu_system h100_hardware() {
   x.name = "h100-80g";
   x.peak_flops = 989e12;
   x.fp8_flops = 1979e12;
-  x.memory_bytes = 80e9;
+  x.memory_bytes = 81559 * mebi;
   x.reserved_bytes = 4e9;
   x.memory_peak_bandwidth = 3350e9;
   x.memory_bandwidth = 0.8 * 3350e9;
@@ -87,7 +90,7 @@ gpu_system h200_hardware() {
   auto x = h100_hardware();
   x.name = "h200-141g";
   x.constants_of = "h100-80g";
-  x.memory_bytes = 141e9;
+  x.memory_bytes = 143771 * mebi;
   x.memory_peak_bandwidth = 4800e9;
   x.memory_bandwidth *= 4800.0 / 3350;
   return x;
@@ -100,7 +103,7 @@ gpu_system b200_hardware() {
   x.peak_flops = 2250e12;
   x.fp8_flops = x.mxfp8_flops = 4500e12;
   x.nvfp4_flops = 9000e12;
-  x.memory_bytes = 180e9;
+  x.memory_bytes = 183359 * mebi;
   x.memory_peak_bandwidth = 8000e9;
   x.memory_bandwidth = 0.8 * 8000e9;
   x.watts = 1000;
@@ -159,7 +162,7 @@ gpu_system mi300x_hardware() {
   x.caution = "AMD's software has reached less of its peaks: estimates are probably too fast";
   x.peak_flops = 1307e12;
   x.fp8_flops = 2615e12;
-  x.memory_bytes = 192e9;
+  x.memory_bytes = 196592 * mebi;
   x.memory_peak_bandwidth = 5300e9;
   x.memory_bandwidth = 0.8 * 5300e9;
   x.watts = 750;

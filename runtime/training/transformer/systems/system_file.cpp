@@ -61,7 +61,7 @@ public:
 
   caf::expected<gpu_system> read() {
     for (auto step : {&system_reader::read_names, &system_reader::read_members, &system_reader::reach_what_is_said,
-                      &system_reader::check_reached, &system_reader::check_pods})
+                      &system_reader::check_reached, &system_reader::check_trays, &system_reader::check_pods})
       if (auto problem = (this->*step)())
         return problem;
     if (x_.reserved_bytes >= x_.memory_bytes)
@@ -169,6 +169,16 @@ private:
                       "if yours is faster",
                       x.reached, x.is, like_->name, x.said, x.most, x.said));
     return caf::none;
+  }
+
+  caf::error check_trays() {
+    const auto* tray = given("devices_per_tray");
+    const auto* host = given("devices_per_host");
+    if (x_.devices_per_tray == 0 || std::fmod(x_.devices_per_host, x_.devices_per_tray) == 0)
+      return caf::none;
+    return refused(document_, (tray != nullptr ? tray : host)->offset,
+                   fmt::format("devices_per_tray is {}; a domain of {} devices has whole trays, or none (0)",
+                               x_.devices_per_tray, x_.devices_per_host));
   }
 
   caf::error check_pods() {

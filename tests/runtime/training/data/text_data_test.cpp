@@ -47,6 +47,28 @@ std::string other_of(const byte_windows& x) {
 
 } // namespace
 
+TEST_CASE_FIXTURE(texts, "text data: what is not taken is named, but for hidden names and what is built") {
+  namespace fs = std::filesystem;
+  write("a.txt", "abcdefgh");
+  write("b.txt", "abcdefgh");
+  for (auto* name : {"deep", "deep/build", ".hidden"})
+    fs::create_directory(path() / name);
+  write("deep/c.txt", "abcdefgh");
+  write("deep/build/made.txt", "abcdefgh");
+  write(".hidden/d.txt", "abcdefgh");
+  fs::create_symlink(path() / "a.txt", path() / "deep" / "link.txt");
+  fs::create_directory_symlink(path() / "deep", path() / "round");
+  fs::create_symlink("nowhere", path() / "deep" / "gone");
+  auto found = read_text_folder(path(), 1, 0.5);
+  REQUIRE(found);
+  auto names = names_of(found->training);
+  names.merge(names_of(found->held_out));
+  CHECK(names == std::set<std::string>{"a.txt", "b.txt", "deep/c.txt", "deep/link.txt"});
+  CHECK(found->skipped
+        == std::vector<std::string>{"deep/gone: it is no file, or a link to none",
+                                    "round: links to folders are not followed"});
+}
+
 TEST_CASE_FIXTURE(texts, "text data: a sample is a window of a file, and its labels the bytes behind each of it") {
   write("a.txt", "abcdefgh");
   write("b.txt", "abcdefgh");

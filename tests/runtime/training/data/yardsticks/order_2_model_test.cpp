@@ -1,11 +1,15 @@
 #include "runtime/training/data/yardsticks/order_2_model.hpp"
 
+#include "tests/support/temporary_directory.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <fstream>
 #include <string>
 
 using namespace ringmaster::training;
+using ringmaster::test::temporary_directory;
 
 namespace {
 
@@ -68,21 +72,36 @@ TEST_CASE("order-2 model: a text takes the bits of its bytes, and each text begi
   const auto a = (2 + 2. / 256) / 6, b_behind_a = (2 + a) / 3;
   CHECK(model.bits(bytes_in("ab")) == doctest::Approx(-std::log2(a) - std::log2(b_behind_a)));
   CHECK(chance(model, "b", 'a') == chance(model, "", 'a'));
-  const std::vector<std::span<const std::byte>> both{bytes_in("ab"), bytes_in("")};
-  CHECK(bits_per_byte(model, both) == doctest::Approx(model.bits(bytes_in("ab")) / 2));
+  CHECK(model.bits(bytes_in("ab"), 1) == doctest::Approx(-std::log2(b_behind_a)));
+  CHECK(model.bits({}) == 0);
 }
 
 TEST_CASE("order-2 model: 8 bits a byte before anything was learned, fewer for more of the same") {
   order_2_model model;
-  const std::string text = "It is a truth universally acknowledged, that a single man in possession of a good fortune";
-  const std::vector<std::span<const std::byte>> texts{bytes_in(text)};
-  CHECK(bits_per_byte(model, texts) == doctest::Approx(8));
-  CHECK(bits_per_byte(model, {}) == 0);
-  model.add(bytes_in(text));
-  const auto once = bits_per_byte(model, texts);
-  model.add(bytes_in(text));
-  const auto twice = bits_per_byte(model, texts);
+  const auto text = bytes_in(
+    "It is a truth universally acknowledged, that a single man in possession of a good fortune");
+  const auto bits = [&] { return model.bits(text) / static_cast<double>(text.size()); };
+  CHECK(bits() == doctest::Approx(8));
+  model.add(text);
+  const auto once = bits();
+  model.add(text);
   CHECK(once < 4);
-  CHECK(twice < once);
+  CHECK(bits() < once);
   CHECK(model.bits(bytes_in("\x01\x02\x03")) > 3 * 8);
+}
+
+TEST_CASE("order-2 model: of samples their labels count, told by what stands before them in their windows") {
+  temporary_directory dir;
+  std::ofstream{dir.path() / "a"} << "abcabcab";
+  auto read = file_bytes::of(dir.path() / "a");
+  REQUIRE(read);
+  auto windows = byte_windows::over({{"a", std::make_shared<const file_bytes>(std::move(*read))}}, 3, 3);
+  REQUIRE(windows);
+  REQUIRE((*windows)->count() == 2); // abc and a, abc and a
+  order_2_model model;
+  CHECK(bits_per_byte(model, **windows, std::vector<uint32_t>{0, 1}) == doctest::Approx(8));
+  CHECK(bits_per_byte(model, **windows, {}) == 0);
+  model.add(bytes_in("abc"));
+  CHECK(bits_per_byte(model, **windows, std::vector<uint32_t>{1})
+        == doctest::Approx(model.bits((*windows)->text_of(1), 1) / 3));
 }
