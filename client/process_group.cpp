@@ -155,11 +155,9 @@ caf::error process_group::open_cluster() {
     return caf::none;
   if (code_of(port.error()) == errc::invalid_argument)
     return std::move(port.error());
-  return make_error(
-    errc::io_error,
-    fmt::format("cannot listen at {}:{} ({}) for the other ranks; another program may have the port: "
-                "set MASTER_PORT, or RINGMASTER_COORDINATOR=HOST:PORT, to the same free one on every rank",
-                host, us.coordinator.port, render(port.error())));
+  return make_error(errc::io_error, fmt::format("cannot listen at {}:{} for the other ranks: {}; set MASTER_PORT, or "
+                                                "RINGMASTER_COORDINATOR=HOST:PORT, to the same free one on every rank",
+                                                host, us.coordinator.port, render(port.error())));
 }
 
 caf::error process_group::meet_others(device_id device) {

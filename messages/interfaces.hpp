@@ -212,11 +212,13 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::DeviceId, proto::EventRecordRequest>::with<proto::EventRecordResponse>,
   caf::replies_to<gpu_sim::DeviceId, proto::EventWaitRequest>::with<proto::EventWaitResponse>,
   caf::replies_to<gpu_sim::DeviceId, proto::FaultRequest>::with<proto::FaultResponse>,
-  // NODE: I am here; answers with the journal. DEVICE: who am I? DEVICE: I am ready.
+  // NODE: I am here; answers with the journal.
   caf::replies_to<proto::NodeJoinRequest, caf::strong_actor_ptr>::with<proto::NodeJoinResponse, caf::strong_actor_ptr>,
-  // NODE: there is no direct way to another one.
+  // DEVICE: who am I? I am ready.
   caf::replies_to<proto::DeviceJoinRequest>::with<proto::DeviceJoinResponse>,
-  caf::reacts_to<proto::DeviceReady, device_handle>, caf::reacts_to<proto::NodeApart>,
+  caf::reacts_to<proto::DeviceReady, device_handle>,
+  // NODE: there is no direct way to another one.
+  caf::reacts_to<proto::NodeApart>,
   // COMMUNICATOR: a member is lost; I want a spare; results were written.
   caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
   caf::reacts_to<proto::OutputsWritten>,

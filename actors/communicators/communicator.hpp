@@ -57,7 +57,7 @@ struct communicator_options {
 ///   epoch_change     who belongs to it, what runs again, what is certain to be done  runtime/operations
 ///   watch            who is late, and when anybody has moved                         runtime/health
 ///   traffic          how many bytes came by which way                                runtime/health
-///   joint_run        moves the data of operations whose ranks are all in this process
+///   joint_run        moves the data of operations whose ranks are all in reach of this process: on its host
 ///   outbox           plans, records and answers that gather for a moment
 class communicator_state {
 public:
@@ -152,7 +152,7 @@ private:
   /// now.
   caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0,
                                          epoch_number in_epoch = {});
-  /// The one that was asked for; for "auto", the shortest way in one process, else what is estimated to be fastest.
+  /// The one that was asked for; for "auto", the shortest way on one host, else what is estimated to be fastest.
   caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks);
   /// What it is cut into: as was asked for; else, between processes, what `chunk_for` says of their network.
   caf::expected<uint64_t> chunk_of(const proto::Collective& what, size_t ranks);

@@ -41,13 +41,32 @@ caf::expected<std::string> read_text(const std::filesystem::path& file) {
   return std::string{std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// "line 2", from the error of CAF's parser, whose columns are not to be trusted.
-std::string place_of(const caf::error& err) {
+/// Of the text's lines, from 1 on.
+std::string line_of(const std::string& text, int64_t number) {
+  std::istringstream in{text};
+  std::string result;
+  for (int64_t i = 0; i < number && std::getline(in, result); ++i)
+    ;
+  return result.substr(0, result.find_last_not_of(" \t\r") + 1);
+}
+
+/// A section without its bracket, a key without a value, a text without its second quotation mark.
+bool ends_early(const std::string& line) {
+  if (line.empty() || line.front() == ';')
+    return false;
+  if (line.front() == '[')
+    return line.find(']') == line.npos;
+  return line.find('=') == line.npos || line.back() == '=' || std::ranges::count(line, '"') % 2 != 0;
+}
+
+/// "line 2", from the error of CAF's parser, whose columns are not to be trusted. It names the line behind one that
+/// ends too early.
+std::string place_of(const caf::error& err, const std::string& text) {
   const auto& context = err.context();
   if (!context.match_elements<caf::config_value::dictionary>())
     return "somewhere";
-  const auto& place = context.get_as<caf::config_value::dictionary>(0);
-  return fmt::format("line {}", caf::get_or(place, "line", int64_t{0}));
+  const auto number = caf::get_or(context.get_as<caf::config_value::dictionary>(0), "line", int64_t{0});
+  return fmt::format("line {}", number > 1 && ends_early(line_of(text, number - 1)) ? number - 1 : number);
 }
 
 /// CAF's keys for workers that look for work again and again, where ours sleep.
@@ -189,7 +208,7 @@ caf::error configuration::read(std::vector<std::string> args,
   remainder = std::move(remaining);
   if (caf::get_or(content, "scheduler.policy", caf::atom("stealing")) == caf::atom("stealing"))
     load<caf::scheduler::coordinator<parking_policy>>();
-  return validate(values_);
+  return told_where(validate(values_));
 }
 
 caf::error configuration::check(const std::optional<std::filesystem::path>& file) const {
@@ -224,6 +243,16 @@ std::string configuration::help_text(const std::string& program,
                        fmt::format("the configuration, in place of {}",
                                    default_file ? default_file->string() : "none, since none is there"),
                        "version", "which versions these are", "help", "this text");
+}
+
+/// With the file, where that alone says the key that the error begins with.
+caf::error configuration::told_where(const caf::error& problem) const {
+  const auto text = problem ? ringmaster::render(problem) : std::string{};
+  const auto key = text.substr(0, text.find(' '));
+  const auto has = [&](auto& keys) { return std::ranges::find(keys, key) != keys.end(); };
+  if (!file_ || !has(file_keys_) || has(command_keys_))
+    return problem;
+  return make_error(code_of(problem), fmt::format("{}: {}", file_->string(), text));
 }
 
 std::string configuration::origin_of(const std::string& section) const {
@@ -286,7 +315,7 @@ caf::error configuration::check_text(const std::string& text, const std::string&
     return make_error(errc::invalid_config,
                       fmt::format("{}, {}: this is not understood; sections look like [name], keys like key=value, "
                                   "comments start with ; and texts stand in double quotes",
-                                  name, place_of(parsed.error())));
+                                  name, place_of(parsed.error(), text)));
   std::set<std::string> seen;
   for (const auto& key : ini_keys(text)) {
     if (!seen.insert(key).second)

@@ -150,7 +150,7 @@ void coordinator_state::device_gone(device_id id, const departure& how) {
     died.set_cause(how.cause);
     died.set_noticed_by(how.noticed_by);
     died.set_noticed_ns(how.noticed_ns);
-    spdlog::info("{} has died, noticed by {}: {}", text_of(device->metadata), how.noticed_by, how.cause);
+    spdlog::info("{} is lost, noticed by {}: {}", text_of(device->metadata), how.noticed_by, how.cause);
   }
   journal(std::move(record));
   proto::ClusterInfo::Gone gone;

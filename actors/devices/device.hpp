@@ -16,12 +16,12 @@ struct device_options {
   /// Sees to it that it is there, before a file is made in it; threadsafe. Null: nobody takes it away.
   std::function<caf::error()> keep_memory_dir{};
   uint64_t memory_bytes = 64u << 20;
-  uint32_t streams = 2;                                ///< The default stream and others.
-  uint32_t streams_max = 1024;                         ///< Transfers included.
-  uint32_t transfers_max = 4096;                       ///< Outcomes kept for GetStreamStatus.
-  node_id node;                                        ///< That it is one of.
-  device_id id;                                        ///< 0: ask the coordinator ...
-  device_id wanted_id;                                 ///< ... for this one, if it is free. 0: for any.
+  uint32_t streams = 2;          ///< The default stream and others.
+  uint32_t streams_max = 1024;   ///< And as many transfers at once.
+  uint32_t transfers_max = 4096; ///< Outcomes kept for GetStreamStatus, and offers that came early.
+  node_id node;                  ///< That it is one of.
+  device_id id;                  ///< 0: ask the coordinator ...
+  device_id wanted_id;           ///< ... for this one, if it is free. 0: for any.
   caf::timespan join_limit = std::chrono::seconds{30}; ///< For its answer; then the device gives up.
   coordinator_actor coordinator;                       ///< May be invalid when `id` is given.
   relay_actor relay;                                   ///< Of its process; may be invalid.

@@ -16,7 +16,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -197,6 +199,27 @@ caf::error check_own(const std::string& host) {
                 host, fmt::join(addresses_of_host(), ", ")));
 }
 
+/// Of a port that CAF cannot open, and does not say why.
+std::string why_not_open(const std::string& host, uint16_t port) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_family = host.empty() ? AF_INET : AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE;
+  if (::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0)
+    return {};
+  std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses{found, ::freeaddrinfo};
+  open_socket tried{::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const int on = 1;
+  ::setsockopt(tried.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(tried.descriptor, found->ai_addr, found->ai_addrlen) == 0 && ::listen(tried.descriptor, 1) == 0)
+    return {};
+  const auto problem = errno;
+  return fmt::format("{}{}", std::strerror(problem),
+                     problem == EADDRINUSE ? ", another process has the port"
+                     : problem == EACCES   ? ", ports below 1024 are the administrator's"
+                                           : "");
+}
+
 } // namespace
 
 caf::actor make_silence_watch(caf::actor_system& system) {
@@ -241,9 +264,10 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
   self->request(listens, limit, caf::publish_atom_v, port, whom, std::move(signature), host, true)
     .receive([&](uint16_t given) { result = given; },
              [&](const caf::error& problem) {
+               const auto why = why_not_open(host, port);
                result = problem == caf::sec::request_timeout
                           ? make_error(errc::timed_out, "CAF's own thread for connections did not answer within 10 s")
-                          : make_error(errc::io_error, render(problem));
+                          : make_error(errc::io_error, why.empty() ? render(problem) : why);
              });
   self->send_exit(listens, caf::exit_reason::kill);
   return result;

@@ -14,11 +14,11 @@ namespace ringmaster {
 
 /// What a stream has been told to do wrong. See FaultRequest.
 struct fault_plan {
-  std::optional<proto::FaultRequest> armed; ///< Waits for its step.
-  caf::timespan delay{0};                   ///< Added to every step.
+  std::optional<proto::FaultRequest> armed; ///< Waits for its round.
+  caf::timespan delay{0};                   ///< Added to every round.
 
-  /// Whether the fault strikes when `steps` rounds are done.
-  bool strikes(uint32_t steps) const { return armed && armed->step() == steps; }
+  /// Whether the fault strikes when so many rounds are done.
+  bool strikes(uint32_t rounds) const { return armed && armed->step() == rounds; }
 };
 
 /// Makes an actor deaf: what is sent to it stays in its mailbox unanswered. It can still be ended from outside. After

@@ -182,6 +182,7 @@ void stream_state::forget(communicator_id communicator) {
 
 bool stream_state::strike(const proto::FaultRequest& x, const std::string& where, const std::function<void()>& go_on) {
   fault.armed.reset();
+  static_assert(proto::FaultRequest::Kind_ARRAYSIZE == 3, "each kind has its word here, and its case below");
   constexpr const char* done[] = {"killed", "hung", "slowed"}; // by FaultRequest::Kind
   const bool for_a_while = x.kind() == proto::FaultRequest::HANG && x.delay_ns() > 0;
   auto what = fmt::format("{}{} on request, {}", done[x.kind()],
@@ -199,7 +200,8 @@ bool stream_state::strike(const proto::FaultRequest& x, const std::string& where
         begin_head();
       });
       break;
-    default: self->quit(make_error(errc::killed_on_request, what)); break;
+    case proto::FaultRequest::KILL:
+    default: self->quit(make_error(errc::killed_on_request, what)); break; // the device lets no other kind in
   }
   stopped = true;
   return true;

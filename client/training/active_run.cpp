@@ -5,7 +5,6 @@
 #include "client/training/told_settings.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
-#include "runtime/training/computed/step_times.hpp"
 
 #include <caf/scoped_actor.hpp>
 

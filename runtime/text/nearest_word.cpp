@@ -2,25 +2,26 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 namespace ringmaster {
 
 namespace {
 
-/// Levenshtein's distance, row by row: characters put in, left out or changed.
+/// Levenshtein's distance, row by row: characters put in, left out or changed; and two beside each other that have
+/// changed places count as one change (Damerau 1964).
 size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    auto diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      auto changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+  std::vector<std::vector<size_t>> rows(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  std::iota(rows[0].begin(), rows[0].end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    rows[i][0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const auto changed = rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      rows[i][j] = std::min({changed, rows[i][j - 1] + 1, rows[i - 1][j] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
     }
   }
-  return row.back();
+  return rows.back().back();
 }
 
 /// One that goes on where the other ends: "--data" and "--data-ranks", "--micro" and "--micro-batch".
@@ -38,7 +39,8 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   auto nearest = size_t{3};
   std::string result;
   for (const auto& candidate : words)
-    if (auto x = distance(word, candidate); x <= nearest && x < 3) {
+    if (auto x = distance(word, candidate); // of short words half the letters may not differ
+        x <= nearest && x < 3 && 2 * x < std::max(word.size(), candidate.size())) {
       result = x == nearest ? "" : candidate;
       nearest = x;
     }

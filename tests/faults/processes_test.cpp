@@ -352,7 +352,7 @@ TEST_CASE("processes: a frozen node is noticed by its silence although nothing i
 
 TEST_CASE("processes: a coordinator that cannot be reached ends in a sentence") {
   for (auto command : {"node", "info", "status", "bench", "demo", "tune"}) {
-    launched_program run{{RINGMASTER_PROGRAM, command, "--join", "127.0.0.1:1"}};
+    launched_program run{{RINGMASTER_PROGRAM, command, "--join", "127.0.0.1:1", "--node.join-timeout=1s"}};
     CHECK(run.finish() == 1);
     CHECK(run.error.find("there is no coordinator: 127.0.0.1:1 (127.0.0.1:1) cannot be reached from 127.0.0.1")
           != std::string::npos);
@@ -378,6 +378,22 @@ TEST_CASE("processes: a signal ends who connects at once, however long the other
     CHECK(run.error.find("ends on signal Interrupt") != std::string::npos);
     CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds{2}); // of the 5 s it would wait
   }
+}
+
+TEST_CASE("processes: a node may begin before its coordinator, and ends at once where it is told to while it waits") {
+  uint16_t port = silent_listener{}.port; // free again
+  const auto where = fmt::format("127.0.0.1:{}", port), waits = "waits for the coordinator at " + where;
+  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1"}};
+  launched_program told{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1"}};
+  REQUIRE(node.await_output(waits));
+  REQUIRE(told.await_output(waits));
+  ::kill(told.child.pid(), SIGTERM);
+  CHECK(told.finish() == 0);
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", std::to_string(port)}};
+  REQUIRE(coordinator.await_output("coordinator at " + where));
+  launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "1"}};
+  CHECK(info.finish() == 0);
+  CHECK_MESSAGE(info.output.find("device 0x1 ") != std::string::npos, info.output);
 }
 
 TEST_CASE("processes: a signal ends who connects to a host that drops what is sent to it") {

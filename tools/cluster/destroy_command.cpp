@@ -28,7 +28,8 @@ class destroy_call final : public configured_call {
       .offers({"all"})
       .many();
     join_option(table);
-    key_option(table, "--timeout", "node.join-timeout").says("T", "how long to look for it, as in 30s");
+    key_option(table, "--timeout", "node.join-timeout")
+      .says("T", "how long a coordinator that stands still is waited for, as in 30s");
     table.closing("The exit status is 0 if all of them have ended.");
   }
 

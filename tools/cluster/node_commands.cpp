@@ -20,7 +20,9 @@
 #include <fmt/format.h>
 #include <future>
 #include <spdlog/spdlog.h>
+#include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace ringmaster {
 
@@ -47,11 +49,27 @@ bool is_to_end() {
   return signal != 0;
 }
 
-/// As `connect`; nothing where this process was told to end meanwhile. Then `at_the_end` is made: what still connects
+/// As `connect`, also where the coordinator begins after this node: it is looked for until somebody listens.
+caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, const options& opts) {
+  constexpr auto try_again = std::chrono::milliseconds{100};
+  const auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
+  for (bool told = false;;) {
+    const auto left = give_up - std::chrono::steady_clock::now();
+    auto found = connect(system, opts.node.join, std::max<caf::timespan>(left, try_again));
+    if (found || code_of(found.error()) != errc::unreachable || left <= try_again)
+      return found;
+    if (!std::exchange(told, true))
+      spdlog::warn("waits for the coordinator at {}, for {} at most: {}", opts.node.join,
+                   duration_text(opts.node.join_timeout), render(found.error()));
+    std::this_thread::sleep_for(try_again);
+  }
+}
+
+/// The same; nothing where this process was told to end meanwhile. Then `at_the_end` is made: what still connects
 /// ends behind this call.
 std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_system& system, const options& opts,
                                                                      std::optional<no_more_connecting>& at_the_end) {
-  auto coming = std::async(std::launch::async, [&] { return connect(system, opts.node.join, opts.node.join_timeout); });
+  auto coming = std::async(std::launch::async, [&] { return connect_when_there(system, opts); });
   while (coming.wait_for(no_more_connecting::look) != std::future_status::ready)
     if (is_to_end()) {
       at_the_end.emplace();
@@ -113,11 +131,9 @@ class coordinator_call final : public configured_call {
     if (!port && code_of(port.error()) == errc::invalid_argument)
       return std::move(port.error());
     if (!port)
-      return make_error(
-        errc::io_error,
-        fmt::format("cannot listen at {}:{} ({}); another process may have the port: --port 0 takes a free "
-                    "one",
-                    opts.coordinator.host, opts.coordinator.port, render(port.error())));
+      return make_error(errc::io_error,
+                        fmt::format("cannot listen at {}:{}: {}; --port 0 takes a free one", opts.coordinator.host,
+                                    opts.coordinator.port, render(port.error())));
     spdlog::info("coordinator at {}:{} (configuration: {})", opts.coordinator.host, *port, configuration_origin());
     if (!port_file_.empty())
       if (auto problem = write_port_file(port_file_, *port))

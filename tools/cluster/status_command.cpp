@@ -55,7 +55,8 @@ class status_call final : public configured_call {
                   })
       .says("the cluster's coordinator, as --join");
     join_option(table);
-    key_option(table, "--timeout", "node.join-timeout").says("T", "how long to look for it, as in 30s");
+    key_option(table, "--timeout", "node.join-timeout")
+      .says("T", "how long a coordinator that stands still is waited for, as in 30s");
     table.flag("--json", json_)
       .says("one JSON object in a line, with the fields of ClusterStatus in messages/status.proto");
     table.flag("--watch", watch_).says("again every second, until Ctrl-C, which ends it with status 0");

@@ -108,8 +108,9 @@ class demo_call final : public configured_call {
     if (!right)
       return std::move(right.error());
     if (!joined)
-      fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto; ./run build makes ringmaster)\n",
-                 opts.journal.dir);
+      fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto{})\n", opts.journal.dir,
+                 program_invocation_short_name == std::string_view{"ringmaster"} ? ""
+                                                                                 : "; ./run build makes ringmaster");
     fmt::print("{}\n", *right ? "Every result was right." : "A result was WRONG.");
     return *right ? exit_ok : exit_failed;
   }

@@ -123,7 +123,9 @@ caf::error list(const log_options& opts, const console& to) {
   }
   if (!any && !opts.json)
     fmt::print(to.err, "no record of {} matches{}\n", opts.dir.string(),
-               filter.kind == "rank" ? "; joint operations have one record for all ranks: --kind operation" : "");
+               filter.kind == "rank"    ? "; joint operations have one record for all ranks: --kind operation"
+               : filter.kind == "fault" ? "; faults are those on purpose: what was lost is of --kind device and node"
+                                        : "");
   return caf::none;
 }
 

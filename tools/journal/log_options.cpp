@@ -31,7 +31,8 @@ void log_options::add_to(option_table& table) {
   table.positional("DIR", set_dir).offers_directories().needed();
   table.number("--communicator", filter.communicator, 0).says("N", "only what belongs to communicator N").otherwise("");
   table.number("--device", filter.device, 0).says("N|0xN", "only what names the device").otherwise("");
-  table.word("--kind", filter.kind, {record_kinds().begin(), record_kinds().end()}).says("KIND", "{words}");
+  table.word("--kind", filter.kind, {record_kinds().begin(), record_kinds().end()})
+    .says("KIND", "{words}; faults are those on purpose: a loss is of its device or node");
   table.parsed("--outcome", filter.outcome, parse_outcome)
     .says("O", "{words}: only operations that stand so now, and what ended so: commands, calls that were refused, "
                "communicators that were aborted")

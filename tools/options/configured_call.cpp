@@ -63,7 +63,7 @@ void configured_call::join_options(option_table& table) {
     .says("HOST:PORT", "on the devices of this coordinator's cluster")
     .otherwise("those of the one that RINGMASTER_COORDINATOR names, which caf-run sets; else of this process");
   key_option(table, "--timeout", "node.join-timeout")
-    .says("T", "how long to look for it, and then for devices that are free, as in 30s");
+    .says("T", "how long one that stands still is waited for, and devices that are free, as in 30s");
 }
 
 caf::expected<bool> configured_call::configure(const option_table& table) {

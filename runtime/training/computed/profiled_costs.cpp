@@ -173,6 +173,21 @@ double profiled_costs::time_of(const pending& x, uint32_t) const {
                        : near->second * static_cast<double>(samples.count()) / static_cast<double>(measured);
 }
 
+double median_of(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+double median_around(std::span<const double> seconds, size_t step) {
+  constexpr size_t reach = 10;
+  const auto begin = step - std::min(step, reach), end = std::min(step + reach + 1, seconds.size());
+  const auto around = seconds.subspan(begin, end - begin);
+  return median_of({around.begin(), around.end()});
+}
+
 training_outcome outcome_of(std::vector<event> measured, uint32_t ranks) {
   training_outcome result;
   result.ranks.resize(ranks);

@@ -49,6 +49,13 @@ private:
 /// A measured step as a simulated one is told: the ranks' times and the end, from their events, whose times begin at 0.
 training_outcome outcome_of(std::vector<event> measured, uint32_t ranks);
 
+/// The lower one of two; of none 0.
+double median_of(std::vector<double> values);
+
+/// The median of a step's time and those of some ten steps before and behind it: what steps took then, on a machine
+/// whose speed changes from one part of a run to the next, without what this step alone met with. `step` is its index.
+double median_around(std::span<const double> seconds, size_t step);
+
 struct measured_step {
   std::vector<event> events; ///< From time 0 on.
   double seconds = 0;        ///< Of the whole step.

@@ -238,9 +238,11 @@ TEST_CASE("configuration: --help and --version leave nothing to do") {
 }
 
 TEST_CASE("configuration: a value out of range is refused, wherever it comes from") {
-  CHECK(refusal("[device]\ncount=1025\n") == "device.count is 1025; it must be an integer from 0 to 1024");
+  CHECK(refusal("[device]\ncount=1025\n") == "FILE: device.count is 1025; it must be an integer from 0 to 1024");
   CHECK(refusal("", {"--suspicion.late=6"}) == "suspicion.late is 6; it must be at most suspicion.window, which is 5");
   CHECK(refusal("[device]\ncount=1025\n", {"--device.count=4"}) == "");
+  CHECK(refusal("[device]\ncount=3\n", {"--device.count=1025"})
+        == "device.count is 1025; it must be an integer from 0 to 1024");
 }
 
 TEST_CASE("configuration: a key that is there twice and a text that is no INI are refused") {
@@ -248,9 +250,9 @@ TEST_CASE("configuration: a key that is there twice and a text that is no INI ar
   CHECK(refusal("[device]\ncount=1\n[device]\ncount=2\n") == "FILE: device.count is there twice; once is right");
   CHECK(refusal("[device]\ncount=four\n").starts_with("FILE, line 2: this is not understood; "));
   CHECK(refusal("# a comment\n").starts_with("FILE, line 1: this is not understood; "));
-  CHECK(refusal("[device\n").starts_with("FILE, line 2: this is not understood; "));
-  CHECK(refusal("[device]\ncount\n").starts_with("FILE, line 3: this is not understood; "));
-  CHECK(refusal("[device]\nmemory-dir=\"abc\n").starts_with("FILE, line 3: this is not understood; "));
+  CHECK(refusal("[device\n").starts_with("FILE, line 1: this is not understood; "));
+  for (auto* line : {"count", "count=", "memory-dir=\"abc"})
+    CHECK(refusal(fmt::format("[device]\n{}\n[log]\n", line)).starts_with("FILE, line 2: this is not understood; "));
 }
 
 TEST_CASE("configuration: a section may be there twice") {

@@ -81,6 +81,9 @@ TEST_CASE("nearest word: two characters differ at most, or there is a part more 
   std::vector<std::string> words{"--bytes", "--ranks", "--root", "--chunk"};
   CHECK(nearest_word("--byte", words) == "--bytes");
   CHECK(nearest_word("--bites", words) == "--bytes");
+  CHECK(nearest_word("foo", {"log", "node"}) == ""); // of whom nobody thinks
+  CHECK(nearest_word("lgo", {"log", "node"}) == "log");
+  CHECK(nearest_word("nodes", {"log", "node"}) == "node");
   CHECK(nearest_word("--rnaks", words) == "--ranks");
   CHECK(nearest_word("--roots", words) == "--root");
   CHECK(nearest_word("--seconds", words) == "");
