@@ -257,6 +257,20 @@ TEST_CASE("transformer: rings of shards cost a step for each further rank, which
   CHECK(seconds(16384) > 1.05 * seconds(512));
 }
 
+TEST_CASE(
+  "transformer: tensor ranks have whole what nobody cuts: norms, routers, latent attention's common vectors, heads") {
+  parallel_setting how;
+  how.shape = {8, 1, 1};
+  const double common = 7168 * (1536 + 512 + 64) + 1536 + 512, norms = 2 * 7168, router = 7168 * 256;
+  const double cut = 1536 * 128 * 192 + 512 * 128 * 256 + 128 * 128 * 7168, shared = 3 * 7168 * 2048;
+  const auto deepseek = layer_parameters(*model_of("deepseek-v3"), how, true);
+  CHECK(deepseek.dense == doctest::Approx(common + norms + router + (cut + shared) / 8).epsilon(1e-12));
+  how.shape = {16, 1, 1}; // for eight heads of keys and values
+  const double queries = 2 * 4096 * 4096, head = 2 * 4096 * 128, network = 3 * 4096 * 14336;
+  const auto llama = layer_parameters(*model_of("llama3-8b"), how, false);
+  CHECK(llama.dense == doctest::Approx((queries + network) / 16 + head + 2 * 4096).epsilon(1e-12));
+}
+
 TEST_CASE("transformer: shards go around one ring by all cards at once, over as few domains as hold them") {
   const auto h100 = *system_of("h100-80g"), nvl72 = *system_of("gb200-nvl72");
   CHECK(ring_time(8e9, h100, 8, 1, 8) == doctest::Approx(7 / 8.0 * 8e9 / h100.host_bandwidth));

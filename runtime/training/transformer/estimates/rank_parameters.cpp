@@ -6,12 +6,34 @@ namespace ringmaster::training {
 
 namespace {
 
+/// Of a layer's attention, what tensor-parallel ranks do not cut, as Megatron Core has it: norms, and what makes the
+/// small common vectors of latent attention.
+double whole_on_each(const language_model& m) {
+  const double h = m.hidden, norms = (m.layer_norms ? 4 : 2) * h + (m.query_key_norms ? 2.0 * m.head_size : 0);
+  const auto& latent = m.latent;
+  if (latent.key_value_rank == 0)
+    return norms;
+  const double common = latent.query_rank + latent.key_value_rank;
+  return norms + common + h * (common + latent.rotary_size);
+}
+
+/// Of a layer's attention with its norms, on a rank. Where there are more ranks than heads of keys and values, each has
+/// one whole.
+double attention_parameters(const parameter_counts& x, const language_model& m, double t) {
+  const auto whole = whole_on_each(m);
+  if (m.latent.key_value_rank > 0 || t <= m.key_value_heads)
+    return (x.attention - whole) / t + whole;
+  const auto one_head = 2.0 * m.hidden * m.head_size;
+  return (x.attention - whole - m.key_value_heads * one_head) / t + whole + one_head;
+}
+
 rank_parameters layer_parameters(const parameter_counts& x, const language_model& m, const parallel_setting& how,
                                  bool experts) {
   const double t = how.shape.tensor;
+  const auto attention = attention_parameters(x, m, t);
   if (!experts)
-    return {(x.attention + x.dense) / t, 0};
-  return {(x.attention + x.router + x.one_expert * m.experts.shared) / t, x.one_expert * m.experts.count / how.expert};
+    return {attention + x.dense / t, 0};
+  return {attention + x.router + x.one_expert * m.experts.shared / t, x.one_expert * m.experts.count / how.expert};
 }
 
 rank_parameters output_parameters(const parameter_counts& x, const language_model& m, const parallel_setting& how) {
