@@ -8,9 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace ringmaster {
 
@@ -81,24 +85,50 @@ private:
   std::string text_;
 };
 
+/// A training: steps that count, by their number, of one run after the other.
+using training_steps = std::map<uint64_t, proto::TrainingStep>;
+
+bool are_alike(const proto::TrainingStep& a, const proto::TrainingStep& b) {
+  return a.seed() == b.seed() && a.samples() == b.samples() && a.data_samples() == b.data_samples();
+}
+
+/// The training that a run goes on with, whose first record this is: of those alike the latest that has the step
+/// before.
+std::vector<training_steps>::iterator continued_by(const proto::TrainingStep& x, std::vector<training_steps>& all) {
+  const auto found = std::find_if(all.rbegin(), all.rend(), [&](auto& each) {
+    const auto before = x.step() == 0 ? each.end() : each.find(x.step() - 1);
+    return before != each.end() && are_alike(before->second, x);
+  });
+  return found == all.rend() ? all.end() : std::prev(found.base());
+}
+
 } // namespace
 
 caf::expected<std::string> samples_text(const std::vector<proto::Record>& records, bool json) {
-  std::vector<uint64_t> runs; // in their order
-  std::map<uint64_t, std::map<uint64_t, const proto::TrainingStep*>> latest;
-  for (auto& each : records)
-    if (each.has_training_step()) {
-      auto& x = each.training_step();
-      if (latest.find(x.run()) == latest.end())
-        runs.push_back(x.run());
-      latest[x.run()][x.step()] = &x;
+  std::vector<training_steps> all;
+  std::map<uint64_t, size_t> of_run;
+  for (auto& each : records) {
+    if (!each.has_training_step())
+      continue;
+    auto x = each.training_step();
+    if (!of_run.contains(x.run())) {
+      auto to = continued_by(x, all);
+      of_run[x.run()] = static_cast<size_t>(to - all.begin());
+      if (to == all.end())
+        all.emplace_back();
     }
-  sample_list all{json};
-  for (auto run : runs)
-    for (auto& [step, record] : latest[run])
-      if (auto problem = all.add(*record))
+    auto& its = all[of_run[x.run()]];
+    its.erase(its.lower_bound(x.step()), its.end()); // it has gone back over them
+    if (!its.empty())
+      x.set_run(its.begin()->second.run());
+    its.emplace(x.step(), std::move(x));
+  }
+  sample_list result{json};
+  for (auto& each : all)
+    for (auto& [step, record] : each)
+      if (auto problem = result.add(record))
         return problem;
-  return all.take();
+  return result.take();
 }
 
 } // namespace ringmaster

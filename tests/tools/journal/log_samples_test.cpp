@@ -8,10 +8,10 @@ using namespace ringmaster;
 
 namespace {
 
-proto::Record step_record(uint64_t step, uint64_t epoch, uint64_t first) {
+proto::Record step_record(uint64_t step, uint64_t epoch, uint64_t first, uint64_t run = 5) {
   proto::Record result;
   auto& x = *result.mutable_training_step();
-  x.set_run(5);
+  x.set_run(run);
   x.set_step(step);
   x.set_epoch(epoch);
   x.set_first_sample(first);
@@ -27,7 +27,8 @@ proto::Record step_record(uint64_t step, uint64_t epoch, uint64_t first) {
 
 TEST_CASE("the log shows which samples a step took, once each, also where steps were done again") {
   // Step 1 was done again, after step 2 had been; the order is CPython's shuffle of ten with the seed 1234.
-  const std::vector records{step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), step_record(1, 0, 4)};
+  const std::vector records{step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), step_record(1, 0, 4),
+                            step_record(2, 1, 0)};
   auto found = samples_text(records, false);
   REQUIRE(found);
   CHECK(found->find("training 5, epoch 0, step 0 over 2 ranks: 2 8 3 5\n"
@@ -41,6 +42,26 @@ TEST_CASE("the log shows which samples a step took, once each, also where steps 
   REQUIRE(json);
   CHECK(*json == "{\"run\":5,\"epoch\":0,\"step\":0,\"samples\":[2,8,3,5]}\n");
   CHECK(samples_text({}, false) == std::string{});
+}
+
+TEST_CASE("the log shows what counts of a training that another run has gone on with, as one training") {
+  auto of = [](const std::vector<proto::Record>& records) {
+    auto found = samples_text(records, true);
+    REQUIRE(found);
+    std::string steps;
+    for (size_t at = 0; (at = found->find("\"run\":", at)) != found->npos; ++at)
+      steps += found->substr(at + 6, found->find(",\"samples", at) - at - 6) + " ";
+    return steps;
+  };
+  // Run 5 was killed behind step 3, and run 6 goes on from a checkpoint behind step 1.
+  std::vector records{step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), step_record(3, 1, 4)};
+  records.push_back(step_record(2, 1, 0, 6));
+  CHECK(of(records) == "5,\"epoch\":0,\"step\":0 5,\"epoch\":0,\"step\":1 5,\"epoch\":1,\"step\":2 ");
+  auto other = step_record(3, 1, 4, 7); // of another seed: its beginning is in another journal
+  other.mutable_training_step()->set_seed(8);
+  CHECK(of({step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), other})
+          .ends_with("7,\"epoch\":1,\"step\":3 "));
+  CHECK(of({step_record(0, 0, 0), step_record(0, 0, 0, 9)}) == "5,\"epoch\":0,\"step\":0 9,\"epoch\":0,\"step\":0 ");
 }
 
 TEST_CASE("a record of training that cannot be is named") {
