@@ -82,8 +82,8 @@ struct options {
     duration joint_operation = std::chrono::microseconds{7};
     duration joint_rank = std::chrono::nanoseconds{320};
     uint64_t joint_bandwidth = 44'000'000'000;
-    duration training_call = std::chrono::microseconds{220};
-    duration training_receive = std::chrono::microseconds{350};
+    duration training_call = std::chrono::microseconds{75};
+    duration training_receive = std::chrono::microseconds{120};
   } costs;
 
   struct {

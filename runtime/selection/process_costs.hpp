@@ -25,7 +25,7 @@ struct process_constants {
   } joint{};              ///< Joint operations: those that are run for all ranks at once.
   struct {
     double collective_s = 0;
-    double receive_s = 0; ///< Its rank has mostly slept.
+    double receive_s = 0; ///< The mean of a step: its rank has slept at some.
   } training{};           ///< What a training's ranks ask for and wait for: beside the joint operation that it is.
 
   /// What those of this kind take.
