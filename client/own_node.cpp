@@ -132,8 +132,8 @@ caf::error own_node::listen(const options& opts) {
   auto port = listen_for(handle_, system_, address_ == opts.node.listen_host ? address_ : any_address(address_),
                          opts.node.listen_port, way_limit);
   if (!port)
-    return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}; port 0 is any free one",
-                                                  opts.node.listen_host, opts.node.listen_port, render(port.error())));
+    return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.node.listen_host,
+                                                  opts.node.listen_port, render(port.error())));
   port_ = *port;
   return caf::none;
 }

@@ -41,32 +41,13 @@ caf::expected<std::string> read_text(const std::filesystem::path& file) {
   return std::string{std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// Of the text's lines, from 1 on.
-std::string line_of(const std::string& text, int64_t number) {
+/// So many of the text's lines.
+std::string first_lines(const std::string& text, int64_t count) {
   std::istringstream in{text};
-  std::string result;
-  for (int64_t i = 0; i < number && std::getline(in, result); ++i)
-    ;
-  return result.substr(0, result.find_last_not_of(" \t\r") + 1);
-}
-
-/// A section without its bracket, a key without a value, a text without its second quotation mark.
-bool ends_early(const std::string& line) {
-  if (line.empty() || line.front() == ';')
-    return false;
-  if (line.front() == '[')
-    return line.find(']') == line.npos;
-  return line.find('=') == line.npos || line.back() == '=' || std::ranges::count(line, '"') % 2 != 0;
-}
-
-/// "line 2", from the error of CAF's parser, whose columns are not to be trusted. It names the line behind one that
-/// ends too early.
-std::string place_of(const caf::error& err, const std::string& text) {
-  const auto& context = err.context();
-  if (!context.match_elements<caf::config_value::dictionary>())
-    return "somewhere";
-  const auto number = caf::get_or(context.get_as<caf::config_value::dictionary>(0), "line", int64_t{0});
-  return fmt::format("line {}", number > 1 && ends_early(line_of(text, number - 1)) ? number - 1 : number);
+  std::string result, line;
+  for (int64_t i = 0; i < count && std::getline(in, line); ++i)
+    result += line + "\n";
+  return result;
 }
 
 /// CAF's keys for workers that look for work again and again, where ours sleep.
@@ -306,6 +287,19 @@ caf::error configuration::check_argument(const std::string& arg) {
     return make_error(errc::invalid_config, fmt::format("{}: {} is {}; it must be {}", arg, name,
                                                         value.empty() ? "empty" : value, allowed_for(*option)));
   return caf::none;
+}
+
+/// "line 2", from the error of CAF's parser, whose columns are not to be trusted. Of a line that ends too early it
+/// names the next one, which the lines before it tell.
+std::string configuration::place_of(const caf::error& err, const std::string& text) {
+  const auto& context = err.context();
+  if (!context.match_elements<caf::config_value::dictionary>())
+    return "somewhere";
+  auto number = caf::get_or(context.get_as<caf::config_value::dictionary>(0), "line", int64_t{0});
+  std::istringstream before{first_lines(text, number - 1)};
+  if (number > 1 && !parse_config(before))
+    --number;
+  return fmt::format("line {}", number);
 }
 
 caf::error configuration::check_text(const std::string& text, const std::string& name) const {

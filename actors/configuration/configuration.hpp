@@ -61,6 +61,7 @@ public:
   caf::settings dump_content() const override;
 
 private:
+  static std::string place_of(const caf::error& err, const std::string& text);
   caf::error check_argument(const std::string& arg);
   caf::error check_text(const std::string& text, const std::string& name) const;
   caf::error check_value(const std::string& key, const caf::config_value* value, const std::string& name) const;

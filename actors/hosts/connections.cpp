@@ -199,7 +199,7 @@ caf::error check_own(const std::string& host) {
                 host, fmt::join(addresses_of_host(), ", ")));
 }
 
-/// Of a port that CAF cannot open, and does not say why.
+/// Of a port that CAF cannot open, and does not say why: what trying once more says.
 std::string why_not_open(const std::string& host, uint16_t port) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_family = host.empty() ? AF_INET : AF_UNSPEC;
@@ -210,13 +210,14 @@ std::string why_not_open(const std::string& host, uint16_t port) {
   std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses{found, ::freeaddrinfo};
   open_socket tried{::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const int on = 1;
-  ::setsockopt(tried.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(tried.descriptor, found->ai_addr, found->ai_addrlen) == 0 && ::listen(tried.descriptor, 1) == 0)
+  if (tried.descriptor < 0 || ::setsockopt(tried.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
+    return std::strerror(errno);
+  if (::bind(tried.descriptor, found->ai_addr, found->ai_addrlen) == 0)
     return {};
   const auto problem = errno;
   return fmt::format("{}{}", std::strerror(problem),
-                     problem == EADDRINUSE ? ", another process has the port"
-                     : problem == EACCES   ? ", ports below 1024 are the administrator's"
+                     problem == EADDRINUSE ? ": another process has the port; port 0 is any free one"
+                     : problem == EACCES   ? ": ports below 1024 are the administrator's; port 0 is any free one"
                                            : "");
 }
 
@@ -264,10 +265,12 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
   self->request(listens, limit, caf::publish_atom_v, port, whom, std::move(signature), host, true)
     .receive([&](uint16_t given) { result = given; },
              [&](const caf::error& problem) {
+               if (problem == caf::sec::request_timeout) {
+                 result = make_error(errc::timed_out, "CAF's own thread for connections did not answer within 10 s");
+                 return;
+               }
                const auto why = why_not_open(host, port);
-               result = problem == caf::sec::request_timeout
-                          ? make_error(errc::timed_out, "CAF's own thread for connections did not answer within 10 s")
-                          : make_error(errc::io_error, why.empty() ? render(problem) : why);
+               result = make_error(errc::io_error, why.empty() ? render(problem) : why);
              });
   self->send_exit(listens, caf::exit_reason::kill);
   return result;

@@ -180,8 +180,6 @@ void trainer_state::take_image(std::function<void(const caf::expected<model_imag
       return then(x.error());
     if (step > step_)
       return then(make_error(errc::aborted, fmt::format("the run has gone back behind step {}", step)));
-    if (step < image_.step)
-      return; // a rank has stood still meanwhile, and a later one is there
     image_ = {step, *x};
     then(image_);
   });

@@ -26,15 +26,6 @@ std::string notice_of(const process_group& group) {
   return fmt::format("training over communicator {}", group.ranks().front().id());
 }
 
-/// Which steps are measured: some of all times, for what else the machine does changes; best behind the first epoch,
-/// when memory has its pages, and samples that are drawn are there.
-void profile_some(trainer_settings& its, uint64_t second_epoch) {
-  constexpr uint64_t count = 15;
-  const auto begin = std::min(second_epoch, its.steps - 1);
-  its.profile_steps = {begin, its.steps};
-  its.profile_every = (its.steps - begin + count - 1) / count;
-}
-
 } // namespace
 
 trainer_settings trainer_settings_of(const run_settings& x) {
@@ -256,8 +247,13 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.watcher.step_done = [this, at = settings_.kill_at](const step_report& x) {
     events_.put([this, x] { step_done(x); }, x.step + 1 == at ? kind::word : kind::step);
   };
-  if (settings_.profiles)
-    profile_some(its, its.from.step + outcome_.steps_an_epoch);
+  if (settings_
+        .profiles) { // best behind the first epoch, when memory has its pages, and samples that are drawn are there
+    const auto second_epoch = std::min(its.from.step + outcome_.steps_an_epoch, its.steps - 1);
+    const auto which = spread_steps(second_epoch, its.steps, outcome_.steps_an_epoch);
+    its.profile_steps = {which.first, its.steps};
+    its.profile_every = which.every;
+  }
   its.watcher.profiled = [this](const std::vector<event>& x, double seconds) {
     events_.put([this, x, seconds] { profiled(x, seconds); }, kind::step);
   };

@@ -128,6 +128,8 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   });
   if (problem)
     return problem;
+  if (auto damage = content.damage())
+    return damage;
   for (auto& [part, bytes] : whole)
     result.image.parts.emplace(part, byte_block::of(std::move(bytes)));
   return std::optional{std::move(result)};

@@ -54,12 +54,18 @@ std::string as_utf8(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
+  const auto whole = as_utf8(text);
   std::string result;
-  for (auto letter : as_utf8(text))
-    if (is_control(letter))
-      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(letter));
+  for (size_t i = 0; i < whole.size(); ++i) {
+    const auto next = i + 1 < whole.size() ? static_cast<uint8_t>(whole[i + 1]) : 0u;
+    const bool is_of_8_bits = whole[i] == '\xC2' && next >= 0x80 && next < 0xA0; // U+0080 to U+009F
+    if (is_of_8_bits)
+      ++i;
+    if (is_of_8_bits || is_control(whole[i]))
+      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<uint8_t>(whole[i]));
     else
-      result += letter;
+      result += whole[i];
+  }
   return result;
 }
 

@@ -21,7 +21,8 @@ inline bool has_control_characters(std::string_view text) {
   return std::ranges::any_of(text, is_control);
 }
 
-/// The same as as_utf8, with each control character as "\\x1b": what somebody else has named, for a line of a terminal.
+/// The same as as_utf8, with each control character as "\x1b", those of 8 bits too: what somebody else has named, for a
+/// line of a terminal.
 std::string printable(std::string_view text);
 
 } // namespace ringmaster

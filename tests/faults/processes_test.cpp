@@ -69,6 +69,24 @@ struct silent_listener {
   uint16_t port = 0;
 };
 
+/// A port of loopback at which nobody listens: a program that is told it may.
+struct held_port {
+  held_port() {
+    const int on = 1;
+    REQUIRE(::setsockopt(held.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0);
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof own;
+    REQUIRE(::bind(held.get(), reinterpret_cast<sockaddr*>(&own), size) == 0);
+    REQUIRE(::getsockname(held.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0);
+    number = ::ntohs(own.sin_port);
+  }
+
+  unique_fd held{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  uint16_t number = 0;
+};
+
 /// What stands between `before` and the end of the word.
 std::string word_after(const std::string& text, const std::string& before) {
   auto start = text.find(before);
@@ -381,19 +399,40 @@ TEST_CASE("processes: a signal ends who connects at once, however long the other
 }
 
 TEST_CASE("processes: a node may begin before its coordinator, and ends at once where it is told to while it waits") {
-  uint16_t port = silent_listener{}.port; // free again
-  const auto where = fmt::format("127.0.0.1:{}", port), waits = "waits for the coordinator at " + where;
+  const held_port port; // which nobody else gets meanwhile
+  const auto where = fmt::format("127.0.0.1:{}", port.number), waits = "waits for the coordinator at " + where;
   launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1"}};
-  launched_program told{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1"}};
+  launched_program told{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", "--node.join-timeout=10min"}};
   REQUIRE(node.await_output(waits));
   REQUIRE(told.await_output(waits));
   ::kill(told.child.pid(), SIGTERM);
   CHECK(told.finish() == 0);
-  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", std::to_string(port)}};
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", std::to_string(port.number)}};
   REQUIRE(coordinator.await_output("coordinator at " + where));
   launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "1"}};
   CHECK(info.finish() == 0);
   CHECK_MESSAGE(info.output.find("device 0x1 ") != std::string::npos, info.output);
+}
+
+TEST_CASE(
+  "processes: a node does not wait for a coordinator where somebody else listens, or where it cannot listen itself") {
+  const held_port port;
+  REQUIRE(::listen(port.held.get(), 8) == 0);
+  const auto where = fmt::format("127.0.0.1:{}", port.number);
+  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--node.join-timeout=10min"}};
+  pollfd comes{port.held.get(), POLLIN, 0};
+  REQUIRE(::poll(&comes, 1, static_cast<int>(std::chrono::milliseconds{launched_program::limit}.count())) == 1);
+  unique_fd caller{::accept(port.held.get(), nullptr, nullptr)};
+  REQUIRE(::write(caller.get(), "SSH-2.0-x\r\n", 11) == 11);
+  caller.close();
+  CHECK(node.finish() == 1);
+  CHECK_MESSAGE(node.error.find("does not answer as a process of ringmaster would") != std::string::npos, node.error);
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", std::to_string(port.number)}};
+  CHECK(coordinator.finish() == 1);
+  CHECK_MESSAGE(
+    coordinator.error.find(where + ": Address already in use: another process has the port; port 0 is any free one")
+      != std::string::npos,
+    coordinator.error);
 }
 
 TEST_CASE("processes: a signal ends who connects to a host that drops what is sent to it") {

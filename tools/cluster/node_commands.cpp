@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <caf/io/middleman.hpp>
+#include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -49,14 +50,18 @@ bool is_to_end() {
   return signal != 0;
 }
 
+bool nobody_listens(const caf::error& why) {
+  return code_of(why) == errc::unreachable && render(why).find(std::strerror(ECONNREFUSED)) != std::string::npos;
+}
+
 /// As `connect`, also where the coordinator begins after this node: it is looked for until somebody listens.
-caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, const options& opts) {
+caf::expected<coordinator_actor> connect_when_it_listens(caf::actor_system& system, const options& opts) {
   constexpr auto try_again = std::chrono::milliseconds{100};
   const auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
   for (bool told = false;;) {
     const auto left = give_up - std::chrono::steady_clock::now();
     auto found = connect(system, opts.node.join, std::max<caf::timespan>(left, try_again));
-    if (found || code_of(found.error()) != errc::unreachable || left <= try_again)
+    if (found || !nobody_listens(found.error()) || left <= try_again)
       return found;
     if (!std::exchange(told, true))
       spdlog::warn("waits for the coordinator at {}, for {} at most: {}", opts.node.join,
@@ -69,7 +74,7 @@ caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, c
 /// ends behind this call.
 std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_system& system, const options& opts,
                                                                      std::optional<no_more_connecting>& at_the_end) {
-  auto coming = std::async(std::launch::async, [&] { return connect_when_there(system, opts); });
+  auto coming = std::async(std::launch::async, [&] { return connect_when_it_listens(system, opts); });
   while (coming.wait_for(no_more_connecting::look) != std::future_status::ready)
     if (is_to_end()) {
       at_the_end.emplace();
@@ -131,9 +136,8 @@ class coordinator_call final : public configured_call {
     if (!port && code_of(port.error()) == errc::invalid_argument)
       return std::move(port.error());
     if (!port)
-      return make_error(errc::io_error,
-                        fmt::format("cannot listen at {}:{}: {}; --port 0 takes a free one", opts.coordinator.host,
-                                    opts.coordinator.port, render(port.error())));
+      return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.coordinator.host,
+                                                    opts.coordinator.port, render(port.error())));
     spdlog::info("coordinator at {}:{} (configuration: {})", opts.coordinator.host, *port, configuration_origin());
     if (!port_file_.empty())
       if (auto problem = write_port_file(port_file_, *port))

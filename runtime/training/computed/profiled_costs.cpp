@@ -3,6 +3,7 @@
 #include "runtime/training/computed/step_world.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -173,6 +174,15 @@ double profiled_costs::time_of(const pending& x, uint32_t) const {
                        : near->second * static_cast<double>(samples.count()) / static_cast<double>(measured);
 }
 
+steps_to_measure spread_steps(uint64_t first, uint64_t end, uint64_t an_epoch) {
+  constexpr uint64_t count = 15;
+  const auto begin = std::min(first + 1, end - 1);
+  auto every = (end - begin + count - 1) / count;
+  while (std::gcd(every, an_epoch) > 1)
+    ++every;
+  return {begin, every};
+}
+
 double median_of(std::vector<double> values) {
   if (values.empty())
     return 0;
@@ -216,7 +226,7 @@ caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, s
     if (!found)
       return std::move(found.error());
     const auto beside = std::max(step.seconds - outcome_of(step.events, ranks).end, 0.);
-    parts.emplace_back((found->end + beside) / step.around, simulated.size());
+    parts.emplace_back((found->end + beside) / (step.around > 0 ? step.around : usual), simulated.size());
     simulated.push_back(std::move(*found));
   }
   std::ranges::sort(parts);

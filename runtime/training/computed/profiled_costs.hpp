@@ -53,13 +53,23 @@ training_outcome outcome_of(std::vector<event> measured, uint32_t ranks);
 double median_of(std::vector<double> values);
 
 /// The median of a step's time and those of some ten steps before and behind it: what steps took then, on a machine
-/// whose speed changes from one part of a run to the next, without what this step alone met with. `step` is its index.
+/// whose speed changes from one part of a run to the next, without what this step alone met with. `step` is its index,
+/// of one that there is.
 double median_around(std::span<const double> seconds, size_t step);
+
+/// Which steps of a run are measured: the first, and each so many-th behind it.
+struct steps_to_measure {
+  uint64_t first = 0, every = 1;
+};
+
+/// Some fifteen of [first, end), of all times, for what else the machine does changes; `first` begins an epoch of so
+/// many steps. Not always the same ones of each epoch: beside its first ones the model of the one before is tried.
+steps_to_measure spread_steps(uint64_t first, uint64_t end, uint64_t an_epoch);
 
 struct measured_step {
   std::vector<event> events; ///< From time 0 on.
   double seconds = 0;        ///< Of the whole step.
-  double around = 0;         ///< What steps took then: see median_around.
+  double around = 0;         ///< What steps took then: see median_around. 0: what is usual.
 };
 
 /// What a step takes, as the simulator has it.

@@ -11,6 +11,8 @@ namespace ringmaster::training {
 byte_windows::byte_windows(std::vector<text_file> files, uint32_t window, uint32_t stride)
   : files_(std::move(files)), window_(window), stride_(stride) {
   for (auto& file : files_) {
+    if (file.content->is_mapped())
+      mapped_.push_back(file.content.get());
     const uint64_t bytes = file.bytes().size();
     ends_.push_back(ends_.back() + (bytes > window_ ? (bytes - window_ - 1) / stride_ + 1 : 0));
   }
@@ -47,8 +49,8 @@ void byte_windows::fill_one(uint32_t sample, std::span<float> input, std::span<u
 }
 
 caf::error byte_windows::damage() const {
-  for (auto& file : files_)
-    if (auto problem = file.content->damage())
+  for (auto* file : mapped_)
+    if (auto problem = file->damage())
       return problem;
   return caf::none;
 }

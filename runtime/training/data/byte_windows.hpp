@@ -36,7 +36,8 @@ private:
 
   std::vector<text_file> files_;
   uint32_t window_, stride_;
-  std::vector<uint64_t> ends_{0}; ///< 0, and where the samples of each file end.
+  std::vector<const file_bytes*> mapped_; ///< Of the files those that somebody may cut.
+  std::vector<uint64_t> ends_{0};         ///< 0, and where the samples of each file end.
 };
 
 } // namespace ringmaster::training

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
 #include "runtime/training/data/byte_windows.hpp"
 #include "runtime/training/data/cifar_images.hpp"
 #include "runtime/training/data/idx_images.hpp"
@@ -27,7 +28,7 @@ constexpr known_format known_formats[] = {{idx_files, has_idx_images, open_idx_i
 void remark_short_ones(const std::vector<text_file>& files, uint32_t window, std::vector<std::string>& remarks) {
   for (auto& file : files)
     if (file.bytes().size() <= window)
-      remarks.push_back(fmt::format("{}: it has {}, less than a window of {} and one more", file.name,
+      remarks.push_back(fmt::format("{}: it has {}, less than a window of {} and one more", printable(file.name),
                                     counted(file.bytes().size(), "byte"), window));
 }
 

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/memory/open_file.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,7 @@ namespace {
 constexpr size_t mapped_bytes_min = 64 << 20; ///< More than any of the usual image files has.
 
 caf::error unreadable(const std::filesystem::path& file, const char* why) {
-  return make_error(errc::io_error, fmt::format("{}: cannot be read: {}", file.string(), why));
+  return make_error(errc::io_error, fmt::format("{}: cannot be read: {}", printable(file.string()), why));
 }
 
 /// Whether all of it came.

@@ -24,6 +24,7 @@ public:
 
   std::span<const std::byte> bytes() const noexcept;
 
+  bool is_mapped() const noexcept { return mapped_ != nullptr; }
   /// What was read of `bytes` so far means nothing, since the file was cut. Errors: io_error, naming it.
   caf::error damage() const;
 

@@ -49,11 +49,11 @@ std::error_code add_names(const fs::path& folder, const std::string& below, fold
     if (at->is_regular_file(ignored))
       to.files.push_back(path);
     else if (!is_folder)
-      to.skipped.push_back(path + ": it is no file, or a link to none");
+      to.skipped.push_back(printable(path) + ": it is no file, or a link to none");
     else if (at->is_symlink(ignored))
-      to.skipped.push_back(path + ": links to folders are not followed");
+      to.skipped.push_back(printable(path) + ": links to folders are not followed");
     else if (auto why = add_names(folder, path + "/", to))
-      to.skipped.push_back(fmt::format("{}/: cannot be read: {}", path, why.message()));
+      to.skipped.push_back(fmt::format("{}/: cannot be read: {}", printable(path), why.message()));
   }
   return problem;
 }
@@ -123,13 +123,13 @@ caf::expected<text_folder> read_text_folder(const fs::path& folder, uint64_t see
       continue;
     }
     if (auto why = why_no_text(content->bytes()); !why.empty())
-      result.skipped.push_back(fmt::format("{}: {}", name, why));
+      result.skipped.push_back(fmt::format("{}: {}", printable(name), why));
     else
       files.push_back({name, std::make_shared<const file_bytes>(std::move(*content))});
   }
   if (files.size() < 2)
     return invalid(fmt::format("{}: there must be two files of text at least, since some are held out, and there {}{}",
-                               folder.string(), files.empty() ? "is none" : "is only " + files.front().name,
+                               folder.string(), files.empty() ? "is none" : "is only " + printable(files.front().name),
                                text_of_skipped(result.skipped)));
   divide(std::move(files), seed, held_out_part, result);
   return result;

@@ -251,6 +251,13 @@ TEST_CASE("configuration: a key that is there twice and a text that is no INI ar
   CHECK(refusal("[device]\ncount=four\n").starts_with("FILE, line 2: this is not understood; "));
   CHECK(refusal("# a comment\n").starts_with("FILE, line 1: this is not understood; "));
   CHECK(refusal("[device\n").starts_with("FILE, line 1: this is not understood; "));
+  for (auto* before :
+       {"  ; an indented comment", " [log]", "[link]\naddresses=[\n\"192.0.2.1\"\n]", "name=\"a\" ; the \"first"}) {
+    CAPTURE(before);
+    const auto text = fmt::format("[node]\n{}\ncount=four\n", before);
+    const auto lines = std::ranges::count(text, '\n');
+    CHECK(refusal(text).starts_with(fmt::format("FILE, line {}: this is not understood; ", lines)));
+  }
   for (auto* line : {"count", "count=", "memory-dir=\"abc"})
     CHECK(refusal(fmt::format("[device]\n{}\n[log]\n", line)).starts_with("FILE, line 2: this is not understood; "));
 }

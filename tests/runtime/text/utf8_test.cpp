@@ -17,6 +17,9 @@ TEST_CASE("utf8: what is printable leaves a line a line, and a terminal as it wa
   CHECK(printable("caf\xC3\xA9 1") == "caf\xC3\xA9 1");
   CHECK(printable("a\nb\x1b[31m\x7f") == "a\\x0ab\\x1b[31m\\x7f");
   CHECK(printable("\x80z") == "\xEF\xBF\xBDz");
+  CHECK(printable("a\xC2\x9B"
+                  "31m\xC2\xA0")
+        == "a\\x9b31m\xC2\xA0"); // a terminal's 8-bit commands, and a space
 }
 
 TEST_CASE("utf8: refuses and repairs what is not") {

@@ -88,6 +88,7 @@ TEST_CASE("planner: fully sharded plans that are named stand beside schedules, Z
   CHECK(taken_by({"fsdp", "interleaved"}, {"zero0"}) == names{"interleaved+zero1", "fsdp"});
   CHECK(taken_by({}, {"fsdp", "hsdp", "interleaved"}) == plain);
   CHECK(taken_by({}, {"1f1b"}) == with(interleaved, {"fsdp", "hsdp"})); // on one stage there is no schedule
+  CHECK(taken_by({"1f1b"}, {"1f1b"}).empty());
 }
 
 TEST_CASE("planner: every way of sharing that divides is a candidate, once, and its strategy takes it") {
@@ -138,6 +139,9 @@ TEST_CASE("planner: more tensor and context ranks than are of use are tried wher
   asked.filter.tensor = {4, 32};
   asked.filter.context = {1, 32};
   CHECK(most() == std::pair{32u, 32u});
+  asked.filter.context = {32, UINT32_MAX};
+  CHECK(most().second == 32);
+  asked.filter.context = {};
   asked.filter.tensor = {4, UINT32_MAX};
   CHECK(most().first == 16);
   asked.filter.tensor = {32, UINT32_MAX};

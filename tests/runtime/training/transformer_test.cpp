@@ -277,7 +277,7 @@ TEST_CASE("transformer: shards go around one ring by all cards at once, over as 
   const auto narrower = std::min(h100.host_bandwidth, h100.network_bandwidth);
   CHECK(ring_time(8e9, h100, 256, 1, 256) == doctest::Approx(255 / 256.0 * 8e9 / narrower));
   // Three of a group's ranks in a domain have three of its eight cards.
-  for (uint32_t ranks : {42, 44, 47}) // on six hosts, of which one has seven at least
+  for (uint32_t ranks : {42, 44, 47}) // on six hosts, with seven on the emptiest
     CHECK(ring_time(8e9, h100, ranks, 1, ranks)
           == doctest::Approx((ranks - 1.0) / ranks * 8e9 / (h100.network_bandwidth * 7 / 8)));
   CHECK(ring_time(8e9, h100, 6, 2, 12) == doctest::Approx(5 / 6.0 * 8e9 / (h100.network_bandwidth * 3 / 8)));

@@ -22,7 +22,8 @@ bool is_schedule(std::string_view name) {
 
 bool plan_filter::takes(pipeline_schedule schedule, std::string_view sharding, bool on_one_stage) const {
   auto names = [](auto& list, std::string_view what) { return std::ranges::find(list, what) != list.end(); };
-  if ((!on_one_stage && names(excluded, name_of(schedule))) || names(excluded, sharding))
+  const bool is_meant = !on_one_stage || names(only, name_of(schedule));
+  if ((is_meant && names(excluded, name_of(schedule))) || names(excluded, sharding))
     return false;
   const bool any_schedule = std::ranges::any_of(only, is_schedule);
   const bool fits = !any_schedule || names(only, name_of(schedule));

@@ -44,7 +44,8 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
     if (t > tensor_most || !divides_layers(m, t) || !filter.tensor.contains(t))
       continue;
     for (auto c : divisors_of(asked.devices / t)) {
-      const auto least = c <= context_max && filter.context.most == UINT32_MAX ? block_min : 1;
+      const bool is_named = filter.context.least > 1 || filter.context.most < UINT32_MAX;
+      const auto least = is_named ? 1 : block_min;
       const bool cut_finely = c > 1 && (m.sequence % (2 * c) != 0 || m.sequence / (2 * c) < least);
       if (c > context_most || cut_finely || !filter.context.contains(c))
         continue;

@@ -177,8 +177,9 @@ private:
     if (x_.devices_per_tray == 0 || std::fmod(x_.devices_per_host, x_.devices_per_tray) == 0)
       return caf::none;
     return refused(document_, (tray != nullptr ? tray : host)->offset,
-                   fmt::format("devices_per_tray is {}; a domain of {} devices has whole trays, or none (0)",
-                               x_.devices_per_tray, x_.devices_per_host));
+                   fmt::format("devices_per_tray is {}{}; a domain of {} devices has whole trays, or none (0)",
+                               x_.devices_per_tray, tray != nullptr ? "" : fmt::format(", as {} has it", like_->name),
+                               x_.devices_per_host));
   }
 
   caf::error check_pods() {

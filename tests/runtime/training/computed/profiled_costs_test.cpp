@@ -254,3 +254,22 @@ TEST_CASE("profiled costs: what steps took around one is theirs, whatever it too
   CHECK(median_around(seconds, 99) == 2);
   CHECK(median_around(std::span{seconds}.first(1), 0) == 7);
 }
+
+TEST_CASE("profiled costs: steps that are measured are spread over a run, and over its epochs") {
+  for (uint64_t an_epoch : {1, 2, 5, 9, 10, 11, 12, 93, 468})
+    for (uint64_t epochs = 1; epochs <= 64; ++epochs) {
+      CAPTURE(an_epoch);
+      CAPTURE(epochs);
+      const auto end = (epochs + 1) * an_epoch; // behind the first one
+      const auto found = spread_steps(an_epoch, end, an_epoch);
+      CHECK(found.first >= an_epoch);
+      uint64_t count = 0, first_ones = 0;
+      for (auto step = found.first; step < end; step += found.every, ++count)
+        first_ones += step % an_epoch == 0 ? 1 : 0;
+      CHECK(count >= std::clamp<uint64_t>(epochs * an_epoch - 1, 1, 5));
+      CHECK(count <= 15);
+      if (an_epoch > 1)
+        CHECK(first_ones <= count / an_epoch + 1);
+    }
+  CHECK(spread_steps(8, 9, 9).first == 8); // of one epoch the last step
+}
