@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <memory>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -140,6 +141,22 @@ TEST_CASE("process_group: where a rank's process ends before it has come, those 
                                   "status 0\n"));
 }
 
+namespace {
+
+/// A launcher of MPI's, to its end. MPICH's fails by itself now and then, before it has started anybody: it begins
+/// again.
+std::unique_ptr<launched_program> launched_by_mpi(const std::vector<std::string>& line) {
+  constexpr int tries = 4;
+  for (int i = 1;; ++i) {
+    auto run = std::make_unique<launched_program>(line);
+    run->finish();
+    if (i == tries || !contains(run->error, "HYD_pmcd_pmiserv_proxy_init_cb"))
+      return run;
+  }
+}
+
+} // namespace
+
 TEST_CASE("process_group: under mpirun rank 0 hosts the coordinator, as long as another one works") {
   for (auto launcher : {"mpirun.openmpi", "mpirun.mpich"}) {
     CAPTURE(launcher);
@@ -151,15 +168,15 @@ TEST_CASE("process_group: under mpirun rank 0 hosts the coordinator, as long as 
     std::vector<std::string> start{"env", "MASTER_PORT=" + free_port(), path, "-np", "3"};
     if (contains(path, "openmpi"))
       start = words(start, {"--oversubscribe", "--allow-run-as-root"});
-    launched_program all{words(start, {RINGMASTER_RANK_PROGRAM, "sum"})};
-    CHECK(all.finish() == 0);
-    CAPTURE(all.error);
-    CHECK(sorted_lines(all.output) == lines{"1 of 3: the sum is 6", "2 of 3: the sum is 6", "3 of 3: the sum is 6"});
-    launched_program two{words(start, {RINGMASTER_RANK_PROGRAM, "early"})};
-    CHECK(two.finish() == 0);
-    CAPTURE(two.error);
-    CHECK(sorted_lines(two.output) == lines{"2 of 3: the sum is 5", "3 of 3: the sum is 5"});
-    CHECK(contains(two.error, "rank 0 (device 0x1, rank-0")); // which is in the coordinator's process
+    const auto all = launched_by_mpi(words(start, {RINGMASTER_RANK_PROGRAM, "sum"}));
+    CHECK(all->finish() == 0);
+    CAPTURE(all->error);
+    CHECK(sorted_lines(all->output) == lines{"1 of 3: the sum is 6", "2 of 3: the sum is 6", "3 of 3: the sum is 6"});
+    const auto two = launched_by_mpi(words(start, {RINGMASTER_RANK_PROGRAM, "early"}));
+    CHECK(two->finish() == 0);
+    CAPTURE(two->error);
+    CHECK(sorted_lines(two->output) == lines{"2 of 3: the sum is 5", "3 of 3: the sum is 5"});
+    CHECK(contains(two->error, "rank 0 (device 0x1, rank-0")); // which is in the coordinator's process
   }
 }
 
