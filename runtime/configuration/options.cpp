@@ -244,7 +244,9 @@ std::vector<option_entry> option_entries(options& x) {
     {"node", "listen-port", &x.node.listen_port, "the port; 0: any that is free", 0, 65535},
     {"node", "join", &x.node.join, "the coordinator, \"host:port\"; empty: none"},
     {"node", "join-timeout", &x.node.join_timeout,
-     "how long a coordinator that is silent is waited for, and what is free there", shortest, hour},
+     "how long a coordinator that is silent is waited for, by a node also one that is not there yet, and what is free "
+     "there",
+     shortest, hour},
     {"ranks", "join-timeout", &x.ranks.join_timeout,
      "processes that a launcher has started wait so long for each other", shortest, day},
     {"ranks", "leave-timeout", &x.ranks.leave_timeout, "... and at their end, until all have done their part", shortest,

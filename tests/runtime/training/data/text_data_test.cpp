@@ -59,6 +59,7 @@ TEST_CASE_FIXTURE(texts, "text data: what is not taken is named, but for hidden 
   fs::create_symlink(path() / "a.txt", path() / "deep" / "link.txt");
   fs::create_directory_symlink(path() / "deep", path() / "round");
   fs::create_symlink("nowhere", path() / "deep" / "gone");
+  write("odd\n\x1b[31m", std::string(1, '\0'));
   auto found = read_text_folder(path(), 1, 0.5);
   REQUIRE(found);
   auto names = names_of(found->training);
@@ -66,7 +67,8 @@ TEST_CASE_FIXTURE(texts, "text data: what is not taken is named, but for hidden 
   CHECK(names == std::set<std::string>{"a.txt", "b.txt", "deep/c.txt", "deep/link.txt"});
   CHECK(found->skipped
         == std::vector<std::string>{"deep/gone: it is no file, or a link to none",
-                                    "round: links to folders are not followed"});
+                                    "round: links to folders are not followed",
+                                    "odd\\x0a\\x1b[31m: it is no text (UTF-8)"});
 }
 
 TEST_CASE_FIXTURE(texts, "text data: a sample is a window of a file, and its labels the bytes behind each of it") {
