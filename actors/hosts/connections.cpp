@@ -175,18 +175,26 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
 
 namespace {
 
-/// CAF says of an address that nobody can listen at, whatever the reason, that the port cannot be opened.
-caf::error check_own(const std::string& host) {
+/// Where this host might listen, or the system's number of why nobody knows that. An empty host: any address.
+std::pair<int, std::shared_ptr<addrinfo>> addresses_to_listen_at(const std::string& host, uint16_t port) {
   addrinfo wanted{}, *found = nullptr;
+  wanted.ai_family = host.empty() ? AF_INET : AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_PASSIVE;
-  if (auto unknown = ::getaddrinfo(host.c_str(), "0", &wanted, &found); unknown != 0)
+  const auto unknown = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &wanted,
+                                     &found);
+  return {unknown, unknown == 0 ? std::shared_ptr<addrinfo>{found, &::freeaddrinfo} : nullptr};
+}
+
+/// CAF says of an address that nobody can listen at, whatever the reason, that the port cannot be opened.
+caf::error check_own(const std::string& host) {
+  const auto [unknown, addresses] = addresses_to_listen_at(host, 0);
+  if (unknown != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give "
                                   "an address of this host, or 0.0.0.0 for all",
                                   host, ::gai_strerror(unknown)));
-  std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses{found, ::freeaddrinfo};
-  for (auto* each = found; each != nullptr; each = each->ai_next) {
+  for (auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
     open_socket tried{::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (tried.descriptor < 0 || ::bind(tried.descriptor, each->ai_addr, each->ai_addrlen) == 0
         || errno != EADDRNOTAVAIL)
@@ -201,13 +209,9 @@ caf::error check_own(const std::string& host) {
 
 /// Of a port that CAF cannot open, and does not say why: what trying once more says.
 std::string why_not_open(const std::string& host, uint16_t port) {
-  addrinfo wanted{}, *found = nullptr;
-  wanted.ai_family = host.empty() ? AF_INET : AF_UNSPEC;
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_PASSIVE;
-  if (::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0)
+  const auto found = addresses_to_listen_at(host, port).second;
+  if (found == nullptr)
     return {};
-  std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses{found, ::freeaddrinfo};
   open_socket tried{::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const int on = 1;
   if (tried.descriptor < 0 || ::setsockopt(tried.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)

@@ -247,8 +247,8 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.watcher.step_done = [this, at = settings_.kill_at](const step_report& x) {
     events_.put([this, x] { step_done(x); }, x.step + 1 == at ? kind::word : kind::step);
   };
-  if (settings_
-        .profiles) { // best behind the first epoch, when memory has its pages, and samples that are drawn are there
+  if (settings_.profiles) {
+    // Best behind the first epoch, when memory has its pages, and samples that are drawn are there.
     const auto second_epoch = std::min(its.from.step + outcome_.steps_an_epoch, its.steps - 1);
     const auto which = spread_steps(second_epoch, its.steps, outcome_.steps_an_epoch);
     its.profile_steps = {which.first, its.steps};

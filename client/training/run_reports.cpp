@@ -95,11 +95,11 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
   auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max, goes_on);
   if (result && std::isfinite(result->loss))
     return std::move(*result);
-  if (!result) {
-    problem_ = problem_ ? problem_ : make_error(code_of(result.error()), "what is held out: " + render(result.error()));
+  if (problem_) // told of the first such model, not of the one that the run ends with because of it
     return std::nullopt;
-  }
-  if (!problem_) // the first such model, not the one that the run ends with because of it
+  if (!result)
+    problem_ = make_error(code_of(result.error()), "what is held out: " + render(result.error()));
+  else
     problem_ = make_error(errc::aborted,
                           fmt::format("the model behind {} gives no numbers any more, and is not kept: a lower "
                                       "learning rate would help",

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace ringmaster::training {
@@ -149,29 +150,30 @@ uint64_t profiled_costs::memory_of(const value_tag& x) const {
 
 double profiled_costs::time_of(const pending& x, uint32_t) const {
   const auto samples = x.argument.samples.first();
-  const bool is_alone = !is_communication(x.what);
-  if (!is_alone && communications_ && x.what != op::send)
+  const bool communicates = is_communication(x.what);
+  if (communicates && communications_ && x.what != op::send)
     return communications_(x);
-  for (auto first : {samples.begin, any_first})
-    if (auto its = seconds_.find({x.what, is_alone ? x.rank : 0, x.argument.layer, first,
-                                  is_alone ? samples.count() : 0});
-        its != seconds_.end())
+  kind wanted{x.what, communicates ? 0 : x.rank, x.argument.layer, samples.begin, communicates ? 0 : samples.count()};
+  for (auto first : {samples.begin, any_first}) {
+    wanted.first = first;
+    if (auto its = seconds_.find(wanted); its != seconds_.end())
       return its->second;
-  if (!is_alone)
+  }
+  if (communicates)
     return 0;
   // The nearest of its layer, per sample.
-  auto alike = [&](const kind& y) {
-    return std::get<0>(y) == x.what && std::get<1>(y) == x.rank && std::get<2>(y) == x.argument.layer
-           && std::get<3>(y) == any_first;
+  auto alike = [&](kind y) {
+    y.samples = wanted.samples;
+    return y == wanted;
   };
-  auto near = seconds_.lower_bound({x.what, x.rank, x.argument.layer, any_first, samples.count()});
+  auto near = seconds_.lower_bound(wanted);
   if ((near == seconds_.end() || !alike(near->first)) && near != seconds_.begin())
     --near;
   if (near == seconds_.end() || !alike(near->first))
     return 0;
-  const auto measured = std::get<4>(near->first);
+  const auto measured = near->first.samples;
   return measured == 0 ? near->second
-                       : near->second * static_cast<double>(samples.count()) / static_cast<double>(measured);
+                       : near->second * static_cast<double>(wanted.samples) / static_cast<double>(measured);
 }
 
 steps_to_measure spread_steps(uint64_t first, uint64_t end, uint64_t an_epoch) {

@@ -5,10 +5,10 @@
 
 #include <caf/expected.hpp>
 
+#include <compare>
 #include <functional>
 #include <map>
 #include <span>
-#include <tuple>
 
 namespace ringmaster::training {
 
@@ -36,10 +36,17 @@ public:
   double mfu_percent(const model&, uint32_t, double) const override { return -1; }
 
 private:
-  /// What, by which rank, of which layer, of which first sample or of any, and of how many; a communication by rank 0
-  /// in place of all, of 0 samples.
-  using kind = std::tuple<op, uint32_t, uint32_t, uint64_t, uint64_t>;
   static constexpr uint64_t any_first = UINT64_MAX;
+
+  /// Operations that are alike. A communication is rank 0's in place of all, and of 0 samples.
+  struct kind {
+    op what;
+    uint32_t rank, layer;
+    uint64_t first;   ///< Of its samples, or any_first.
+    uint64_t samples; ///< How many.
+
+    auto operator<=>(const kind&) const = default;
+  };
 
   const training_job& job_;
   communication_times communications_;
