@@ -26,7 +26,7 @@ double memory_efficiency(double bytes) {
 }
 
 /// The slower of arithmetic and memory.
-double roofline(double flops, double bytes) {
+inline double roofline(double flops, double bytes) {
   return std::max(flops / (peak_flops * compute_efficiency(flops)), bytes / (hbm_bandwidth * memory_efficiency(bytes)));
 }
 
@@ -63,10 +63,14 @@ public:
 
   uint64_t memory_of(const value_tag& x) const override {
     constexpr uint64_t row = 4096 * 1024;
-    if (of_activation(x.kind))
-      return x.samples.count() * row * (of_keys(x.kind) ? 2 : 1) // keys and values
-             * sent_positions(x).count / sent_positions(x).of / x.part.count / columns_shared_by(x);
-    return 4096 * 4096 / (x.has == form::experts ? 1 : x.tensor.count) / x.part.count;
+    if (!of_activation(x.kind))
+      return uint64_t{4096 * 4096} / (uint64_t{x.part.count} * (x.has == form::experts ? 1 : x.tensor.count));
+    const auto whole = x.samples.count() * row;
+    if (x.has == form::whole && x.kind < value_kind::attention_keys) // nearly all: a division takes its time
+      return whole;
+    const auto sent = sent_positions(x);
+    const auto keys_and_values = of_keys(x.kind) ? 2 : 1;
+    return whole * keys_and_values * sent.count / (uint64_t{sent.of} * x.part.count * columns_shared_by(x));
   }
 
   double time_of(const pending& x, uint32_t world_size) const override {
@@ -88,13 +92,13 @@ public:
       }
       case op::forward:
       case op::backward:
-        return roofline(2 * matrix / tensor * lab_positions * samples,
-                        element_bytes * (matrix / tensor + 2 * lab_positions * samples * lab_hidden));
       case op::backward_input:
-      case op::backward_weight: // one of backward's two products, or half of the time of the one that the lab counts
-        return roofline(2 * matrix / tensor * lab_positions * samples,
-                        element_bytes * (matrix / tensor + 2 * lab_positions * samples * lab_hidden))
-               / 2;
+      case op::backward_weight: {
+        const auto both = roofline(2 * matrix / tensor * lab_positions * samples,
+                                   element_bytes * (matrix / tensor + 2 * lab_positions * samples * lab_hidden));
+        // a half: one of backward's two products, or half of the time of the one that the lab counts
+        return x.what == op::forward || x.what == op::backward ? both : both / 2;
+      }
       case op::attend:
       case op::attend_backward: { // half of the scores, for they are causal; FlashAttention's two and five products
         const auto run = x.argument.positions();
