@@ -100,11 +100,11 @@ bool shards_in_groups(const known_strategy& x) {
 }
 
 bool shares_positions(const known_strategy& x) {
-  return x.needs == beyond::positions || x.all_sides;
+  return x.needs == beyond::positions || x.shares_positions;
 }
 
 bool has_experts(const known_strategy& x) {
-  return x.needs == beyond::experts || x.all_sides;
+  return x.needs == beyond::experts || x.shares_experts;
 }
 
 /// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are
@@ -224,7 +224,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .otherwise(fmt::format("all that {} leaves; in 3d none", data_option));
   table.number("--experts", trained.experts, 1, 65536)
     .says("E", "neighbours that share the experts of every second layer, in " + listed(those_that(has_experts)))
-    .otherwise("8, or what of them divides the ranks; in 3d there are none");
+    .otherwise("8, or what of them divides the ranks; in dualpipe and 3d there are none");
   table.flag("--sequence-parallel", trained.sequence_parallel)
     .says("between layers, tensor-parallel ranks share the positions");
   table.number("--zero", trained.zero, 0, 3)

@@ -102,7 +102,7 @@ caf::expected<parallel_setting> setting_of(const train_options& x, const languag
   how.sequence_parallel = x.trained.sequence_parallel;
   how.schedule = schedule_of(x.which->name);
   how.chunks = x.trained.chunks;
-  if (x.which->all_sides && how.chunks > 1)
+  if (x.which->chunks == training::chunk_use::parts && how.chunks > 1)
     how.schedule = pipeline_schedule::interleaved_1f1b;
   const bool has_sides = x.which->shares == sharing::stages; // as `plan` has them, whichever are 1
   how.as_simulated = how.shape.pipeline == 1 && how.shape.tensor == 1 && !has_sides;

@@ -60,9 +60,9 @@ std::vector<beyond> needs_of(const known_strategy& which, const model& m) {
   std::vector<beyond> result;
   if (which.needs != beyond::nothing)
     result.push_back(which.needs);
-  if (which.all_sides && m.context > 1)
+  if (which.shares_positions && m.context > 1)
     result.push_back(beyond::positions);
-  if (which.all_sides && m.experts > 1)
+  if (which.shares_experts && m.experts > 1)
     result.push_back(beyond::experts);
   return result;
 }

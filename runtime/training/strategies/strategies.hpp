@@ -66,7 +66,8 @@ struct known_strategy {
   micro_batches_held* held = holds_one;
   uint32_t copies = 1;            ///< Of its stage's parameters that a rank holds.
   beyond needs = beyond::nothing; ///< Only cost models that know it can simulate it, and no layers compute it.
-  bool all_sides = false;         ///< It goes by m.context and m.experts, where they are given: see `needs_of`.
+  bool shares_positions = false;  ///< It goes by m.context, where that is given: see `needs_of`.
+  bool shares_experts = false;    ///< The same of m.experts.
   uint32_t usual_chunks = 2;      ///< What m.chunks is where nobody says.
   bool by_columns = false; ///< Of the ranks that share a layer each makes columns of its output: see layer::by_columns.
   bool orders_parts = false;     ///< It goes by m.virtual_ranks.

@@ -1,4 +1,6 @@
 // What strategies hide behind computing, and hold for it.
+#include "runtime/training/turns.hpp"
+
 #include "tests/runtime/training/strategy_outcome.hpp"
 
 #include <algorithm>
@@ -159,6 +161,48 @@ TEST_CASE("overlap: what goes to experts and back is hidden behind another micro
   const double sums = 2; // of two layers' gradients; of experts a rank has its own
   CHECK(alone.end == 4 * 3 + 4 * 2 + sums);
   CHECK(pair.end == 2 * 4 * 3 + 2 + sums); // the turn: the output comes back, its gradient goes there
+}
+
+TEST_CASE("overlap: in blocks of a pipeline a forward and a backward hide what the other one sends to experts") {
+  chosen_costs costs;
+  costs.collective = 1;
+  auto seconds = [&](const char* strategy, uint32_t chunks, uint32_t micro_batches) {
+    model m{8, 2 * micro_batches, 1, chunks, 1, 2};
+    m.experts = 2;
+    return outcome_of(strategy, m, 4, costs).end;
+  };
+  // What each further micro-batch takes: of two ranks' 8 layers, 4 on each, two of them of experts, 3 units of work,
+  // with an all_to_all on each side of each, there and back.
+  const double work = 4 * 3, ways = 2 * 4;
+  auto further = [&](const char* strategy, uint32_t chunks) {
+    return (seconds(strategy, chunks, 24) - seconds(strategy, chunks, 16)) / 8;
+  };
+  CHECK(further("3d", 1) == work + ways);
+  CHECK(further("3d", 2) == work);
+  CHECK(further("dualpipe", 2) == work);
+}
+
+TEST_CASE("overlap: two parts of a strategy go by turns until both have ended") {
+  turns by_turns;
+  std::string order;
+  auto part = [&](char name, uint32_t steps) -> strategy {
+    for (uint32_t i = 0; i < steps; ++i) {
+      order += name;
+      co_await by_turns.pass();
+    }
+  };
+  auto all = [&]() -> strategy {
+    co_await by_turns.pass(); // nobody is there
+    order += '(';
+    co_await by_turns.both(part('a', 2), part('b', 4));
+    order += ')';
+    co_await by_turns.both(part('c', 3), part('d', 0));
+    order += '.';
+  };
+  auto running = all();
+  running.body().resume();
+  CHECK(order == "(ababbb)ccc.");
+  CHECK(!by_turns.any());
 }
 
 TEST_CASE("overlap: experts are summed over those that have the same ones") {

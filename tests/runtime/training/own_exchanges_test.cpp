@@ -107,6 +107,29 @@ TEST_CASE(
         }
 }
 
+TEST_CASE("own exchanges: blocks of a forward beside a backward hide what the closed form says, 5 %") {
+  for (auto* name : {"qwen3-30b-a3b", "deepseek-v3", "mixtral-8x7b", "gpt-oss-120b"})
+    for (auto* system : {"h100-80g", "b200"})
+      for (uint32_t experts : {2, 8})
+        for (uint32_t stages : {2, 4})
+          for (uint32_t turns : {2, 6}) // of as many micro-batches as there are stages
+            for (auto schedule : {pipeline_schedule::interleaved_1f1b, pipeline_schedule::dualpipe}) {
+              drawn_plan x{*model_of(name), *system_of(system), {}};
+              const bool both_ways = schedule == pipeline_schedule::dualpipe;
+              x.trained.layers = 16;
+              x.how.shape = {1, 8, stages};
+              x.how.expert = experts;
+              x.how.global_batch = turns * stages * x.how.shape.data;
+              x.how.schedule = schedule;
+              x.how.chunks = 2;
+              CAPTURE(text_of(x));
+              const auto found = own_exchanges_agreement_of(both_ways ? "dualpipe" : "3d", x);
+              REQUIRE(found.has_value());
+              CHECK(std::abs(found->time - 1) < 0.05);
+              CHECK(std::abs(found->memory - 1) < (both_ways ? 0.07 : 0.03));
+            }
+}
+
 TEST_CASE("own exchanges: a hop of keys takes its bytes' time at least, also where attention has a window") {
   const auto x = shared_sequence("gpt-oss-120b", 8);
   const auto block = 2.0 * 8192 / 8 * x.trained.key_value_heads * x.trained.key_and_value_size();

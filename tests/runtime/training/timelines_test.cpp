@@ -221,6 +221,14 @@ TEST_CASE("timelines: combinations") {
   m.context = m.experts = 2;
   const std::string step = "A0 A0 F0 T1 F1 T2 T2 B1 B1 T1 a0 a0 a0 a0 B0 B0 ", end = "R0 U0 U1 \n";
   CHECK(by_layer("3d", m, 2) == step + step + end + step + step + end);
+  // Two ranks of each of two stages share experts. There and back by turns but in the one block, layer 2's forward
+  // beside layer 1's backward behind it, where what goes to experts is on the second stream.
+  m = {4, 8, 1, 2, 1, 2};
+  m.experts = 2;
+  const std::string both_ways = "F0 T1 F1 T2 F2 T3 F3 T4 F0 T1 F1 T2 T4 B3 B3 T3 B2 B2 F2 B1 B1 F3 B0 B0 T4 B3 B3 T3 "
+                                "B2 B2 T2 I1 T1 I0 W1 W0 R0 R0 U0 R1 U1 R2 R2 U2 R3 U3 \n"
+                                " .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  . T2 T3  . T1 T4 \n";
+  CHECK(by_layer("dualpipe", m, 4) == both_ways + both_ways + both_ways + both_ways);
   // Ranks 0 and 1 share stage 0's weights, and have micro-batches 0, 1 and 2, 3: GPipe with a gather before each
   // step and a scatter behind each backward.
   CHECK(by_batch("pipeline-fsdp", {2, 4, 1}, 4)

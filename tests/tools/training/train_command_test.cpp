@@ -214,7 +214,7 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
              + "--context: ddp on 8 ranks has none that share the positions of samples: context, context-gather and 3d "
                "have\n");
   CHECK(train_refusal({"--strategy=ddp", "--experts=2"})
-        == refused + "--experts: ddp on 8 ranks has no layers of experts: expert and 3d have\n");
+        == refused + "--experts: ddp on 8 ranks has no layers of experts: dualpipe, expert and 3d have\n");
   CHECK(train_refusal({"--strategy=context", "--context=3"})
         == refused + "3 ranks that share positions times 2 data-parallel ones are not 8 ranks\n");
   CHECK(train_refusal({"--strategy=context", "--cost-model=puzzles"})

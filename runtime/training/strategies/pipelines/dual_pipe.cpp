@@ -2,7 +2,9 @@
 // of the micro-batches, so a rank has two stages, r and p-1-r, and parameters are held twice.
 // With F&B the time of a forward beside a backward, one block, the bubble is (p/2-1)(F&B + B - 3W), B being both
 // halves; here a rank does one after the other, F&B = F + B, and F as long as the half by the input. p + 1
-// micro-batches are held. The published order needs an even p and an even number of micro- batches, 2p or more.
+// micro-batches are held. With --experts every second layer is of experts, which so many neighbours of a stage share:
+// in a block the two go by turns, so that one's dispatch and combine go beside the other's layer; elsewhere nothing
+// hides them. The published order needs an even p and an even number of micro- batches, 2p or more.
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
@@ -107,6 +109,8 @@ caf::error check_dual_pipe(const model& m, uint32_t world_size) {
   if (auto problem = check_pipeline(m, world_size))
     return problem;
   const auto shape = pipeline_mesh(m, world_size);
+  if (auto problem = check_shared_layers(m, shape))
+    return problem;
   const auto count = pipeline_micro_batches(m, shape);
   if (shape.pipeline % 2 != 0)
     return refused(fmt::format("{} stages cannot be halved; it takes an even number", shape.pipeline));
@@ -125,6 +129,7 @@ const known_strategy dual_pipe{.name = "dualpipe",
                                .shape = pipeline_mesh,
                                .shares = sharing::stages,
                                .held = holds_one_a_stage,
-                               .copies = 2};
+                               .copies = 2,
+                               .shares_experts = true};
 
 } // namespace ringmaster::training

@@ -1,7 +1,8 @@
 // Interleaved 1F1B (Narayanan et al., Megatron-LM, 2021): each rank has v stages of the model, r, r+p, r+2p, ...,
 // and runs p micro-batches of one stage, then p of the next. The number of micro-batches must be a multiple of p.
 // The bubble is (p-1)/(v m) of the ideal time, 1/v of 1F1B's, for v times the hops; rank 0 holds the activations of
-// about p (1 + (p-1)/(pv)) micro-batches.
+// about p (1 + (p-1)/(pv)) micro-batches. Where `3d` has layers of experts a forward and a backward are one block, one
+// forward more is ahead, and what goes to experts is beside the other one's work.
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
@@ -20,11 +21,14 @@ strategy run_interleaved(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
   const auto p = shape.pipeline, v = m.chunks, r = shape.stage(self.index());
   const auto count = pipeline_micro_batches(m, shape), total = count * v;
-  const auto ahead = count == p ? total : std::min(2 * (p - 1 - r) + (v - 1) * p, total);
+  const uint32_t blocks = m.experts > 1 ? 1 : 0; // a forward beside a backward that does not need it: one more ahead
+  const auto ahead = count == p ? total : std::min(2 * (p - 1 - r) + (v - 1) * p + blocks, total);
   auto step = [=](uint32_t i) {
     auto next = one_forward_one_backward_step(i, ahead, total);
     const auto k = next.micro_batch, chunk = k % (p * v) / p;
-    return pipeline_step{next.what, k / (p * v) * p + k % p, next.what == kind::forward ? chunk : v - 1 - chunk};
+    const bool there = next.what == kind::forward;
+    return pipeline_step{next.what, k / (p * v) * p + k % p, there ? chunk : v - 1 - chunk,
+                         blocks > 0 && there && i >= ahead};
   };
   return run_pipeline(self, m, {shape, {2 * total, step}, v});
 }

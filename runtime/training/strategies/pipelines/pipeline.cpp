@@ -16,7 +16,7 @@ using kind = pipeline_step::kind;
 class pipeline_rank {
 public:
   pipeline_rank(rank& self, const model& m, const pipeline_plan& plan)
-    : self_(self), model_(m), plan_(plan), layers_(self, m, plan.shape),
+    : self_(self), model_(m), plan_(plan), layers_(self, m, plan.shape, turns_),
       replicas_(plan_.shape.replica_group(self.index())) {
     for (uint32_t c = 0; c < plan_.chunks; ++c)
       stages_.push_back(stage_of(m, plan_, self.index(), c));
@@ -24,6 +24,9 @@ public:
 
   strategy load();
   strategy step(pipeline_step x);
+  /// A forward and the backward behind it as one block: what one sends to experts goes behind the other's work.
+  strategy block(pipeline_step there, pipeline_step back);
+  bool has_blocks() const { return layers_.has_experts(); }
   strategy update();
   bool holds_back() const { return held_.valid(); }
   strategy let_go();
@@ -59,6 +62,7 @@ private:
   rank& self_;
   const model& model_;
   pipeline_plan plan_;
+  turns turns_;
   layer_sharing layers_;
   group replicas_;
   std::vector<pipeline_stage> stages_;
@@ -86,6 +90,11 @@ strategy pipeline_rank::step(pipeline_step x) {
   return x.what == kind::forward           ? forward(s, x)
          : x.what == kind::backward_weight ? backward_weight(s, x.micro_batch)
                                            : backward(s, x);
+}
+
+strategy pipeline_rank::block(pipeline_step there, pipeline_step back) {
+  stages_[there.chunk].under_way.enter(there.micro_batch); // before the other part has a hold of what lies beside it
+  return turns_.both(step(back), step(there));
 }
 
 task<activation> pipeline_rank::through(pipeline_stage& s, uint64_t l, uint32_t micro_batch) {
@@ -255,8 +264,12 @@ strategy run_pipeline(rank& self, const model& m, pipeline_plan plan) {
   co_await mine.load();
   for (uint32_t i = 0; i < order.count; ++i) {
     const auto step = order.step(i);
-    co_await mine.step(step);
-    if (!step.with_next && mine.holds_back())
+    const bool is_block = step.with_next && mine.has_blocks();
+    if (is_block)
+      co_await mine.block(step, order.step(++i));
+    else
+      co_await mine.step(step);
+    if ((is_block || !step.with_next) && mine.holds_back())
       co_await mine.let_go();
   }
   co_await mine.update();

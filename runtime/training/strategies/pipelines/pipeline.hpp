@@ -13,7 +13,8 @@ struct pipeline_step {
   kind what = kind::forward;
   uint32_t micro_batch = 0; ///< From 0, of the chunk's.
   uint32_t chunk = 0;       ///< Of the rank's parts of the model.
-  bool with_next = false;   ///< A forward whose output goes on behind the next step, as from one overlapped block.
+  bool with_next = false;   ///< A forward that is one block with the next step, a backward: its output goes on behind
+                            ///< that, and where layers have experts both are done by turns.
 };
 
 /// Where the stages are, of p ranks with v chunks each.
@@ -64,5 +65,7 @@ uint32_t pipeline_micro_batches(const model& m, const mesh& shape);
 caf::error check_pipeline(const model& m, uint32_t world_size);
 /// The same where a rank has so many stages.
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages);
+/// Whether a stage's ranks can share positions and experts as m.context and m.experts have it, if there are any.
+caf::error check_shared_layers(const model& m, const mesh& shape);
 
 } // namespace ringmaster::training

@@ -2,6 +2,7 @@
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,27 @@
 #include <memory>
 
 namespace ringmaster::training {
+
+namespace {
+
+/// What a rank's neighbours send to experts goes side by side: positions of the same samples first.
+caf::error check_experts(const model& m, const mesh& shape) {
+  const auto parts = shape.context * shape.tensor;
+  if (shape.stage_size() % m.experts != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} of a stage are no groups of {} that share experts: --experts must divide "
+                                  "tensor {} x context {} x data {}",
+                                  counted(shape.stage_size(), "rank"), m.experts, shape.tensor, shape.context,
+                                  shape.data));
+  if (m.experts % parts != 0 && parts % m.experts != 0)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
+                                  "a sample's positions, tensor {} x context {}",
+                                  m.experts, parts, shape.tensor, shape.context));
+  return caf::none;
+}
+
+} // namespace
 
 pipeline_order pipeline_order::listed(std::vector<pipeline_step> all) {
   auto count = static_cast<uint32_t>(all.size());
@@ -53,6 +75,23 @@ caf::error check_pipeline(const model& m, uint32_t world_size) {
     return problem;
   auto shape = pipeline_mesh(m, world_size);
   return check_pipeline_of(m, shape, shape.pipeline);
+}
+
+caf::error check_shared_layers(const model& m, const mesh& shape) {
+  if (m.context <= 1 && m.experts <= 1)
+    return caf::none;
+  if (m.for_real)
+    return make_error(errc::invalid_argument,
+                      "ranks that share positions or experts need layers of attention or experts that can be shared; "
+                      "those that are trained here cannot: ringmaster simulate train simulates it");
+  if (m.zero > 1)
+    return make_error(errc::invalid_argument,
+                      "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
+  if (shape.context * uint64_t{shape.tensor} > position_run::of_max)
+    return make_error(errc::invalid_argument,
+                      fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
+                                  shape.context, position_run::of_max));
+  return m.experts > 1 ? check_experts(m, shape) : caf::none;
 }
 
 } // namespace ringmaster::training

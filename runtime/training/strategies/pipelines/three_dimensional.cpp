@@ -2,11 +2,11 @@
 // tensor x context x data x pipeline ranks. Layers are shared along the first axis, positions along the second, samples
 // along the third, stages along the fourth, in 1F1B's order, or interleaved where a rank has several chunks. With
 // --experts every second layer is of experts, which so many neighbours of a stage share, along whichever axes: each
-// sends them other positions.
+// sends them other positions. With several chunks, too, a forward and a backward are one block (Megatron-LM's overlap).
 // With a side of 1 it is a box of fewer dimensions. Where none is given, a side is 2 while the ranks can be halved,
 // tensor first, and data is more where there would be more stages than layers; of context and experts there are none.
 // Time: the bubble of 1F1B, 1/v of it with v chunks, over global batch / data micro-batches; the sides' collectives as
-// by themselves, and 4 all_to_alls a layer of experts and micro-batch, which nothing hides.
+// by themselves, and 4 all_to_alls a layer of experts and micro-batch, which in blocks the other layer's work hides.
 // Memory: 3 / (tensor x pipeline) of the weights, of experts 1 / experts; with --zero 1 a third of that, optimizer
 // states, is shared by the context x data ranks, experts' by those that have the same ones; activations of p
 // micro-batches in 1/p of the layers, 1/context of each; keys of their layers.
@@ -43,38 +43,6 @@ mesh three_dimensional_shape(const model& m, uint32_t world_size) {
   return pipeline_mesh(with_sides(m, world_size), world_size);
 }
 
-/// What a rank's neighbours send to experts goes side by side: positions of the same samples first.
-caf::error check_experts(const model& m, const mesh& shape) {
-  const auto parts = shape.context * shape.tensor;
-  if (shape.stage_size() % m.experts != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} of a stage are no groups of {} that share experts: --experts must divide "
-                                  "tensor {} x context {} x data {}",
-                                  counted(shape.stage_size(), "rank"), m.experts, shape.tensor, shape.context,
-                                  shape.data));
-  if (m.experts % parts != 0 && parts % m.experts != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
-                                  "a sample's positions, tensor {} x context {}",
-                                  m.experts, parts, shape.tensor, shape.context));
-  return caf::none;
-}
-
-caf::error check_shared(const model& m, const mesh& shape) {
-  if (m.for_real)
-    return make_error(errc::invalid_argument,
-                      "ranks that share positions or experts need layers of attention or experts that can be shared; "
-                      "those that are trained here cannot: ringmaster simulate train simulates it");
-  if (m.zero > 1)
-    return make_error(errc::invalid_argument,
-                      "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
-  if (shape.context * uint64_t{shape.tensor} > position_run::of_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
-                                  shape.context, position_run::of_max));
-  return m.experts > 1 ? check_experts(m, shape) : caf::none;
-}
-
 caf::error check_three_dimensional(const model& m, uint32_t world_size) {
   if (world_size % std::max(m.context, 1u) != 0)
     return make_error(errc::invalid_argument,
@@ -89,7 +57,7 @@ caf::error check_three_dimensional(const model& m, uint32_t world_size) {
                   m.chunks, sides.tensor, std::max(m.context, 1u), sides.data, counted(world_size, "rank")));
   if (auto problem = order_of(m).check(sides, world_size))
     return problem;
-  return m.context > 1 || m.experts > 1 ? check_shared(m, pipeline_mesh(sides, world_size)) : caf::none;
+  return check_shared_layers(m, pipeline_mesh(sides, world_size));
 }
 
 } // namespace
@@ -103,7 +71,8 @@ const known_strategy three_dimensional{
   .shares = sharing::stages,
   .chunks = chunk_use::parts,
   .held = [](const model& m, const mesh& shape, uint64_t count) { return order_of(m).held(m, shape, count); },
-  .all_sides = true,
+  .shares_positions = true,
+  .shares_experts = true,
   .usual_chunks = 1,
   .of_another = true};
 

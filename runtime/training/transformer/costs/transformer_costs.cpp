@@ -108,7 +108,12 @@ double transformer::computing_time(const pending& x) const {
   const auto backward = own(layer.backward, layer.network_backward, layer.core_backward);
   if (x.what == op::backward)
     return backward + ends.embedding_backward();
-  return x.what == op::backward_weight ? layer.by_weight : backward - layer.by_weight + ends.embedding_backward();
+  const auto behind = layer.network_by_weight;
+  const auto by_weight = layer.by_weight
+                         * (!network_apart_                    ? 1
+                            : places_.has_attention(tag.layer) ? 1 - behind
+                                                               : behind);
+  return x.what == op::backward_weight ? by_weight : backward - by_weight + ends.embedding_backward();
 }
 
 double transformer::time_of(const pending& x, uint32_t) const {

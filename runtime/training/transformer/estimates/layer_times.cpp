@@ -25,6 +25,7 @@ struct device_times {
   double split = 0, split_backward = 0;         ///< Of these, of keys in blocks: see layer_times.
   double made_again = 0;                        ///< Of the products: queries, keys and values out of latent ones.
   double attention = 0, attention_backward = 0; ///< Of all, what comes before the network.
+  double attention_products_backward = 0;       ///< The same of the products.
   double elements = 0, elements_backward = 0;   ///< Norms, residuals, dropouts, activation functions, biases, copies.
 
   double forward() const { return products + core + elements; }
@@ -46,6 +47,7 @@ public:
     elements(rows_ * m_.hidden * 22 / shared, 6);
     x_.attention = x_.forward();
     x_.attention_backward = x_.backward();
+    x_.attention_products_backward = x_.products_backward;
     kind_.experts ? expert_network() : dense_network();
     return x_;
   }
@@ -237,6 +239,7 @@ layer_times layer_times_of(const language_model& m, const gpu_system& on, const 
   result.split_backward = stretched * x.split_backward;
   result.network = 1 - x.attention / x.forward();
   result.network_backward = 1 - x.attention_backward / x.backward();
+  result.network_by_weight = 1 - x.attention_products_backward / x.products_backward;
   return result;
 }
 

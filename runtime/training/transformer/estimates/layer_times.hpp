@@ -24,6 +24,7 @@ struct layer_times {
   double core = 0, core_backward = 0;       ///< Of each of both, in attention's scores.
   double split = 0, split_backward = 0;     ///< Of these, what it costs that keys come in blocks.
   double network = 0, network_backward = 0; ///< Of what of both is no collective, the part that is behind attention.
+  double network_by_weight = 0;             ///< The same of by_weight.
 };
 
 layer_times layer_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind);
