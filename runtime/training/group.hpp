@@ -62,6 +62,8 @@ struct mesh {
 
   uint32_t stage_size() const { return tensor * context * data; }
 
+  friend bool operator==(const mesh&, const mesh&) = default;
+
 private:
   uint32_t first_of_stage(uint32_t rank) const { return rank - rank % stage_size(); }
 };

@@ -37,6 +37,8 @@ caf::error check_options(plan_call_options& x) {
     return refused("--global-batch is missing: say how many samples a step has, such as --global-batch 1536");
   if (x.json && x.csv)
     return refused("--json and --csv are two ways to print the same: say one");
+  if (auto given = x.failures.given(); x.csv && !given.empty())
+    return refused(given + " is of the whole run, which no line of --csv tells: say --json");
   if (x.run.price && !x.run.tokens)
     return refused("--price is of a run: say how long it is, such as --tokens 15T");
   if (x.costs->laboratory != nullptr)

@@ -19,6 +19,11 @@ void write_parts(json_writer& json, const char* name, const std::vector<std::pai
   json.end();
 }
 
+/// On one stage there is none.
+std::string_view schedule_text(const parallel_setting& how) {
+  return how.shape.pipeline > 1 ? name_of(how.schedule) : "none";
+}
+
 /// Leaves the object open. `seconds`: of an iteration, simulated or in closed form, by which its rates are.
 void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x, double seconds) {
   auto& how = x.how;
@@ -31,7 +36,7 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
     .member("pipeline", how.shape.pipeline)
     .member("micro_batch", how.micro_batch)
     .member("chunks", how.chunks)
-    .member("schedule", how.shape.pipeline > 1 ? name_of(how.schedule) : "none")
+    .member("schedule", schedule_text(how))
     .member("recompute", name_of(how.again))
     .member("sequence_parallel", how.sequence_parallel)
     .member("sharding", sharding_of(how))
@@ -90,7 +95,7 @@ std::string json_of(const plan_outcome& x) {
     .member("evaluated", x.found.evaluated)
     .member("fitting", x.found.fitting)
     .member("interrupted", x.found.interrupted)
-    .member("not_calibrated", not_calibrated(x.asked.system, x.asked.filter.attention))
+    .member("not_calibrated", not_calibrated(x.asked))
     .list("best");
   for (auto& each : x.best)
     write_confirmed(json, x, each);
@@ -132,18 +137,19 @@ std::string csv_of(const plan_outcome& x) {
   std::string text
     = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
       "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_memory_bytes,"
-      "rates_by\n";
+      "rates_by,simulated_fits,days,gpu_hours,cost\n";
   auto add = [&](const char* list, const planned& plan, const std::optional<simulated_plan>& simulated) {
     auto& how = plan.how;
     const auto figures = figures_of(x, plan, simulated ? simulated->seconds : plan.cost.seconds);
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{},{}\n", list,
-                        how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch,
-                        how.chunks, name_of(how.schedule), name_of(how.again), how.sequence_parallel ? 1 : 0,
-                        sharding_of(how), plan.cost.seconds, 100 * figures.mfu, figures.tokens_a_second,
-                        figures.flops / 1e12, plan.cost.memory_bytes,
-                        simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
-                        simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "",
-                        simulated ? "simulated_time_s" : "time_s");
+    text += fmt::format(
+      "{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{},{},{},{}\n", list, how.shape.tensor,
+      how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch, how.chunks, schedule_text(how),
+      name_of(how.again), how.sequence_parallel ? 1 : 0, sharding_of(how), plan.cost.seconds, 100 * figures.mfu,
+      figures.tokens_a_second, figures.flops / 1e12, plan.cost.memory_bytes,
+      simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
+      simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "", simulated ? "simulated_time_s" : "time_s",
+      simulated ? simulated->memory_bytes <= x.asked.system.room_bytes() ? "1" : "0" : "",
+      figures.days > 0 ? fmt::format("{:.5g},{:.6g},{:.6g}", figures.days, figures.gpu_hours, figures.cost) : ",,");
   };
   for (auto& each : x.best)
     add("best", each.plan, each.simulated);

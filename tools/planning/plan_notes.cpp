@@ -17,7 +17,7 @@ using sentences = std::vector<std::string>;
 
 /// Whose speed this is, and what is known to be slower (docs/cost_models.md).
 void add_software(sentences& to, const plan_outcome& x, const parallel_setting& how) {
-  const bool calibrated = not_calibrated(x.asked.system, x.asked.filter.attention).empty();
+  const bool calibrated = not_calibrated(x.asked).empty();
   const bool experts = x.asked.trained.experts.count > 0;
   if (calibrated)
     to.emplace_back(
@@ -109,11 +109,16 @@ void add_others(sentences& to, const plan_outcome& x, double seconds) {
 
 } // namespace
 
-std::string not_calibrated(const gpu_system& on, attention_kernel attention) {
+std::string not_calibrated(const plan_question& asked) {
+  const auto& on = asked.system;
+  const auto attention = asked.filter.attention;
   sentences parts;
   if (!on.constants_of.empty())
     parts.push_back(fmt::format("no training on {} was measured; what software reaches there is taken as on {}",
                                 on.name, on.constants_of));
+  if (!on.experts_of.empty() && asked.trained.experts.count > 0)
+    parts.push_back(fmt::format("what experts cost beside their products is taken as on {}, with its newest software",
+                                on.experts_of));
   if (!on.caution.empty())
     parts.emplace_back(on.caution);
   if (on.fitted_with_flash != (attention == attention_kernel::flash))

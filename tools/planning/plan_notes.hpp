@@ -8,7 +8,7 @@
 namespace ringmaster {
 
 /// What of the system's constants was not fitted to trainings on it, with such attention; empty: nothing.
-std::string not_calibrated(const training::gpu_system& on, training::attention_kernel attention);
+std::string not_calibrated(const training::plan_question& asked);
 
 /// What to know of the best plan before it is relied on, a sentence each: whose speed its is, what nobody has measured,
 /// what it takes for granted of where GPUs lie, and what else to ask.

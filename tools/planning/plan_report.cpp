@@ -65,6 +65,8 @@ std::string rejected_lines(const plan_outcome& x) {
 }
 
 std::string pareto_lines(const transformer_plans& found) {
+  if (found.pareto.empty())
+    return {};
   std::string text = fmt::format(
     "\nThe Pareto front of time and memory ({}{}):\n{}\n", counted(found.pareto.size(), "plan"),
     found.pareto.size() > pareto_shown ? fmt::format(", {} of them shown", pareto_shown) : "", plan_header());
@@ -206,7 +208,7 @@ std::string report_of(const plan_outcome& x) {
   if (m.positions > 0 && m.sequence > m.positions)
     text += fmt::format("sequences of {} are beyond the {} positions that {} was made for\n", m.sequence, m.positions,
                         m.name);
-  if (auto why = not_calibrated(x.asked.system, x.asked.filter.attention); !why.empty())
+  if (auto why = not_calibrated(x.asked); !why.empty())
     text += fmt::format("not calibrated: {}\n", why);
   if (x.found.best.empty())
     return text + nothing_text(x);

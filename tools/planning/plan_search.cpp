@@ -77,6 +77,13 @@ caf::expected<failure_findings> failures_of(const plan_call_options& opts, const
                        opts.failures.life_shape.value_or(1));
 }
 
+/// Of the front, what does not fit as simulated.
+void leave_out_too_large(plan_outcome& x) {
+  for (auto& each : x.best)
+    if (each.simulated && each.simulated->memory_bytes > x.asked.system.room_bytes())
+      std::erase_if(x.found.pareto, [&](auto& y) { return y.how == each.plan.how; });
+}
+
 } // namespace
 
 caf::expected<plan_outcome> search_plans(const plan_call_options& opts, std::FILE* err) {
@@ -92,6 +99,7 @@ caf::expected<plan_outcome> search_plans(const plan_call_options& opts, std::FIL
     result.best = confirm_plans(result.asked, result.found,
                                 [&](double part) { return watch(part) && !result.found.interrupted; });
   }
+  leave_out_too_large(result);
   if (result.found.evaluated == 0)
     result.near = near_questions_that_divide(result.asked);
   else if (result.found.best.empty()) {

@@ -33,7 +33,9 @@ public:
     const json_place all{"plan", document_, *json};
     auto best = all.at("best").list();
     if (!best || !all.at("gpus").is_there())
-      return all.refused("this is not what ringmaster plan --json writes");
+      return all.refused(all.at("candidates").is_there()
+                           ? "this plan is by --cost-model lab or puzzles, and only a transformer's are compared"
+                           : "this is not what ringmaster plan --json writes");
     if (best->empty() || !best->front().at("seconds").is_there())
       return all.at("best").refused("there is no plan of a transformer that fits");
     read_plan(all, best->front());

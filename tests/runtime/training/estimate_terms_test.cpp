@@ -98,3 +98,21 @@ TEST_CASE(
   on.host_link_bandwidth *= 2;
   CHECK(estimate_iteration(m, on, how).offload == 0);
 }
+
+TEST_CASE("estimate terms: a faster system is no slower with experts, whoever's constants it has") {
+  for (auto* name : {"qwen3-30b-a3b", "gpt-oss-120b", "mixtral-8x7b", "deepseek-v3"})
+    for (uint32_t experts : {1, 8})
+      for (uint32_t sequence : {512, 4096}) {
+        CAPTURE(name);
+        CAPTURE(experts);
+        CAPTURE(sequence);
+        auto trained = *model_of(name);
+        trained.sequence = sequence;
+        double before = 1e9;
+        for (auto* system : {"a100-80g", "h100-80g", "b200"}) {
+          const auto seconds = estimate_iteration(trained, *system_of(system), setting({1, 8, 1}, experts, 64)).seconds;
+          CHECK(seconds < before);
+          before = seconds;
+        }
+      }
+}

@@ -1,5 +1,6 @@
 // The closed form against the simulator, over plans that are drawn from all that a search tries; and its curves.
 #include "runtime/training/transformer/costs/transformer_costs.hpp"
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
 
 #include "tests/runtime/training/drawn_plans.hpp"
 
@@ -114,6 +115,46 @@ TEST_CASE("plan agreement: 500 drawn plans that share weights fully, 3 % in time
     CHECK(std::abs(found.time - 1) < 0.03);
     CHECK(std::abs(found.memory - 1) < 0.03);
   }
+}
+
+TEST_CASE("plan agreement: no step is shorter than its activations are on a slow network's way to a stage") {
+  for (auto* system : {"a100-80g", "h100-80g", "gb200-nvl72"})
+    for (auto* schedule : {"1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v", "dualpipe"})
+      for (uint32_t stages : {2, 4, 8}) {
+        plan_question asked{*model_of("llama3-8b"), *system_of(system), 8 * stages, 32 * stages, {}};
+        asked.system.memory_bytes = 1e15;
+        asked.system.hop_bandwidth /= 100; // a layer's work is long past then
+        asked.system.devices_per_host = 8;
+        asked.filter.only = {schedule, "zero1"};
+        asked.filter.pipeline = {stages, stages};
+        asked.filter.data = {8, 8};
+        const auto found = plan_transformer(asked, 1).best;
+        REQUIRE(!found.empty());
+        const drawn_plan x{asked.trained, asked.system, found.front().how};
+        CAPTURE(text_of(x));
+        const auto on_the_way = x.how.micro_batches() * messages_of(x.how) * hop_time(x.trained, x.on, x.how);
+        const auto estimate = estimate_iteration(x.trained, x.on, x.how).seconds;
+        CHECK(estimate > on_the_way);
+        CHECK(estimate / agreement_of(x)->time > on_the_way);
+      }
+}
+
+TEST_CASE("plan agreement: the rings of shards go beside computing, not beside what has the same cards") {
+  for (auto* system : {"b200", "h100-80g"})
+    for (uint32_t ranks : {64, 128}) {
+      drawn_plan x{*model_of("gpt-oss-120b"), *system_of(system), {}};
+      x.trained.sequence = 8192;
+      x.how.shape = {2, ranks, 1};
+      x.how.shard = x.how.global_batch = ranks;
+      x.how.expert = 64;
+      x.how.sequence_parallel = true;
+      const auto estimate = estimate_iteration(x.trained, x.on, x.how);
+      CAPTURE(text_of(x));
+      REQUIRE(estimate.hidden.gradients > 0);
+      const auto rings = estimate.exposed.gradients + estimate.hidden.gradients;
+      CHECK(estimate.seconds > rings + estimate.exposed.layers.experts);
+      CHECK(std::abs(sharded_agreement_of(x).time - 1) < 0.03);
+    }
 }
 
 TEST_CASE("plan agreement: whole layers are what a device holds where weights are spread thin") {

@@ -89,7 +89,7 @@ TEST_CASE("system file: a system's rates, bandwidths, memory and seconds may hav
 
 TEST_CASE("system file: what no hardware has is refused") {
   CHECK(refusal_of_h100_with(R"("peak_flops": 1e30)")
-        == "line 1, column 36: peak_flops is 1e+30, which nothing has; it must be from 1000000 to 1e+19");
+        == "line 1, column 36: peak_flops is 1e+30, which nothing has; it must be from 1000000 to 3e+17");
   for (auto* member :
        {R"("peak_flops": 1)", R"("memory_bytes": "5e6GB")", R"("memory_bandwidth": 1e20)", R"("hop_latency_s": 1e9)",
         R"("network_per_device": 1e-9)", R"("matrix_efficiency": 1e-300)", R"("logit_bytes": 1e200)"}) {

@@ -285,6 +285,7 @@ TEST_CASE("plan: filters leave out what they name, and a search of nothing says 
   CHECK(plan_refusal(with({"--micro-batch=1,x"})).find("no list of whole numbers") != std::string::npos);
   CHECK(plan_refusal(with({"--price=2"})).find("say how long it is") != std::string::npos);
   CHECK(plan_refusal(with({"--json", "--csv"})).find("say one") != std::string::npos);
+  CHECK(plan_refusal(with({"--gpu-mttf=50000h", "--csv"})).find("--gpu-mttf is of the whole run") != std::string::npos);
   CHECK(plan_refusal(with({"--expert=2..4"}))
         == "ringmaster plan: --expert 2..4 is of models with experts, such as deepseek-v3; llama3-8b has none\n");
   CHECK(plan(with({"--expert=1..4", "--schedule=1f1b,zero1", "--tensor=2"})).code == 0);

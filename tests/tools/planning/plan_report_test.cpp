@@ -135,6 +135,9 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   CHECK(text.out.find(" positions that ") == std::string::npos);
   auto csv = answer_to(with({"--csv"}));
   CHECK(csv.out.starts_with("list,tensor,context,data,expert,pipeline"));
+  CHECK(csv.out.find(",none,") != std::string::npos);  // one stage
+  CHECK(csv.out.find(",1,,,\n") != std::string::npos); // it fits, and nobody asked for days
+  CHECK(answer_to(with({"--csv", "--tokens=1T"})).out.find(",1,,,\n") == std::string::npos);
   std::ofstream{a} << answer_to(with({"--json", "--schedule=1f1b,zero1"})).out;
   args[2] = "--gpus=32";
   std::ofstream{b} << answer_to(with({"--json", "--schedule=1f1b,zero1", "--precision=fp8"})).out;
@@ -151,4 +154,22 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   CHECK(for_programs.out.find(R"("seconds":[{"part":")") != std::string::npos);
   CHECK(run_command(command_below(plan_command(), "compare"), {a}).code == 2);
   CHECK(run_command(command_below(plan_command(), "compare"), {a, picture}).code == 1);
+  std::ofstream{b} << answer_to({"--cost-model=puzzles", "--ranks=2", "--layers=4", "--global-batch=4", "--json"}).out;
+  CHECK(run_command(command_below(plan_command(), "compare"), {a, b}).err.find("only a transformer's are compared")
+        != std::string::npos);
+}
+
+TEST_CASE("plan report: the front has no plan that does not fit as simulated") {
+  const auto out
+    = answer_to({"--model=gpt-oss-120b", "--system=h100-80g", "--gpus=64", "--global-batch=1024", "--json"}).out;
+  const auto front = out.find("\"pareto\":[");
+  REQUIRE(front != std::string::npos);
+  uint32_t too_large = 0;
+  for (auto at = out.find("\"simulated_fits\":false"); at < front; at = out.find("\"simulated_fits\":false", at + 1)) {
+    const auto begin = out.rfind("{\"tensor\"", at);
+    const auto plan = out.substr(begin, out.find("\"rates_by\"", begin) - begin);
+    CHECK_MESSAGE(out.find(plan, front) == std::string::npos, plan);
+    ++too_large;
+  }
+  CHECK(too_large > 0);
 }

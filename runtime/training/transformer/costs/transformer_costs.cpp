@@ -129,9 +129,7 @@ double transformer::time_of(const pending& x, uint32_t) const {
     case op::attend_backward: return attention_time(x);
     case op::loss: return layers_.ends_of(tag.samples.count()).loss;
     case op::update: return update_time(tag);
-    case op::receive:
-      return of_keys(tag.kind) ? exchanges_.keys_time(tag)
-                               : hop_time(model_, on_, layers_.with_samples(tag.samples.count())) * on_.exposed_hop;
+    case op::receive: return of_keys(tag.kind) ? exchanges_.keys_time(tag) : layers_.hop_of(tag.samples.count());
     case op::offload:
     case op::fetch: return static_cast<double>(memory_of(tag)) / on_.host_link_bandwidth;
     default: return 0; // a send is the receiver's time; weights are there, and a layer's keys made in its own

@@ -2,6 +2,7 @@
 
 #include "runtime/training/transformer/estimates/exchange_times.hpp"
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+#include "runtime/training/transformer/estimates/sharded_times.hpp"
 
 namespace ringmaster::training {
 
@@ -98,9 +99,7 @@ double transformer_exchanges::collective_time(const pending& x) const {
   if (x.among.count == 2 && x.among.stride % stage_size_ == 0)
     return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
   if (shards_stand_for_all_)
-    return x.what == op::all_reduce
-             ? groups_all_reduce_time(memory_.parameters(tag), on_, how_)
-             : shard_time(moved_bytes(x.what), held, on_, how_) + shard_latency(held.experts > 0, on_, how_);
+    return x.what == op::all_reduce ? groups_all_reduce_time(memory_.parameters(tag), on_, how_) : shards_time(x, held);
   if (how_.shard > 0 || how_.as_simulated) { // as the strategy has its groups
     const auto bytes = moved_bytes(x.what) * held.sum();
     if (x.what == op::all_reduce)
@@ -109,6 +108,12 @@ double transformer_exchanges::collective_time(const pending& x) const {
            + ring_latency(on_, x.among.count, x.among.stride, how_.devices());
   }
   return halves * gradient_time(held, moved_bytes(x.what));
+}
+
+double transformer_exchanges::shards_time(const pending& x, const rank_parameters& held) const {
+  const auto ring = shard_time(moved_bytes(x.what), held, on_, how_) + shard_latency(held.experts > 0, on_, how_);
+  return x.what == op::all_gather ? ring + busy_cards(layers_.layer_of(how_.micro_batch, x.argument.layer), on_, how_)
+                                  : ring;
 }
 
 double transformer_exchanges::gradient_time(const rank_parameters& held, double bytes) const {

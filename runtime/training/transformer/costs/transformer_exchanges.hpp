@@ -23,6 +23,8 @@ private:
   double of_activations(const pending& x) const;
   double gathered_keys_time(const pending& x) const;
   double columns_time(const pending& x) const;
+  /// A ring of shards.
+  double shards_time(const pending& x, const rank_parameters& held) const;
   /// Of a parameter, in one of these.
   double moved_bytes(op what) const {
     return what == op::all_gather ? bytes_of(how_.computed_in).gathered : how_.gradient_bytes;

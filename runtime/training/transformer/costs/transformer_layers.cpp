@@ -1,5 +1,8 @@
 #include "runtime/training/transformer/costs/transformer_layers.hpp"
 
+#include "runtime/training/transformer/estimates/exchange_times.hpp"
+#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+
 namespace ringmaster::training {
 
 parallel_setting transformer_layers::with_samples(uint64_t samples) const {
@@ -16,6 +19,16 @@ layer_times transformer_layers::layer_of(uint64_t samples, uint32_t place) const
   if (is_new)
     at->second = layer_times_of(trained_, on_, with_samples(samples), kind);
   return at->second;
+}
+
+double transformer_layers::hop_of(uint64_t samples) const {
+  auto& x = known_[samples].hop;
+  if (x < 0) {
+    const auto how = with_samples(samples);
+    const auto whole_model = micro_batch_times_of(trained_, on_, how).whole_model;
+    x = exposed_hop_time(hop_time(trained_, on_, how), whole_model, on_, how);
+  }
+  return x;
 }
 
 const end_times& transformer_layers::ends_of(uint64_t samples) const {

@@ -17,12 +17,15 @@ public:
   /// Of the layer that has the place, if any has.
   layer_times layer_of(uint64_t samples, uint32_t place) const;
   const end_times& ends_of(uint64_t samples) const;
+  /// What a receiver waits for an activation, or a gradient by one, between stages.
+  double hop_of(uint64_t samples) const;
   parallel_setting with_samples(uint64_t samples) const;
 
 private:
   struct times {
     std::map<uint32_t, layer_times> layers; ///< By experts and windows.
     end_times ends;
+    double hop = -1; ///< Not made yet.
   };
 
   const language_model& trained_;

@@ -166,4 +166,15 @@ double hop_time(const language_model& m, const gpu_system& on, const parallel_se
          + bytes / std::min<double>(how.shape.tensor, on.devices_per_host) / hop_bandwidth_of(on, how.devices());
 }
 
+uint32_t messages_of(const parallel_setting& how) {
+  const auto chunks = how.chunks_of_stage();
+  if (how.shape.pipeline > 2)
+    return 2 * chunks;
+  return how.schedule == pipeline_schedule::zb_v ? 2 : 2 * chunks - 1; // two ends of the model, or two turns of a V
+}
+
+double exposed_hop_time(double hop, double whole_model, const gpu_system& on, const parallel_setting& how) {
+  return std::max(hop * on.exposed_hop, hop - whole_model / how.shape.pipeline / messages_of(how));
+}
+
 } // namespace ringmaster::training

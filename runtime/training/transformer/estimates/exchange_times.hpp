@@ -55,5 +55,10 @@ double mirror_all_reduce_time(double parameters, const gpu_system& on, const mes
 
 /// An activation from a stage to the next.
 double hop_time(const language_model& m, const gpu_system& on, const parallel_setting& how);
+/// Hops to a rank for a micro-batch, to one that has the most: of its chunks' forwards and backwards.
+uint32_t messages_of(const parallel_setting& how);
+/// Of such a hop, what its receiver stands still for: a part, or what it takes longer than a stage's mean work between
+/// two messages, of `whole_model` seconds for a micro-batch.
+double exposed_hop_time(double hop, double whole_model, const gpu_system& on, const parallel_setting& how);
 
 } // namespace ringmaster::training

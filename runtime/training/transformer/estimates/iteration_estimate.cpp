@@ -104,12 +104,13 @@ struct hop_times {
   double received = 0; ///< Hops to the slowest rank for a micro-batch.
 };
 
-hop_times hop_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+hop_times hop_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how, double whole_model) {
   if (how.shape.pipeline == 1)
     return {};
   const auto whole = hop_time(m, on, how);
   // Forward and backward of each chunk; what goes in and out at the model's ends comes from no stage.
-  return {whole, whole * on.exposed_hop, (how.turns_around() ? 1.0 : 2.0) * how.chunks_of_stage()};
+  return {whole, exposed_hop_time(whole, whole_model, on, how),
+          (how.turns_around() ? 1.0 : 2.0) * how.chunks_of_stage()};
 }
 
 /// Where a rank has both ends of the pipeline, these are its own work for all micro-batches, `extra` seconds; that time
@@ -314,7 +315,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   const double p = how.shape.pipeline, count = how.micro_batches();
   const auto stages = slowest_stages_of(m, how, times);
   const auto& slowest = stages.with_ends;
-  const auto hop = hop_times_of(m, on, how);
+  const auto hop = hop_times_of(m, on, how, times.whole_model);
   iteration_estimate result;
   if (p > 1 && how.turns_around())
     result.bubble = bubble_beside_ends(how, stages, hop, times);

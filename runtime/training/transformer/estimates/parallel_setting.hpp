@@ -67,6 +67,8 @@ struct parallel_setting {
   number_format computed_in = number_format::bf16;
   attention_kernel attention = attention_kernel::flash;
 
+  friend bool operator==(const parallel_setting&, const parallel_setting&) = default;
+
   uint32_t devices() const { return shape.size() * context; }
   /// Ranks that have the same weights, but for experts, and other samples or positions.
   uint32_t replicas() const { return shape.data * context; }

@@ -13,6 +13,7 @@ namespace {
 struct sharded_layer {
   double forward = 0, backward = 0;
   double gather = 0, scatter = 0; ///< Among those that share its weights.
+  double busy = 0;                ///< See `busy_cards`.
   double replicas = 0;            ///< An all_reduce of a shard's sum over the other groups.
 };
 
@@ -28,7 +29,8 @@ public:
     const std::array<const layer_times*, 4> worked{&times.dense, &times.windowed_dense, &times.sparse,
                                                    &times.windowed_sparse};
     for (size_t i = 0; i < kinds_.size(); ++i)
-      kinds_[i].forward = worked[i]->forward, kinds_[i].backward = worked[i]->backward;
+      kinds_[i].forward = worked[i]->forward, kinds_[i].backward = worked[i]->backward,
+      kinds_[i].busy = busy_cards(*worked[i], on, how);
     first_ = kind_of(0);
     last_ = kind_of(m.layers - 1);
     add(m.layers == 1 ? last_ : first_, moved({table_parameters(m, how), 0}));
@@ -105,7 +107,7 @@ private:
       now_ += layers_[l].forward;
     }
   }
-  void gather(uint32_t layer) { coming_ = side_ = std::max(side_, now_) + layers_[layer].gather; }
+  void gather(uint32_t layer) { coming_ = side_ = std::max(side_, now_) + layers_[layer].gather + layers_[layer].busy; }
   /// The layer whose gather is under way, while that of another one begins.
   void need(uint32_t next) {
     const auto here = coming_;
@@ -128,6 +130,15 @@ private:
 };
 
 } // namespace
+
+double busy_cards(const layer_times& layer, const gpu_system& on, const parallel_setting& how) {
+  auto leaves = [&](uint32_t ranks) { return ranks > on.devices_per_host; };
+  if (!leaves(how.sharers() * how.shape.tensor))
+    return 0;
+  const auto &shown = layer.exposed, &behind = layer.hidden;
+  return (leaves(how.expert) ? shown.experts + behind.experts : 0)
+         + (leaves(how.context * how.shape.tensor) ? shown.context + behind.context : 0);
+}
 
 sharded_times sharded_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
                                const micro_batch_times& times) {

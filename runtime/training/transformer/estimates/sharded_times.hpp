@@ -9,6 +9,10 @@ struct sharded_times {
   double exposed = 0, hidden = 0;
 };
 
+/// Of a forward or a backward of such a layer, the seconds for which its own exchanges, with experts or along the
+/// context's ranks, have the cards that the shards' rings need, too: a gather beside it takes so much longer.
+double busy_cards(const layer_times& layer, const gpu_system& on, const parallel_setting& how);
+
 /// The schedule of strategies/fully_sharded.cpp, walked as two streams: gathers of the next layer and scatters of the
 /// last gradient in a row on one, layers on the other. Micro-batches behind the third are as long as that. Of a rank
 /// without stages, whose weights `how.shard` ranks share.

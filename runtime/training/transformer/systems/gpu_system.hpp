@@ -17,6 +17,7 @@ namespace ringmaster::training {
 struct gpu_system {
   std::string name = "own";
   std::string constants_of;         ///< The system whose fitted constants it has; empty: its own.
+  std::string_view experts_of{};    ///< The same of what experts cost beside their products.
   std::string_view caution{};       ///< How estimates by these are known to be off, a phrase; empty: that is not known.
   bool fitted_with_flash = true;    ///< Whether these are of trainings with FlashAttention, or of those without.
   double peak_flops = 0;            ///< Of a device, dense, bf16.

@@ -46,7 +46,7 @@ gpu_system a100() {
   x.logit_bytes = 64.23;
   x.optimizer_bytes = 30;
   x.iteration_s = 1e-3;
-  return x;
+  return with_pretraining_experts(x);
 }
 
 gpu_system a100_40g() {
@@ -192,6 +192,7 @@ gpu_system two_core_host() {
   x.network_per_device = 1.25e9;
   x.network_bandwidth = x.hop_bandwidth = 1.1e9;
   x.launch_s = x.launch_tensor_s = x.launch_unfused_s = x.launch_ends_s = x.iteration_s = 0;
+  x.launch_experts_s = x.launch_expert_s = x.launch_expert_cast_s = 0;
   return x;
 }
 

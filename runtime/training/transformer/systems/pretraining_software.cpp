@@ -60,6 +60,24 @@ constexpr std::array<fitted_constant, constants> fitted{{
   {"launches since 26.02, of those before", 0.6298, 0.7, 20},
 }};
 
+void set_experts(gpu_system& x, std::span<const double> v) {
+  x.expert_rows = v[expert_rows];
+  x.launch_experts_s = v[launch_experts];
+  x.launch_expert_s = v[launch_expert];
+  x.launch_expert_cast_s = v[launch_cast];
+  x.expert_launches = v[partial_graphs] * v[later_launches];
+  x.unhidden_experts = v[unhidden_experts];
+  x.exposed_expert = 0.2;
+  x.dispatch_efficiency = v[dispatch_network];
+  x.dispatch_traffic = v[dispatch_traffic];
+}
+
+std::array<double, constants> fitted_values() {
+  std::array<double, constants> values{};
+  std::ranges::transform(fitted, values.begin(), &fitted_constant::value);
+  return values;
+}
+
 } // namespace
 
 std::span<const fitted_constant> pretraining_constants() {
@@ -81,24 +99,16 @@ gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<
   x.nvfp4_efficiency = v[nvfp4_part] * (of == gpu_generation::blackwell_ultra ? faster * nvfp4_of_blackwell : 1);
   x.attention_efficiency = 0.4;
   x.flash_efficiency = v[flash_part] * faster;
-  x.expert_rows = v[expert_rows];
+  set_experts(x, v);
   x.kernel_s = 10e-6;
   x.launch_s = v[launch];
-  x.launch_experts_s = v[launch_experts];
-  x.launch_expert_s = v[launch_expert];
-  x.launch_expert_cast_s = v[launch_cast];
   x.launch_ends_s = 1e-3;
   x.launch_scale = 1;
-  x.expert_launches = v[partial_graphs] * v[later_launches];
   x.whole_graph_launches = whole_graph_launches;
   x.unhidden = v[unhidden];
-  x.unhidden_experts = v[unhidden_experts];
   x.exposed_tensor = v[exposed_tensor];
-  x.exposed_expert = 0.2;
   x.exposed_gradient = v[exposed_gradient];
   x.exposed_hop = 0.3;
-  x.dispatch_efficiency = v[dispatch_network];
-  x.dispatch_traffic = v[dispatch_traffic];
   x.element_traffic = v[element_traffic];
   x.unfused_activation_bytes = v[unfused_activation];
   x.logit_bytes = 20;
@@ -118,9 +128,15 @@ gpu_system with_experts_software(gpu_system x, const experts_software& ran, doub
 }
 
 gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of) {
-  std::array<double, constants> values{};
-  std::ranges::transform(fitted, values.begin(), &fitted_constant::value);
-  return with_pretraining_software(std::move(hardware), of, values);
+  return with_pretraining_software(std::move(hardware), of, fitted_values());
+}
+
+gpu_system with_pretraining_experts(gpu_system x) {
+  set_experts(x, fitted_values());
+  x.experts_of = "h100-80g";
+  for (auto* seconds : {&x.launch_experts_s, &x.launch_expert_s, &x.launch_expert_cast_s})
+    *seconds /= x.launch_scale; // the host is none the faster
+  return x;
 }
 
 } // namespace ringmaster::training

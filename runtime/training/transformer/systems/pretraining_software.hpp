@@ -36,6 +36,10 @@ gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of, std
 /// As the fit found them.
 gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of);
 
+/// A system of other software, which was fitted without experts: what these cost beside their products is as fitted on
+/// Hopper, at the least graphs of a layer's parts.
+gpu_system with_pretraining_experts(gpu_system x);
+
 /// What the host still launches around experts: all of it, what is beside graphs of a layer's parts (attention, router,
 /// what comes before dispatch), or the graph of a whole iteration, which needs experts' products to be one kernel with
 /// what is between them, and that there is in mxfp8 only.

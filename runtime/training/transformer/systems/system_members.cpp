@@ -45,7 +45,7 @@ caf::expected<double> parse_memory(std::string_view text) {
 constexpr std::string_view bandwidth = "bytes a second, or a text such as \"50GB/s\" or \"400Gbps\"";
 
 constexpr member_kind kinds[] = {
-  {"_flops", "operations a second, or a text such as \"989 TFLOP/s\"", parse_operation_rate, 1e6, 1e19},
+  {"_flops", "operations a second, or a text such as \"989 TFLOP/s\"", parse_operation_rate, 1e6, 3e17},
   {"_bandwidth", bandwidth, parse_bandwidth, 1e3, 1e14},
   {"k_per_device", bandwidth, parse_bandwidth, 1e3, 1e13},
   {"memory_bytes", "bytes, or a text such as \"80GB\"", parse_memory, 1e6, 5e13},
