@@ -23,6 +23,7 @@ using trainer_actor = caf::typed_actor<
   // RANK: I can begin; what I come to; what came of a step.
   caf::reacts_to<rank_ready>, caf::reacts_to<std::vector<rank_arrival>>, caf::reacts_to<room_found>,
   caf::reacts_to<part_wanted>, caf::reacts_to<rank_ended>, caf::reacts_to<rank_failed>, caf::reacts_to<rank_alive>,
+  caf::reacts_to<rank_leaving>,
   // CLIENT: end before the end.
   caf::reacts_to<atom::expire>,
   // CLIENT: there is room again for what you have to tell.

@@ -95,6 +95,11 @@ struct rank_alive {
   uint64_t attempt = 0;
 };
 
+/// RANK -> TRAINER: my process was told to end. The answer is a run_over, when the others have what I have.
+struct rank_leaving {
+  device_id device;
+};
+
 /// RANK -> TRAINER: the step is done, as far as I am concerned.
 struct rank_ended {
   uint64_t attempt = 0;
@@ -238,6 +243,10 @@ typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_alive& x) {
   return f(caf::meta::type_name("rank_alive"), x.attempt);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, rank_leaving& x) {
+  return f(caf::meta::type_name("rank_leaving"), x.device);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_abandoned& x) {

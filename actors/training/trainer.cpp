@@ -307,6 +307,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
           [&state](const rank_ended& x) { state.ended(x); },
           [&state](const rank_failed& x) { state.failed(x); },
           [&state](rank_alive x) { state.alive(x.attempt); },
+          [&state](const rank_leaving& x) { state.leaving(x); },
           [&state](atom::expire) { state.told_to_end(); },
           [&state](atom::resume) { state.room_made(); },
           [&state](atom::tick) { state.tick(); },

@@ -91,6 +91,7 @@ public:
     if (is_current(attempt))
       news_ = self->clock().now();
   }
+  void leaving(const rank_leaving& x);
   void rank_down(const caf::down_msg& x);
   void tick();
   /// Ends before the end, as `end_with_model`; the second time at once.
@@ -106,6 +107,8 @@ private:
   static constexpr caf::timespan look_every = std::chrono::seconds{1};
   /// Without news of a step: people are told whom it waits for.
   static constexpr caf::timespan quiet_max = std::chrono::seconds{5};
+  /// And told so again, behind 10, 20, 40 s more.
+  static constexpr caf::timespan told_again = std::chrono::seconds{10};
   /// For the last image of a run that is told to end, and for ranks to give their memory back.
   static constexpr caf::timespan ending_limit = std::chrono::seconds{5};
   /// So that whoever has failed is known to be lost before the next attempt, or most often.
@@ -122,6 +125,7 @@ private:
     uint32_t place = 0; ///< Ranks of a step are in this order.
     rank_actor handle{};
     bool ready = false;
+    bool leaves = false;               ///< Behind this step, when others have what it has.
     std::optional<loss_sums> losses{}; ///< Of the step; none: it has not ended.
     uint32_t strays_at = no_layer;     ///< As rank_ended has it.
     std::vector<kept_part> makes{};    ///< What it has said in this step, before all have.
@@ -175,6 +179,9 @@ private:
   void ask_whether_it_comes(device_id device);
   /// It cannot take part: its rank ends, and its process may have another device soon.
   void refuse(std::vector<member>::iterator which, const caf::error& problem);
+  /// Whether any are to leave, and what they have is on its way to the host; then they go.
+  bool hand_over();
+  void let_go(const caf::expected<model_image>& has);
   void look_for_devices();
   /// Those that are left cannot run the step; others may come.
   void await_devices();
@@ -197,13 +204,18 @@ private:
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
-  /// Says, once an attempt, that nothing is heard of it.
+  /// Says that nothing is heard of the step.
   void tell_silence();
+  std::string awaited() const;
+  /// Where nothing is heard: whether the coordinator says anything.
+  void ask_coordinator();
   /// This process has stood still for so long: nobody else was late.
   void excuse(caf::timespan late);
   void have_given_up(const member& each);
   /// Whether the coordinator has it still: a rank may hear late, or never, that its device's process is gone.
   void ask_after(device_id device);
+  /// And of those that do not say that they have given up: it may notice late.
+  void ask_again();
   /// It takes part no more.
   void drop(device_id device, const std::string& why);
   /// Of what `recover` waits for, this has come.
@@ -234,7 +246,9 @@ private:
   uint32_t idle_ = 0; ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;
   uint32_t attempts_ = 0;                                   ///< Of this step.
-  uint64_t silent_ = 0;                                     ///< The latest attempt of which that was told.
+  caf::actor_clock::time_point silent_since_{};             ///< As it was told.
+  caf::timespan told_after_{};                              ///< From then on, the next time.
+  std::optional<caf::actor_clock::time_point> asked_at_;    ///< The coordinator, which has not answered.
   std::optional<caf::actor_clock::time_point> short_since_; ///< Too few ranks are there for any world.
   uint32_t may_return_ = 0; ///< Processes that have lost their device, and are not known to have ended.
   std::shared_ptr<group_calls> calls_;

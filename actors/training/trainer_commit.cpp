@@ -80,7 +80,7 @@ void trainer_state::commit() {
   if (step_ == settings_.steps)
     return finish();
   keep_model();
-  if (joins_)
+  if (joins_ || std::ranges::any_of(members_, &member::leaves))
     recover("");
   else
     begin_step();

@@ -160,6 +160,46 @@ void trainer_state::rank_down(const caf::down_msg& x) {
   given_up_by(device);
 }
 
+void trainer_state::leaving(const rank_leaving& x) {
+  const auto found = std::ranges::find(members_, x.device, &member::device);
+  if (found == members_.end() || now_ == phase::over || ending_ || std::exchange(found->leaves, true))
+    return;
+  settings_.watcher.note(fmt::format("{} is to leave, behind step {}: its process was told to end",
+                                     ringmaster::text_of(x.device), step_));
+}
+
+bool trainer_state::hand_over() {
+  if (std::ranges::none_of(members_, &member::leaves))
+    return false;
+  auto then = [this, attempt = attempt_](const caf::expected<model_image>& x) {
+    if (attempt != attempt_ || now_ != phase::recovering)
+      return;
+    let_go(x);
+    go_on(attempt);
+  };
+  if (step_ == 0)
+    then(model_image{});
+  else
+    take_image(then);
+  return true;
+}
+
+void trainer_state::let_go(const caf::expected<model_image>& has) {
+  for (auto& each : members_) {
+    if (!each.leaves)
+      continue;
+    settings_.watcher.note(has ? fmt::format("{} has left; what it had, others have", ringmaster::text_of(each.device))
+                               : fmt::format("{} has left, and what it had could not be taken over: {}",
+                                             ringmaster::text_of(each.device), render(has.error())));
+    lost_.insert(each.device);
+    if (!each.handle)
+      continue;
+    self->demonitor(each.handle.address());
+    self->request(each.handle, ending_limit, run_over{}).then([](uint64_t) {}, [](const caf::error&) {});
+  }
+  std::erase_if(members_, &member::leaves);
+}
+
 void trainer_state::await_devices() {
   constexpr caf::timespan look_again = std::chrono::milliseconds{100};
   const auto there = static_cast<uint32_t>(members_.size());

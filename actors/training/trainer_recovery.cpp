@@ -16,6 +16,7 @@ void trainer_state::recover(const std::string& why) {
     settings_.watcher.note(fmt::format("step {} is given up: {}", step_, why));
   }
   ++attempt_;
+  news_ = self->clock().now();
   abandoning_ = 1;
   gives_up_.clear();
   for (auto& each : members_)
@@ -63,6 +64,14 @@ void trainer_state::ask_after(device_id device) {
   });
 }
 
+void trainer_state::ask_again() {
+  for (auto device : gives_up_)
+    ask_whether_lost(device, [this, attempt = attempt_, device](const caf::error& lost) {
+      if (lost && attempt == attempt_ && gives_up_.count(device) != 0)
+        drop(device, render(lost));
+    });
+}
+
 void trainer_state::drop(device_id device, const std::string& why) {
   auto found = std::ranges::find(members_, device, &member::device);
   if (found == members_.end())
@@ -96,6 +105,8 @@ void trainer_state::begin_again() {
 
 void trainer_state::go_on(uint64_t attempt) {
   if (attempt != attempt_ || now_ != phase::recovering)
+    return;
+  if (hand_over())
     return;
   joins_ = false;
   look_for_devices();
@@ -238,15 +249,45 @@ void trainer_state::excuse(caf::timespan late) {
     calls_->excuse(late);
 }
 
-void trainer_state::tell_silence() {
-  const bool waits_for_ranks = now_ == phase::stepping && step_ < settings_.steps && !lacks_room_ && !recording_;
-  if (!waits_for_ranks || self->clock().now() - news_ < quiet_max || std::exchange(silent_, attempt_) == attempt_)
-    return;
+/// Of whom; empty: of nobody.
+std::string trainer_state::awaited() const {
+  if (now_ == phase::recovering && !gives_up_.empty())
+    return fmt::format("{} has not said that its rank has given the step up", ringmaster::text_of(*gives_up_.begin()));
+  if (now_ != phase::stepping || step_ >= settings_.steps || lacks_room_ || recording_)
+    return {};
   const auto why = desk_.waiting();
-  settings_.watcher.note(
-    fmt::format("step {} stands still, for {} now: {}; it is given up where a rank is lost, or behind {}", step_,
-                duration_text(quiet_max), why.empty() ? "what its ranks do and send has no end yet" : why,
-                duration_text(settings_.patience)));
+  return why.empty() ? "what its ranks do and send has no end yet" : why;
+}
+
+void trainer_state::ask_coordinator() {
+  if (asked_at_ || members_.empty())
+    return;
+  asked_at_ = self->clock().now();
+  ask_whether_lost(members_.front().device, [this](const caf::error&) { asked_at_.reset(); });
+}
+
+void trainer_state::tell_silence() {
+  constexpr caf::timespan answers_within = std::chrono::seconds{2};
+  const auto now = self->clock().now();
+  const auto silent = now - news_;
+  if (silent < quiet_max - answers_within)
+    return;
+  auto why = awaited();
+  if (why.empty())
+    return;
+  ask_coordinator();
+  if (std::exchange(silent_since_, news_) != news_)
+    told_after_ = quiet_max;
+  if (silent < told_after_)
+    return;
+  told_after_ = 2 * told_after_ + (told_again - quiet_max);
+  if (asked_at_ && now - *asked_at_ >= answers_within)
+    why = "the coordinator does not answer";
+  settings_.watcher.note(fmt::format("step {} stands still, for {} now: {}; {} behind {}", step_,
+                                     duration_text(std::chrono::floor<std::chrono::seconds>(silent)), why,
+                                     now_ == phase::recovering ? "it is left out where its device is lost, or"
+                                                               : "it is given up where a rank is lost, or",
+                                     duration_text(settings_.patience)));
 }
 
 void trainer_state::tick() {
@@ -263,6 +304,8 @@ void trainer_state::tick() {
                                                              "journal has it",
                                                              duration_text(settings_.operation_limit))));
   tell_silence();
+  if (now_ == phase::recovering)
+    ask_again();
   if (auto why = now_ == phase::stepping && calls_ ? calls_->overdue() : std::string{}; !why.empty())
     return recover(why);
   if (now_ == phase::gathering && !settings_.starts_ranks)

@@ -21,5 +21,6 @@ CAF_ADD_TYPE_ID(ringmaster_training, (ringmaster::training::rank_failed))
 CAF_ADD_TYPE_ID(ringmaster_training, (ringmaster::training::step_abandoned))
 CAF_ADD_TYPE_ID(ringmaster_training, (ringmaster::training::rank_alive))
 CAF_ADD_TYPE_ID(ringmaster_training, (ringmaster::training::run_over))
+CAF_ADD_TYPE_ID(ringmaster_training, (ringmaster::training::rank_leaving))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster_training)

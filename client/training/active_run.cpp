@@ -19,8 +19,10 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr caf::timespan find_limit = std::chrono::seconds{60};
-/// For the trainer to have this rank's part of the model, where all processes are told to end.
+/// For the trainer to have this rank's part of the model, where this process or all of them are told to end.
 constexpr std::chrono::seconds leave_limit{6};
+/// Where all are told to end rank 0's has ended the run by then.
+constexpr std::chrono::milliseconds leave_alone{500};
 
 std::string notice_of(const process_group& group) {
   return fmt::format("training over communicator {}", group.ranks().front().id());
@@ -161,19 +163,21 @@ caf::error active_run::play(process_group& group) {
   auto hear = [&](caf::timespan limit) {
     self->receive([&](const caf::down_msg& x) { trainer_ended = x.reason; }, caf::after(limit) >> [] {});
   };
-  std::optional<clock::time_point> leave_at;
-  bool leaves = false; // by itself: the run goes on
+  std::optional<clock::time_point> told_at;
+  bool asked = false, leaves = false; // by itself: the run goes on
   while (!mine.over()) {
     mine.look(std::chrono::milliseconds{100});
     hear(caf::timespan{0});
-    if (!leave_at && watcher_.stops())
-      leave_at = clock::now() + leave_limit;
-    leaves = leave_at && clock::now() >= *leave_at;
+    if (!told_at && watcher_.stops())
+      told_at = clock::now();
+    if (told_at && clock::now() >= *told_at + leave_alone && !std::exchange(asked, true))
+      mine.ask_to_leave();
+    leaves = told_at && clock::now() >= *told_at + leave_limit;
     if (trainer_ended || leaves)
       mine.leave();
   }
   if (!trainer_ended && !mine.problem() && !leaves)
-    hear(leave_limit); // all ranks are let go first, then it says why
+    hear(asked ? std::chrono::seconds{1} : leave_limit); // all ranks are let go first, then it says why
   if (trainer_ended && code_of(*trainer_ended) != errc::ok)
     return make_error(code_of(*trainer_ended), fmt::format("the run has ended: {}", render(*trainer_ended)));
   if (trainer_ended && *trainer_ended && *trainer_ended != caf::exit_reason::user_shutdown)

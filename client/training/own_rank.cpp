@@ -57,6 +57,10 @@ void own_rank::look_for_device() {
   start();
 }
 
+void own_rank::ask_to_leave() {
+  self_->send(settings_.trainer, rank_leaving{settings_.device});
+}
+
 void own_rank::leave() {
   leaves_ = true;
   self_->send_exit(handle_, caf::exit_reason::user_shutdown);

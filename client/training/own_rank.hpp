@@ -25,6 +25,8 @@ public:
   bool over() const { return over_; }
   /// Why it is over, where it should not be.
   const caf::error& problem() const { return problem_; }
+  /// Has the trainer let it go behind the step, when the others have what it has.
+  void ask_to_leave();
   /// It takes part no more.
   void leave();
 

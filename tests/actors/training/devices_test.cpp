@@ -15,14 +15,15 @@ constexpr uint32_t layers = 4;
 
 /// A run whose ranks are started by others than the trainer; as many devices are to spare.
 struct run_of_processes {
-  explicit run_of_processes(uint64_t seed, uint32_t count, training_job job = small_job("ddp", layers, batch, batch))
+  explicit run_of_processes(uint64_t seed, uint32_t count, training_job job = small_job("ddp", layers, batch, batch),
+                            bool mirror = true)
     : ranks(count), cluster{journaled_devices(2 * ranks, seed)}, run{cluster, std::move(job), ranks, steps} {
     const auto info = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
     for (auto& each : info.devices())
       ids.push_back(id_of(each.metadata()));
     run.settings.starts_ranks = false;
     run.settings.record = numbered_record;
-    run.settings.mirror = true;
+    run.settings.mirror = mirror;
     run.start();
   }
 
@@ -254,8 +255,74 @@ TEST_CASE("a rank that neither works nor gives its step up is left out, within t
   x.check_weights();
   CHECK(x.run.reports.front().ranks == 2);
   CHECK(x.run.notes_with("step 0 stands still, for 5 s now: rank 0 waits for rank 2 to call all_reduce of the ") == 1);
+  CHECK(x.run.notes_with("step 0 stands still, for 15 s now: rank 0 waits") == 1);
+  CHECK(
+    x.run.notes_with("step 0 stands still, for 5 s now: device 0x3 has not said that its rank has given the step up; "
+                     "it is left out where its device is lost, or behind 60 s")
+    == 1);
   CHECK(x.run.notes_with("its rank did not give up its step in time") == 1);
   CHECK(x.cluster.scheduler.clock().now() - before < 2 * x.run.settings.patience + std::chrono::seconds{5});
+}
+
+TEST_CASE("a device that is lost while its rank does not give the step up is left out then, not with the patience") {
+  run_of_processes x{19, 3};
+  x.start_rank(0, 0);
+  x.start_rank(1, 1);
+  x.start_silent(2, [](auto&, auto*) {});
+  x.cluster.run_until([&] { return x.run.notes_with("stands still") > 0; });
+  x.run.kill(1);
+  x.cluster.run_until([&] { return x.run.notes_with("is given up: ") > 0; });
+  x.run.run_messages(100); // asked when that one was there
+  const auto before = x.cluster.scheduler.clock().now();
+  x.run.kill(2);
+  x.run.finish();
+  x.check_weights();
+  CHECK(x.run.notes_with("its rank did not give up its step in time") == 0);
+  CHECK(x.run.reports.front().ranks == 1);
+  CHECK(x.cluster.scheduler.clock().now() - before < std::chrono::seconds{5});
+}
+
+TEST_CASE("a rank that is told to end hands over what it has, and no step is done again") {
+  uint64_t left = 0;
+  for (const std::string strategy : {"ddp", "zero1", "zero3", "1f1b"})
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(strategy);
+      CAPTURE(seed);
+      run_of_processes x{seed, 3, small_job(strategy, layers, batch, 2), false};
+      x.start_ranks();
+      x.run.run_steps(seed % 3);
+      x.run.run_messages(seed * 5);
+      if (x.run.outcome)
+        continue;
+      x.cluster.self->send(x.run.handle, rank_leaving{x.ids[1]});
+      if (seed % 4 == 0)
+        x.cluster.self->send(x.run.handle, rank_leaving{x.ids[2]});
+      x.run.finish();
+      x.check_weights();
+      CHECK(x.run.notes_with("back to ") == 0);
+      CHECK(x.run.notes_with(" is lost") == 0);
+      CHECK(x.run.reports.size() == steps);
+      for (auto& each : x.run.reports)
+        CHECK(each.attempts == 1);
+      const auto went = x.run.notes_with("has left; what it had, others have");
+      CHECK(x.run.reports.back().ranks == 3 - went);
+      left += went;
+    }
+  CHECK(left > 60);
+}
+
+TEST_CASE("a rank that is lost after it was told to end is one that is lost") {
+  run_of_processes x{23, 3, small_job("zero3", layers, batch, 2)};
+  x.start_ranks();
+  x.run.run_steps(1);
+  x.cluster.self->send(x.run.handle, rank_leaving{x.ids[1]});
+  x.run.run_messages(3);
+  x.run.kill(1);
+  x.run.finish();
+  x.check_weights();
+  CHECK(x.run.notes_with("has left") == 0);
+  CHECK(x.run.notes_with(" is lost") == 1);
+  CHECK(x.run.reports.back().ranks == 2);
 }
 
 TEST_CASE("a run that is told to end while it waits for devices keeps the model that the host has") {
