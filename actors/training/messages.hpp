@@ -105,10 +105,10 @@ struct rank_ended {
   uint64_t attempt = 0;
   uint32_t rank = 0;
   loss_sums losses;
-  uint32_t strays_at = no_layer; ///< The first layer with an output that is no finite number.
-  uint64_t bytes_peak = 0;
-  std::vector<kept_part> made; ///< Parts of the beginning of the next step.
-  std::vector<event> events;   ///< Where they are wanted, in seconds of the process's steady clock.
+  uint32_t strays_at = no_layer;             ///< The first layer with an output that is no finite number.
+  uint64_t bytes_peak = 0, bytes_needed = 0; ///< As value_store has them.
+  std::vector<kept_part> made;               ///< Parts of the beginning of the next step.
+  std::vector<event> events;                 ///< Where they are wanted, in seconds of the process's steady clock.
 };
 
 /// RANK -> TRAINER: it cannot be done; by nobody, or, where memory is short, not by so few.
@@ -233,8 +233,8 @@ typename Inspector::result_type inspect(Inspector& f, part_request& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
-  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.strays_at, x.bytes_peak, x.made,
-           x.events);
+  return f(caf::meta::type_name("rank_ended"), x.attempt, x.rank, x.losses, x.strays_at, x.bytes_peak, x.bytes_needed,
+           x.made, x.events);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {

@@ -24,8 +24,9 @@ struct step_report {
   double accuracy = 0; ///< Part of them whose label had the largest output.
   uint32_t ranks = 0;
   uint32_t attempts = 1;
-  uint64_t bytes_peak = 0; ///< Of the rank that held most at once, since it began.
-  double seconds = 0;      ///< From its beginning to its end, at the latest attempt.
+  uint64_t bytes_peak = 0;   ///< Of the rank that held most at once, since it began.
+  uint64_t bytes_needed = 0; ///< Of a device, for that: free memory lies in pieces.
+  double seconds = 0;        ///< From its beginning to its end, at the latest attempt.
   std::chrono::steady_clock::time_point ended_at;
 };
 

@@ -16,6 +16,7 @@ void trainer_state::ended(const rank_ended& x) {
     return;
   news_ = self->clock().now();
   report_.bytes_peak = std::max(report_.bytes_peak, x.bytes_peak);
+  report_.bytes_needed = std::max(report_.bytes_needed, x.bytes_needed);
   auto& its = members_[x.rank];
   its.losses = x.losses;
   its.strays_at = x.strays_at;

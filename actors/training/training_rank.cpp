@@ -130,6 +130,7 @@ void training_rank_state::tell() {
                     .losses = computation_->losses(),
                     .strays_at = computation_->strays_at(),
                     .bytes_peak = store_->bytes_peak(),
+                    .bytes_needed = store_->bytes_needed(),
                     .made = {},
                     .events = std::move(events_)};
   for (auto& [what, block] : computation_->kept().made())

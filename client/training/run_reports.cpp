@@ -47,6 +47,7 @@ void active_run::step_done(const step_report& x) {
   latest_ = x;
   outcome_.steps_done = x.step + 1;
   outcome_.bytes_peak = std::max(outcome_.bytes_peak, x.bytes_peak);
+  outcome_.bytes_needed = std::max(outcome_.bytes_needed, x.bytes_needed);
   (x.step < outcome_.began_at + outcome_.steps_an_epoch ? first_seconds_ : seconds_).push_back(x.seconds);
   epoch_steps_[x.step] = x; // the latest, where it was done again
   watcher_.step_done(x);

@@ -72,7 +72,7 @@ struct run_outcome {
   uint64_t began_at = 0;   ///< The step that it was resumed at.
   uint64_t steps_done = 0; ///< Since the beginning of the first run: the next one's number.
   std::vector<epoch_report> epochs;
-  uint64_t bytes_peak = 0; ///< Of a rank.
+  uint64_t bytes_peak = 0, bytes_needed = 0; ///< Of a rank, and of its device; as step_report has them.
   step_profiles profiles;
   double step_seconds = 0;                 ///< The median of all steps behind the first epoch, where there are any.
   std::shared_ptr<const training_job> job; ///< As it was trained.

@@ -17,24 +17,39 @@ range_allocator::range_allocator(uint64_t begin, uint64_t end) : begin_(begin), 
     free_.emplace(begin, end);
 }
 
-caf::expected<uint64_t> range_allocator::allocate(uint64_t bytes, uint64_t alignment) {
+std::optional<uint64_t> range_allocator::found_from_begin(uint64_t bytes, uint64_t alignment) const {
+  for (const auto& [start, end] : free_) {
+    const auto aligned = (start + (alignment - 1)) & ~(alignment - 1);
+    const auto wrapped = aligned < start;
+    if (!wrapped && aligned <= end && end - aligned >= bytes)
+      return aligned;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> range_allocator::found_from_end(uint64_t bytes, uint64_t alignment) const {
+  for (auto block = free_.rbegin(); block != free_.rend(); ++block) {
+    const auto [start, end] = *block;
+    const auto aligned = end - start < bytes ? start : (end - bytes) & ~(alignment - 1);
+    if (end - start >= bytes && aligned >= start)
+      return aligned;
+  }
+  return std::nullopt;
+}
+
+caf::expected<uint64_t> range_allocator::allocate(uint64_t bytes, uint64_t alignment, side from) {
   if (bytes == 0)
     return make_error(errc::invalid_argument, "an allocation of 0 bytes; at least 1 is needed");
   if (!std::has_single_bit(alignment))
     return make_error(errc::invalid_argument, fmt::format("an alignment of {} bytes is no power of two", alignment));
-  for (auto block = free_.begin(); block != free_.end(); ++block) {
-    const auto [start, end] = *block;
-    const auto aligned = (start + (alignment - 1)) & ~(alignment - 1);
-    const auto wrapped = aligned < start;
-    if (wrapped || aligned > end || end - aligned < bytes)
-      continue;
-    take(block, aligned, aligned + bytes);
-    return aligned;
-  }
-  return make_error(bytes > end_ - begin_ ? errc::too_large : errc::out_of_memory,
-                    fmt::format("out of memory: asked for {} bytes aligned to {}; {} of {} bytes are free, the "
-                                "largest block has {}",
-                                bytes, alignment, free_bytes(), end_ - begin_, largest()));
+  const auto found = from == side::begin ? found_from_begin(bytes, alignment) : found_from_end(bytes, alignment);
+  if (!found)
+    return make_error(bytes > end_ - begin_ ? errc::too_large : errc::out_of_memory,
+                      fmt::format("out of memory: asked for {} bytes aligned to {}; {} of {} bytes are free, the "
+                                  "largest block has {}",
+                                  bytes, alignment, free_bytes(), end_ - begin_, largest()));
+  take(std::prev(free_.upper_bound(*found)), *found, *found + bytes);
+  return *found;
 }
 
 void range_allocator::take(std::map<uint64_t, uint64_t>::iterator block, uint64_t start, uint64_t end) {

@@ -5,21 +5,24 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 namespace ringmaster {
 
 /// Hands out ranges of the addresses [begin, end). First fit by address: low addresses are used again first, which
-/// keeps a sparse file behind them small. Neighbouring free blocks are always merged. It knows numbers only, no memory.
-/// Not thread-safe.
+/// keeps a sparse file behind them small; or from the end, for what comes and goes among what stays. Neighbouring free
+/// blocks are always merged. It knows numbers only, no memory. Not thread-safe.
 class range_allocator {
 public:
+  enum class side : uint8_t { begin, end };
+
   /// `begin` <= `end`.
   range_allocator(uint64_t begin, uint64_t end);
 
   /// The start of a range of `bytes` bytes, a multiple of `alignment`. What alignment skips stays free.
   /// Errors: invalid_argument (zero bytes, alignment no power of two), out_of_memory (names what was asked, what is
   /// free and the largest free block).
-  caf::expected<uint64_t> allocate(uint64_t bytes, uint64_t alignment);
+  caf::expected<uint64_t> allocate(uint64_t bytes, uint64_t alignment, side from = side::begin);
 
   /// Gives back the range that starts at `address`. Errors: invalid_argument where none starts there.
   caf::error free(uint64_t address);
@@ -31,6 +34,8 @@ public:
   uint64_t largest() const noexcept;
 
 private:
+  std::optional<uint64_t> found_from_begin(uint64_t bytes, uint64_t alignment) const;
+  std::optional<uint64_t> found_from_end(uint64_t bytes, uint64_t alignment) const;
   void take(std::map<uint64_t, uint64_t>::iterator block, uint64_t start, uint64_t end);
 
   uint64_t begin_;

@@ -133,8 +133,9 @@ std::string prediction_text(const run_outcome& x, const run_predictions& predict
 }
 
 std::string ending_text(const run_outcome& x, double seconds) {
-  return fmt::format("\n{} in {:.1f} s; a rank held at most {}.\n", counted(x.steps - x.began_at, "step"), seconds,
-                     bytes_text(x.bytes_peak));
+  return fmt::format("\n{} in {:.1f} s; a rank held at most {}, for which a device needs {}.\n",
+                     counted(x.steps - x.began_at, "step"), seconds, bytes_text(x.bytes_peak),
+                     bytes_text(x.bytes_needed));
 }
 
 std::string run_json(const run_options& x, const run_settings& what, std::optional<double> yardstick,
@@ -157,7 +158,8 @@ std::string run_json(const run_options& x, const run_settings& what, std::option
     .member("began_at", found.began_at)
     .member("seconds", seconds)
     .member("step_seconds", found.step_seconds)
-    .member("peak_bytes", found.bytes_peak);
+    .member("peak_bytes", found.bytes_peak)
+    .member("needed_bytes", found.bytes_needed);
   if (yardstick)
     json.member("order_2_bits_per_byte", *yardstick);
   if (predicted) {

@@ -39,7 +39,7 @@ caf::error rank_computation::pack() {
     kept_.replace(what, nullptr);
   }
   for (auto& [what, bytes] : all) {
-    auto room = store_.make(bytes.size(), bytes.size());
+    auto room = store_.make(bytes.size(), bytes.size(), true);
     if (!room)
       return room.error();
     std::memcpy((*room)->data, bytes.data(), bytes.size());
@@ -48,10 +48,12 @@ caf::error rank_computation::pack() {
   return caf::none;
 }
 
-caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used) {
+caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used, bool first) {
   // Blocks of a whole that is scattered, or gathered, are all as long.
   const auto spare = UINT64_C(64) * training::bytes_of(job_.as);
-  auto made = store_.make(used + spare, used);
+  const bool stays = first || what.kind == value_kind::optimizer_state
+                     || (what.kind == value_kind::weight && kept_.find(part_of(what)) != nullptr);
+  auto made = store_.make(used + spare, used, stays);
   if (made)
     return made;
   constexpr std::string_view sharding[] = {"zero3", "fsdp", "hsdp", "tensor", "1f1b"};
@@ -121,7 +123,7 @@ std::optional<std::span<const std::byte>> rank_computation::part(uint64_t step, 
 }
 
 caf::error rank_computation::restore(const kept_part& what, std::span<const std::byte> bytes) {
-  auto room = room_for(tag_of(what));
+  auto room = room_for(tag_of(what), bytes_of(tag_of(what)), true);
   if (!room)
     return room.error();
   std::memcpy((*room)->data, bytes.data(), std::min<size_t>(bytes.size(), (*room)->bytes));
@@ -138,7 +140,7 @@ caf::error rank_computation::load(pending& x) {
     const auto& tag = x.results[i];
     auto found = kept_.find(part_of(tag));
     if (found == nullptr) {
-      auto made = room_for(tag);
+      auto made = room_for(tag, bytes_of(tag), true);
       if (!made)
         return made.error();
       found = std::move(*made);

@@ -51,7 +51,8 @@ private:
   /// One behind the other, what is kept: an attempt with other ranks may have left it in the way of this one.
   caf::error pack();
   uint64_t bytes_of(const value_tag& x) const { return elements(job_, x) * training::bytes_of(job_.as); }
-  caf::expected<block_pointer> room_for(const value_tag& what, uint64_t used);
+  /// `first`: it is the first of its kind, and stays, as what is kept does.
+  caf::expected<block_pointer> room_for(const value_tag& what, uint64_t used, bool first = false);
   /// Column shards lie between each other in the whole, and one behind the other when they move.
   caf::expected<transfer> prepare_columns(const pending& x);
   const std::byte* data(const pending& x, size_t argument) const { return store_.at(x.memory[argument])->data; }

@@ -14,12 +14,16 @@ constexpr uint64_t alignment = 256;
 value_store::value_store(std::span<std::byte> memory, uint64_t address)
   : memory_(memory), address_(address), free_(std::make_shared<range_allocator>(address, address + memory.size())) {}
 
-caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used) {
-  auto address = free_->allocate(std::max<uint64_t>(bytes, 1), alignment);
+caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used, bool stays) {
+  using enum range_allocator::side;
+  auto address = free_->allocate(std::max<uint64_t>(bytes, 1), alignment, stays ? begin : end);
   if (!address)
     return address.error();
   peak_ = std::max(peak_, free_->used());
-  auto* data = memory_.data() + (*address - address_);
+  const auto at = *address - address_;
+  auto& reached = stays ? from_begin_ : from_end_;
+  reached = std::max(reached, stays ? at + bytes : memory_.size() - at);
+  auto* data = memory_.data() + at;
   std::memset(data + used, 0, bytes - used);
   auto give_back = [all = free_](value_block* x) {
     all->free(x->address);

@@ -28,8 +28,9 @@ public:
   /// On the device, of the range.
   uint64_t address() const { return address_; }
 
-  /// A block, its bytes behind `used` zeroed. Errors: out_of_memory, with what is free.
-  caf::expected<block_pointer> make(uint64_t bytes, uint64_t used);
+  /// A block, its bytes behind `used` zeroed; what a step leaves to the next one lies at the begin of the range, what
+  /// is dropped before at its end, so that no holes are between. Errors: out_of_memory, with what is free.
+  caf::expected<block_pointer> make(uint64_t bytes, uint64_t used, bool stays);
   block_pointer make_on_host(uint64_t bytes);
 
   /// A new token for it.
@@ -40,12 +41,15 @@ public:
 
   uint64_t bytes_used() const { return free_->used(); }
   uint64_t bytes_peak() const { return peak_; }
+  /// Of a range that all of it would have had room in, as it came and went: more than the peak, since holes stay free.
+  uint64_t bytes_needed() const { return from_begin_ + from_end_; }
 
 private:
   std::span<std::byte> memory_;
   uint64_t address_;
   std::shared_ptr<range_allocator> free_;
   uint64_t peak_ = 0;
+  uint64_t from_begin_ = 0, from_end_ = 0; ///< As far as anything has lain, from each side.
   std::map<uint64_t, block_pointer> held_;
   uint64_t tokens_ = 0, blocks_ = 0;
 };

@@ -342,6 +342,22 @@ TEST_CASE("a step tells how often it was tried, and what the rank that held the 
   CHECK(run.reports[0].bytes_peak > 4 * wide); // weights, two states, a gradient
 }
 
+TEST_CASE("what a run says that a device needs is enough, and what a rank held at once is less") {
+  for (const std::string strategy : {"ddp", "zero1", "zero3", "fsdp", "1f1b", "tensor"}) {
+    CAPTURE(strategy);
+    auto trained = [&](uint64_t memory) {
+      simulated_cluster cluster{training_devices(2)};
+      simulated_training run{cluster, small_job(strategy, 6, 6, 1), 2, 4};
+      run.settings.memory_bytes = memory;
+      run.run();
+      REQUIRE(run.problem() == "");
+      return run.reports.back();
+    };
+    const auto needed = trained(0).bytes_needed;
+    CHECK(trained(needed).bytes_peak < needed);
+  }
+}
+
 TEST_CASE("a strategy of which a rank sends what nobody receives ends with both ranks' names") {
   simulated_cluster cluster{training_devices(2)};
   auto job = small_job("ddp", 1, 6, 3);

@@ -18,8 +18,10 @@ namespace {
 
 constexpr auto no_address = std::numeric_limits<uint64_t>::max();
 
-uint64_t allocated(range_allocator& ranges, uint64_t bytes, uint64_t alignment = 1) {
-  auto address = ranges.allocate(bytes, alignment);
+using side = range_allocator::side;
+
+uint64_t allocated(range_allocator& ranges, uint64_t bytes, uint64_t alignment = 1, side from = side::begin) {
+  auto address = ranges.allocate(bytes, alignment, from);
   return address ? *address : no_address;
 }
 
@@ -32,9 +34,10 @@ struct reference_memory {
     return at + bytes <= taken.size() && std::count(taken.begin() + at, taken.begin() + at + bytes, true) == 0;
   }
 
-  uint64_t first_fit(uint64_t bytes, uint64_t alignment) const {
-    for (uint64_t at = 0; at < taken.size(); ++at)
-      if ((begin + at) % alignment == 0 && fits(at, bytes))
+  uint64_t first_fit(uint64_t bytes, uint64_t alignment, side from) const {
+    for (uint64_t i = 0; i < taken.size(); ++i)
+      if (const auto at = from == side::begin ? i : taken.size() - 1 - i;
+          (begin + at) % alignment == 0 && fits(at, bytes))
         return begin + at;
     return no_address;
   }
@@ -97,6 +100,10 @@ TEST_CASE("range_allocator: does not wrap at the end of all addresses") {
   CHECK(code_of(ranges.allocate(1, uint64_t{1} << 63).error()) == errc::out_of_memory);
   CHECK(code_of(ranges.allocate(no_address, 1).error()) == errc::too_large);
   CHECK(allocated(ranges, 10) == no_address - 10);
+  range_allocator first{0, 10};
+  CHECK(code_of(first.allocate(11, 1, side::end).error()) == errc::too_large);
+  CHECK(allocated(first, 4, 8, side::end) == 0);
+  CHECK(code_of(first.allocate(6, 8, side::end).error()) == errc::out_of_memory);
 }
 
 TEST_CASE("range_allocator: frees only what starts an allocation, and only once") {
@@ -136,8 +143,9 @@ TEST_CASE("range_allocator: agrees with a flag a byte on random calls") {
       if (living.empty() || random() % 2 == 0) {
         const uint64_t bytes = 1 + random() % 60;
         const uint64_t alignment = uint64_t{1} << random() % 6;
-        const auto expected = reference.first_fit(bytes, alignment);
-        REQUIRE(allocated(ranges, bytes, alignment) == expected);
+        const auto from = random() % 3 == 0 ? side::end : side::begin;
+        const auto expected = reference.first_fit(bytes, alignment, from);
+        REQUIRE(allocated(ranges, bytes, alignment, from) == expected);
         if (expected != no_address) {
           reference.set(expected, bytes, true);
           living[expected] = bytes;

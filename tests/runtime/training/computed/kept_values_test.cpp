@@ -11,7 +11,7 @@ namespace {
 const kept_part first{value_kind::weight, 0}, second{value_kind::weight, 1};
 
 block_pointer block_in(value_store& store) {
-  auto result = store.make(8, 8);
+  auto result = store.make(8, 8, true);
   REQUIRE(result.engaged());
   return *result;
 }
