@@ -152,7 +152,9 @@ caf::error list_samples(const log_options& opts, const console& to) {
   auto journal = open_journal(opts.dir);
   if (!journal)
     return std::move(journal.error());
-  auto records = (*journal)->read(opts.filter);
+  auto filter = opts.filter;
+  filter.kind = "training";
+  auto records = (*journal)->read(filter);
   if (!records)
     return std::move(records.error());
   auto text = samples_text(*records, opts.json);

@@ -50,17 +50,31 @@ void log_options::add_to(option_table& table) {
                     "what went wrong, from the call to the end");
 }
 
+namespace {
+
+std::string_view beside_samples(const log_options& x) {
+  return x.follow                                                ? "--follow"
+         : x.relative                                            ? "--relative"
+         : !x.trace.empty()                                      ? "--trace"
+         : x.filter.communicator                                 ? "--communicator"
+         : x.filter.device                                       ? "--device"
+         : x.filter.outcome                                      ? "--outcome"
+         : !x.filter.kind.empty() && x.filter.kind != "training" ? "another --kind than training"
+                                                                 : "";
+}
+
+} // namespace
+
 caf::error log_options::check() const {
   if (dir.empty())
     return make_error(errc::invalid_argument, "the journal's directory is missing: ringmaster log DIR [options]");
   if (!trace.empty() && (json || follow))
     return make_error(errc::invalid_argument, fmt::format("--trace writes a file and ends, so it does not go with {}",
                                                           json ? "--json" : "--follow"));
-  if (samples && (follow || relative || !trace.empty()))
-    return make_error(errc::invalid_argument,
-                      fmt::format("--samples is a list of its own, so it does not go with {}", follow     ? "--follow"
-                                                                                               : relative ? "--relative"
-                                                                                                          : "--trace"));
+  if (samples)
+    if (auto other = beside_samples(*this); !other.empty())
+      return make_error(errc::invalid_argument,
+                        fmt::format("--samples is a list of its own, so it does not go with {}", other));
   if (json && relative)
     return make_error(errc::invalid_argument, "--relative is for people, so it does not go with --json");
   return caf::none;

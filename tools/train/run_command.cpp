@@ -210,7 +210,7 @@ private:
         done_again_.insert(x.step);
       steps_.erase(steps_.lower_bound(x.step), steps_.end()); // it has gone back over them
       steps_[x.step] = x;
-      line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch));
+      line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch, opts_.model->of_text));
     };
     result.epoch_done = [this, &to, &line](const epoch_report& x) {
       if (!opts_.json)
@@ -253,7 +253,19 @@ private:
     }
     for (auto& each : found.epochs)
       curve.held_out.push_back({each.steps, each.held_out.loss / static_cast<double>(each.held_out.samples)});
+    if (opts_.model->of_text)
+      measure_in_bits(curve);
     return write_output_file(opts_.svg, picture_of(curve), "the picture");
+  }
+
+  void measure_in_bits(loss_curve& x) const {
+    x.measure = "bits a byte";
+    for (auto& each : x.steps)
+      each = in_bits(each);
+    for (auto& each : x.held_out)
+      each.loss = in_bits(each.loss);
+    if (yardstick_)
+      x.beside = {"from the two bytes before alone", *yardstick_};
   }
 
   std::string called_;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numbers>
 
 namespace ringmaster {
 
@@ -47,11 +48,19 @@ double loss_of(const loss_sums& x) {
 }
 
 double bits_of(const loss_sums& x) {
-  constexpr double bit = 0.6931471805599453; // of nats
-  return loss_of(x) / bit;
+  return in_bits(loss_of(x));
+}
+
+/// Of a step or an epoch; of texts in the unit in which they are measured when they are held out.
+std::string loss_text(double loss, bool of_text) {
+  return of_text ? fmt::format("{:.3f} bits a byte", in_bits(loss)) : fmt::format("loss {:.4f}", loss);
 }
 
 } // namespace
+
+double in_bits(double nats) {
+  return nats / std::numbers::ln2;
+}
 
 std::string beginning_text(const run_options& x, const run_settings& what) {
   std::string layers;
@@ -84,7 +93,7 @@ std::string yardstick_text(std::optional<double> bits) {
               : "";
 }
 
-std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t step, uint64_t batch) {
+std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t step, uint64_t batch, bool of_text) {
   constexpr int latest = 20; // so many smooth it, and a change is soon seen
   const auto last = steps.find(step);
   auto first = last;
@@ -95,7 +104,7 @@ std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t ste
   if (first != last)
     took = last->second.ended_at - first->second.ended_at;
   const auto samples = static_cast<double>(std::max<uint64_t>(count, 1) * batch);
-  return fmt::format("loss {:.4f}, {} samples/s", last->second.loss,
+  return fmt::format("{}, {} samples/s", loss_text(last->second.loss, of_text),
                      count_text(static_cast<uint64_t>(samples / std::max(took.count(), 1e-9))));
 }
 
@@ -105,8 +114,8 @@ std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
                        : fmt::format("loss {:.4f}, accuracy {:.4f}", loss_of(x.held_out), accuracy_of(x.held_out));
   const auto begin = x.steps / x.epoch * (x.epoch - 1);
   const auto part = x.first_step == begin ? std::string{} : fmt::format(", from step {} on", x.first_step);
-  return fmt::format("epoch {:>{}}/{}  loss {:.4f}  accuracy {:.4f}  held out: {}  {} samples/s on {}{}\n", x.epoch,
-                     fmt::to_string(epochs).size(), epochs, x.loss, x.accuracy, tried,
+  return fmt::format("epoch {:>{}}/{}  {}  accuracy {:.4f}  held out: {}  {} samples/s on {}{}\n", x.epoch,
+                     fmt::to_string(epochs).size(), epochs, loss_text(x.loss, of_text), x.accuracy, tried,
                      count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"), part);
 }
 

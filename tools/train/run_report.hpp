@@ -18,9 +18,12 @@ std::string beginning_text(const run_options& x, const training::run_settings& w
 /// Of texts, the bits a byte that simple counts make of what the model is tried on; else nothing.
 std::optional<double> yardstick_of(const training::run_settings& what);
 /// The same for people; else empty.
+/// Of a loss, the mean of natural logarithms.
+double in_bits(double nats);
 std::string yardstick_text(std::optional<double> bits);
 /// Of a step that has just been done, and those before it: its loss, and how fast the latest of them were.
-std::string step_text(const std::map<uint64_t, training::step_report>& steps, uint64_t step, uint64_t batch);
+std::string step_text(const std::map<uint64_t, training::step_report>& steps, uint64_t step, uint64_t batch,
+                      bool of_text);
 /// Of an epoch, a line.
 std::string epoch_text(const training::epoch_report& x, uint64_t epochs, bool of_text);
 /// What the simulator makes of the steps that were profiled.

@@ -30,6 +30,8 @@ loss_frame frame_of(const loss_curve& x) {
       result.high = std::max(result.high, each);
   for (auto& each : x.held_out)
     result.high = std::max(result.high, each.loss);
+  if (x.beside)
+    result.high = std::max(result.high, x.beside->loss);
   if (result.high <= 0)
     result.high = 1;
   return result;
@@ -51,6 +53,8 @@ void draw_axes(svg_canvas& to, const loss_frame& at) {
 void draw_steps(svg_canvas& to, const loss_frame& at, const loss_curve& x) {
   const auto stride = std::max<size_t>(x.steps.size() / 700, 1);
   double before = 0;
+  if (x.steps.size() == 1) // no line
+    to.circle(at.x(static_cast<double>(x.first)), at.y(x.steps[0]), 4, mean_colour, {"none", 0});
   for (size_t i = 0; i < x.steps.size(); i += stride) {
     const auto begin = x.steps.begin() + static_cast<ptrdiff_t>(i);
     const auto [low, high] = std::minmax_element(begin,
@@ -88,12 +92,17 @@ std::string picture_of(const loss_curve& x) {
   to.text(left, 20, 15, x.title, svg_canvas::anchor::start, svg_canvas::ink, true);
   to.text(
     left, 40, 12,
-    "loss: each step, thin; their running mean, thick; orange: what was held out; red line: a step was begun again",
+    x.measure
+      + ": each step, thin; their running mean, thick; orange: what was held out; red line: a step was begun again",
     svg_canvas::anchor::start, svg_canvas::ink, false);
   draw_axes(to, at);
   for (auto step : x.given_up)
     to.line(at.x(static_cast<double>(step)), top, at.x(static_cast<double>(step)), height - bottom,
             {lost_colour, 1.5, "4 3"});
+  if (x.beside) {
+    to.line(left, at.y(x.beside->loss), width - right, at.y(x.beside->loss), {held_colour, 1, "6 4"});
+    to.text(width - right, at.y(x.beside->loss) - 9, 12, x.beside->name, svg_canvas::anchor::end, held_colour, false);
+  }
   draw_steps(to, at, x);
   draw_mean(to, at, x);
   for (auto& each : x.held_out)

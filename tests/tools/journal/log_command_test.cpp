@@ -63,6 +63,30 @@ TEST_CASE("log command: lists, filters and prints JSON") {
   CHECK(lines(json.out) == 1);
 }
 
+TEST_CASE("log command: the latest of the steps of training are not those of all records") {
+  temporary_directory dir;
+  journal_store::options opts;
+  opts.dir = dir.path();
+  auto journal = journal_store::open(opts);
+  REQUIRE(journal);
+  for (uint64_t step : {0, 1, 2}) {
+    proto::Record record;
+    auto& x = *record.mutable_training_step();
+    x.set_step(step);
+    x.set_first_sample(2 * step);
+    x.set_samples(2);
+    x.set_data_samples(6);
+    REQUIRE(!(*journal)->append(std::vector{record}));
+    REQUIRE(!(*journal)->append(whole_operation(7, step + 1)));
+  }
+  journal->reset();
+  const auto found = run({dir.path().string(), "--samples", "--last", "2"});
+  CHECK(found.err.empty());
+  CHECK(contains(found.out, "step 1 over"));
+  CHECK(contains(found.out, "step 2 over"));
+  CHECK(!contains(found.out, "step 0 over"));
+}
+
 TEST_CASE("log command: what failed are operations, commands, calls that were refused and communicators alike") {
   temporary_directory dir;
   write_journal(dir.path());
@@ -151,6 +175,9 @@ TEST_CASE("log command: wrong usage names the option, the value and what is allo
     {{"a", "--trace="}, "--trace: it is empty"},
     {{"a", "--trace", "f", "--follow"}, "does not go with --follow"},
     {{"a", "--json", "--relative"}, "does not go with --json"},
+    {{"a", "--samples", "--kind", "device"}, "does not go with another --kind than training"},
+    {{"a", "--samples", "--device", "1"}, "does not go with --device"},
+    {{"a", "--samples", "--outcome", "failed"}, "does not go with --outcome"},
   };
   for (auto& [args, sentence] : all) {
     auto result = run(args);

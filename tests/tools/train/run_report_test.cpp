@@ -21,11 +21,12 @@ std::map<uint64_t, training::step_report> steps_every(std::chrono::milliseconds 
 } // namespace
 
 TEST_CASE("step text: the loss, and the samples a second of the latest steps") {
-  CHECK(step_text(steps_every(10ms, 1), 0, 8) == "loss 0.5000, 32 samples/s");
-  CHECK(step_text(steps_every(10ms, 3), 2, 8) == "loss 0.5000, 800 samples/s");
+  CHECK(step_text(steps_every(10ms, 1), 0, 8, false) == "loss 0.5000, 32 samples/s");
+  CHECK(step_text(steps_every(10ms, 1), 0, 8, true) == "0.721 bits a byte, 32 samples/s");
+  CHECK(step_text(steps_every(10ms, 3), 2, 8, false) == "loss 0.5000, 800 samples/s");
   auto steps = steps_every(10ms, 100);
   for (auto& [step, each] : steps)
     if (step < 70)
       each.ended_at -= 10s; // it was slow then
-  CHECK(step_text(steps, 99, 8) == "loss 0.5000, 800 samples/s");
+  CHECK(step_text(steps, 99, 8, false) == "loss 0.5000, 800 samples/s");
 }

@@ -53,3 +53,18 @@ TEST_CASE("loss picture: steps are joined, and their mean is that of the latest 
     CHECK(mean.front().y1 == doctest::Approx(56).epsilon(0.01));
   }
 }
+
+TEST_CASE("loss picture: a run of one step is a point, and a yardstick a line across that is in the picture") {
+  auto one = falling(1);
+  CHECK(picture_of(one).find("<circle ") != std::string::npos);
+  CHECK(picture_of(falling(2)).find("<circle ") == std::string::npos);
+  one.measure = "bits a byte";
+  one.beside = {"counts alone", 2};
+  const auto svg = picture_of(one);
+  CHECK(svg.find(">bits a byte: each step, thin;") != std::string::npos);
+  CHECK(svg.find(">counts alone</text>") != std::string::npos);
+  const auto across = lines_of(svg, "#c4541a", "1");
+  REQUIRE(across.size() == 1);
+  CHECK(across[0].y1 == across[0].y2);
+  CHECK(across[0].y1 >= 56); // the largest that there is
+}
