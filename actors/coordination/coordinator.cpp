@@ -267,6 +267,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::MemberLost& x) { state.member_lost(x); },
     [&state](const proto::SpareRequest& x) { return state.spare(x); },
     [&state](const proto::OutputsWritten& x) { state.outputs_written(x); },
+    [&state](atom::tick, uint64_t waiter) { state.tell_missing_ranks(waiter); },
     [&state](atom::expire) { state.expire_calls(); },
     [&state](atom::expire, uint64_t waiter) { state.expire(waiter); },
   };

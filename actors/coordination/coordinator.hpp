@@ -61,6 +61,8 @@ public:
   void start(coordinator_options opts);
   void on_down(const caf::down_msg& x);
   void expire(uint64_t number);
+  /// Says for which ranks a group waits that gathers.
+  void tell_missing_ranks(uint64_t number) const;
   /// Of calls that were passed on.
   void expire_calls();
   /// Sees to it that calls are told when their limits have passed.

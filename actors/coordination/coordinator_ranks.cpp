@@ -2,11 +2,18 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
 #include "runtime/coordination/comm_name.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 namespace ringmaster {
+
+namespace {
+
+constexpr caf::timespan missing_told_after = std::chrono::seconds{5};
+
+} // namespace
 
 caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto::RendezvousRequest& x) {
   auto promise = self->make_response_promise<proto::RendezvousResponse>();
@@ -20,6 +27,7 @@ caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto
   waiting_ranks_[number] = {limit, promise};
   if (!*all) {
     self->delayed_send(self, limit, atom::expire_v, number);
+    self->delayed_send(self, missing_told_after, atom::tick_v, number);
     return promise;
   }
   gpu_sim::CommInitRequest request;
@@ -45,6 +53,12 @@ caf::result<proto::FinalizeResponse> coordinator_state::finalize(const proto::Fi
   else
     self->delayed_send(self, limit, atom::expire_v, number);
   return promise;
+}
+
+void coordinator_state::tell_missing_ranks(uint64_t number) const {
+  if (const auto missing = ranks_.awaited_by(number); !missing.empty())
+    spdlog::warn("{} {} not come, {} after the first: the others wait", missing,
+                 missing.starts_with("ranks") ? "have" : "has", duration_text(missing_told_after));
 }
 
 proto::RankAbsentResponse coordinator_state::rank_absent(const proto::RankAbsentRequest& x) {

@@ -177,6 +177,17 @@ std::optional<rendezvous_desk::left_group> rendezvous_desk::next_left() {
   return std::nullopt;
 }
 
+std::string rendezvous_desk::awaited_by(number who) const {
+  for (auto& [name, group] : groups_) {
+    const auto all = waiting(group);
+    if (group.communicator || all.empty() || *std::ranges::min_element(all) != who)
+      continue;
+    const auto missing = ranks_that(group.ranks, [](auto& x) { return !x.is_here; });
+    return fmt::format("{} of {} of \"{}\"", ranks_text(missing), group.ranks.size(), name);
+  }
+  return {};
+}
+
 std::optional<rendezvous_desk::answer> rendezvous_desk::expired(number who, const std::string& limit) {
   for (auto i = groups_.begin(); i != groups_.end(); ++i) {
     auto& [name, group] = *i;

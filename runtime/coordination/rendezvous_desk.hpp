@@ -61,6 +61,9 @@ public:
   std::vector<answer> absent(const proto::RankAbsentRequest& x, time_point now = {});
   /// Groups that nobody is in any more, after a loss.
   std::optional<left_group> next_left();
+  /// "rank 2 of 3 of "world"", for whom a group waits that gathers. Empty: it has come together, or somebody else waits
+  /// longer.
+  std::string awaited_by(number who) const;
   /// The limit has passed. None: it has been answered.
   std::optional<answer> expired(number who, const std::string& limit);
 

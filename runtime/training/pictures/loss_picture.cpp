@@ -90,11 +90,9 @@ std::string picture_of(const loss_curve& x) {
   svg_canvas to;
   const auto at = frame_of(x);
   to.text(left, 20, 15, x.title, svg_canvas::anchor::start, svg_canvas::ink, true);
-  to.text(
-    left, 40, 12,
-    x.measure
-      + ": each step, thin; their running mean, thick; orange: what was held out; red line: a step was begun again",
-    svg_canvas::anchor::start, svg_canvas::ink, false);
+  to.text(left, 40, 12,
+          x.measure + ": each step, thin; running mean, thick; orange: held out; red line: a step begun again",
+          svg_canvas::anchor::start, svg_canvas::ink, false);
   draw_axes(to, at);
   for (auto step : x.given_up)
     to.line(at.x(static_cast<double>(step)), top, at.x(static_cast<double>(step)), height - bottom,

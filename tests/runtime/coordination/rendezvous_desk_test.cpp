@@ -82,6 +82,18 @@ TEST_CASE("rendezvous_desk: whoever waits longest says for all who is missing, a
   CHECK(render(late->problem) == "ranks 0, 1 of 3 of \"world\" did not come within 1 s");
 }
 
+TEST_CASE("rendezvous_desk: whoever waits longest knows for whom, until all have come") {
+  three_ranks x;
+  x.come(0);
+  CHECK(x.desk.awaited_by(10) == "ranks 1, 2 of 3 of \"world\"");
+  x.come(1);
+  CHECK(x.desk.awaited_by(10) == "rank 2 of 3 of \"world\"");
+  CHECK(x.desk.awaited_by(11).empty()); // the other says it
+  x.come(2);
+  x.desk.formed("world", communicator_id{7});
+  CHECK(x.desk.awaited_by(10).empty());
+}
+
 TEST_CASE("rendezvous_desk: of many that are missing it names some") {
   rendezvous_desk desk;
   REQUIRE(desk.arrived(rank_of(0, 100), 1));
