@@ -100,6 +100,8 @@ std::string render(const caf::error& err) {
     return "it closed the connection before it had answered; its process may have ended";
   if (err == caf::sec::cannot_open_port)
     return "the port cannot be opened";
+  if (err == caf::sec::request_receiver_down)
+    return "whoever was asked has ended, and gave no answer";
   if (err == caf::sec::request_timeout)
     return "no answer in time";
   if (err == caf::sec::connection_timeout)
