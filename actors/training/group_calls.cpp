@@ -196,7 +196,8 @@ caf::error group_calls::check(const line& of, const gpu_sim::GetCommStatusRespon
 
 void group_calls::ended(line& of, const caf::error& problem) {
   const bool is_gone = problem == caf::sec::request_receiver_down;
-  const auto why = is_gone ? make_error(errc::aborted, fmt::format("communicator {} has ended", of.communicator)) : problem;
+  const auto why = is_gone ? make_error(errc::aborted, fmt::format("communicator {} has ended", of.communicator))
+                           : problem;
   auto all = std::exchange(of.under_way, {});
   if (!problem && !ending_)
     next(of); // before `done`, which may end all of this

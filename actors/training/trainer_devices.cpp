@@ -171,9 +171,11 @@ void trainer_state::leaving(const rank_leaving& x) {
 bool trainer_state::hand_over() {
   if (std::ranges::none_of(members_, &member::leaves))
     return false;
-  auto then = [this, attempt = attempt_](const caf::expected<model_image>& x) {
+  auto then = [this, attempt = attempt_, before = members_.size()](const caf::expected<model_image>& x) {
     if (attempt != attempt_ || now_ != phase::recovering)
       return;
+    if (!x && members_.size() < before) // another one was lost: what it had others may have, these among them
+      return go_on(attempt);
     let_go(x);
     go_on(attempt);
   };

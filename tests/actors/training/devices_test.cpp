@@ -311,6 +311,50 @@ TEST_CASE("a rank that is told to end hands over what it has, and no step is don
   CHECK(left > 60);
 }
 
+TEST_CASE("whoever is lost while another rank hands over what it has, the model is right") {
+  uint64_t left = 0, back = 0;
+  for (const std::string strategy : {"ddp", "zero3"})
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+      CAPTURE(strategy);
+      CAPTURE(seed);
+      run_of_processes x{seed, 3, small_job(strategy, layers, batch, 2), false};
+      x.start_ranks();
+      x.run.run_steps(1);
+      x.cluster.self->send(x.run.handle, rank_leaving{x.ids[1]});
+      x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+      x.run.run_messages(3 * seed);
+      x.run.kill(seed % 2 == 0 ? 2 : 1);
+      x.run.finish();
+      x.check_weights();
+      left += x.run.notes_with("has left");
+      back += x.run.notes_with("to be done again: ");
+    }
+  CHECK(left > 20);
+  CHECK(back > 20);
+}
+
+TEST_CASE("what one rank hands over and another one is lost with is taken of the one that is there") {
+  uint64_t beside = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    run_of_processes x{seed, 4, two_pairs(), false};
+    x.start_ranks();
+    x.run.run_steps(1);
+    x.cluster.self->send(x.run.handle, rank_leaving{x.ids[3]}); // 1 has the same part of each layer
+    x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+    x.cluster.run_until([&] { return x.run.reports.size() == 2; }); // and then it hands over
+    x.run.run_messages(seed);
+    if (x.run.notes_with("has left") > 0)
+      continue;
+    x.run.kill(1);
+    x.run.finish();
+    x.check_weights();
+    CHECK(x.run.notes_with("to be done again: ") == 0);
+    ++beside;
+  }
+  CHECK(beside > 20);
+}
+
 TEST_CASE("a rank that is lost after it was told to end is one that is lost") {
   run_of_processes x{23, 3, small_job("zero3", layers, batch, 2)};
   x.start_ranks();
