@@ -224,34 +224,36 @@ void trainer_state::told_to_end() {
   end_with_model(ending_ ? ending_ : make_error(errc::aborted, "the run was told to end"));
 }
 
+void trainer_state::end_without_model(const std::string& why) {
+  settings_.watcher.note(fmt::format("the model as of step {} cannot be kept: {}", step_, why));
+  end_run(ending_);
+}
+
 void trainer_state::end_with_model(const caf::error& told) {
   if (now_ == phase::over)
     return;
   const bool is_new = settings_.image_every != 0 && shown_ != step_ && now_ != phase::gathering;
   if (!is_new)
     return end_run(told);
-  auto end_without = [this, told](const std::string& why) {
-    settings_.watcher.note(fmt::format("the model as of step {} cannot be kept: {}", step_, why));
-    end_run(told);
-  };
   if (std::exchange(ending_, told))
-    return end_without(fmt::format("not all of it has come within {} s", ending_limit / std::chrono::seconds{1}));
+    return end_without_model(fmt::format("not all of it has come within {} s", ending_limit / std::chrono::seconds{1}));
   if (now_ == phase::recovering && image_.step == step_ && !image_.parts.empty()) {
     show(image_);
     return end_run(told);
   }
-  if (now_ == phase::recovering)
-    return end_without("a rank was lost just then");
   self->delayed_send(self, ending_limit, atom::expire_v);
-  if (step_ == settings_.steps)
-    return; // its image is under way
-  take_image([this, told, end_without](const caf::expected<model_image>& x) {
+  if (now_ != phase::recovering && step_ != settings_.steps) // else go_on does, or it is under way
+    take_last_image();
+}
+
+void trainer_state::take_last_image() {
+  take_image([this](const caf::expected<model_image>& x) {
     if (now_ == phase::over)
       return;
     if (!x)
-      return end_without(render(x.error()));
+      return end_without_model(render(x.error()));
     show(*x);
-    end_run(told);
+    end_run(ending_);
   });
 }
 

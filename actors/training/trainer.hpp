@@ -146,6 +146,9 @@ private:
 
   /// Ends for this reason, with the model as it is before this step as the last image, if the ranks have all of it yet.
   void end_with_model(const caf::error& why);
+  /// What it ends with: as of the step, once nothing changes it.
+  void take_last_image();
+  void end_without_model(const std::string& why);
   /// The host's image, where it is of this step.
   void show_latest();
   void begin_step();
@@ -180,9 +183,12 @@ private:
   void ask_whether_it_comes(device_id device);
   /// It cannot take part: its rank ends, and its process may have another device soon.
   void refuse(std::vector<member>::iterator which, const caf::error& problem);
-  /// Whether any are to leave, and what they have is on its way to the host; then they go.
+  /// Whether any are to leave that have what nobody else has, and that is on its way to the host. Others go.
   bool hand_over();
-  void let_go(const caf::expected<model_image>& has);
+  /// Somebody was lost meanwhile: of those that are left.
+  void hand_over_anew();
+  /// Those that leave. `problem`: why what they have is lost.
+  void let_go(const caf::error& problem);
   void look_for_devices();
   /// Those that are left cannot run the step; others may come.
   void await_devices();
@@ -208,15 +214,16 @@ private:
   /// Says that nothing is heard of the step.
   void tell_silence();
   std::string awaited() const;
-  /// Where nothing is heard: whether the coordinator says anything.
-  void ask_coordinator();
+  /// Of which devices the ranks are awaited.
+  std::vector<device_id> awaited_devices() const;
+  /// Whether the coordinator has these still, unless it was asked before and has not answered: it may notice late.
+  void ask_again();
+  void found_lost(device_id device, const std::string& why);
   /// This process has stood still for so long: nobody else was late.
   void excuse(caf::timespan late);
   void have_given_up(const member& each);
   /// Whether the coordinator has it still: a rank may hear late, or never, that its device's process is gone.
   void ask_after(device_id device);
-  /// And of those that do not say that they have given up: it may notice late.
-  void ask_again();
   /// It takes part no more.
   void drop(device_id device, const std::string& why);
   /// Of what `recover` waits for, this has come.
@@ -235,7 +242,7 @@ private:
   void finish();
 
   /// Where they are as of the step: by index in members_, and what this has itself.
-  model_parts parts() const;
+  model_parts parts(bool of_those_that_leave = true) const;
   static constexpr uint32_t on_host = UINT32_MAX;
   bool is_current(uint64_t attempt) const { return now_ == phase::stepping && attempt == attempt_; }
 
@@ -249,7 +256,9 @@ private:
   uint32_t attempts_ = 0;                                   ///< Of this step.
   caf::actor_clock::time_point silent_since_{};             ///< As it was told.
   caf::timespan told_after_{};                              ///< From then on, the next time.
-  std::optional<caf::actor_clock::time_point> asked_at_;    ///< The coordinator, which has not answered.
+  std::optional<caf::actor_clock::time_point> asked_at_;    ///< The coordinator, by ask_again; it has not answered.
+  size_t asking_ = 0;                                       ///< For so many devices.
+  bool handing_over_ = false;                               ///< What ranks that leave have is on its way to the host.
   std::optional<caf::actor_clock::time_point> short_since_; ///< Too few ranks are there for any world.
   uint32_t may_return_ = 0; ///< Processes that have lost their device, and are not known to have ended.
   std::shared_ptr<group_calls> calls_;

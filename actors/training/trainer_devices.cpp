@@ -158,6 +158,7 @@ void trainer_state::rank_down(const caf::down_msg& x) {
   }
   settings_.watcher.note(what);
   given_up_by(device);
+  hand_over_anew();
 }
 
 void trainer_state::leaving(const rank_leaving& x) {
@@ -171,33 +172,48 @@ void trainer_state::leaving(const rank_leaving& x) {
 bool trainer_state::hand_over() {
   if (std::ranges::none_of(members_, &member::leaves))
     return false;
-  auto then = [this, attempt = attempt_, before = members_.size()](const caf::expected<model_image>& x) {
+  if (step_ == 0 || parts(false).whole()) {
+    let_go(caf::none);
+    return false;
+  }
+  if (!parts().whole()) { // find_model says what becomes of that
+    let_go(make_error(errc::device_lost, "others have lost theirs"));
+    return false;
+  }
+  handing_over_ = true;
+  news_ = self->clock().now();
+  take_image([this, attempt = attempt_](const caf::expected<model_image>& x) {
     if (attempt != attempt_ || now_ != phase::recovering)
       return;
-    if (!x && members_.size() < before) // another one was lost: what it had others may have, these among them
-      return go_on(attempt);
-    let_go(x);
+    handing_over_ = false;
+    let_go(x ? caf::error{} : x.error());
     go_on(attempt);
-  };
-  if (step_ == 0)
-    then(model_image{});
-  else
-    take_image(then);
+  });
   return true;
 }
 
-void trainer_state::let_go(const caf::expected<model_image>& has) {
+void trainer_state::hand_over_anew() {
+  if (!std::exchange(handing_over_, false))
+    return;
+  ++attempt_; // what was asked for is not awaited
+  self->send(self, atom::resume_v, attempt_);
+}
+
+void trainer_state::let_go(const caf::error& problem) {
   for (auto& each : members_) {
     if (!each.leaves)
       continue;
-    settings_.watcher.note(has ? fmt::format("{} has left; what it had, others have", ringmaster::text_of(each.device))
-                               : fmt::format("{} has left, and what it had could not be taken over: {}",
-                                             ringmaster::text_of(each.device), render(has.error())));
+    settings_.watcher.note(problem
+                             ? fmt::format("{} has left, and what it had could not be taken over: {}",
+                                           ringmaster::text_of(each.device), render(problem))
+                             : fmt::format("{} has left; what it had, others have", ringmaster::text_of(each.device)));
     lost_.insert(each.device);
     if (!each.handle)
       continue;
     self->demonitor(each.handle.address());
-    self->request(each.handle, ending_limit, run_over{}).then([](uint64_t) {}, [](const caf::error&) {});
+    self->request(each.handle, ending_limit, run_over{})
+      .then([](uint64_t) {}, [this, handle = each.handle](
+                               const caf::error&) { self->send_exit(handle, caf::exit_reason::user_shutdown); });
   }
   std::erase_if(members_, &member::leaves);
 }

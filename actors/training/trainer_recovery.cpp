@@ -65,11 +65,39 @@ void trainer_state::ask_after(device_id device) {
 }
 
 void trainer_state::ask_again() {
-  for (auto device : gives_up_)
+  const auto all = awaited_devices();
+  if (asked_at_ || all.empty())
+    return;
+  asked_at_ = self->clock().now();
+  asking_ = all.size();
+  for (auto device : all)
     ask_whether_lost(device, [this, attempt = attempt_, device](const caf::error& lost) {
-      if (lost && attempt == attempt_ && gives_up_.count(device) != 0)
-        drop(device, render(lost));
+      if (--asking_ == 0)
+        asked_at_.reset();
+      if (lost && attempt == attempt_)
+        found_lost(device, render(lost));
     });
+}
+
+std::vector<device_id> trainer_state::awaited_devices() const {
+  std::vector<device_id> result;
+  if (now_ == phase::recovering && !handing_over_)
+    return {gives_up_.begin(), gives_up_.end()};
+  for (auto& each : members_)
+    result.push_back(each.device);
+  return result;
+}
+
+void trainer_state::found_lost(device_id device, const std::string& why) {
+  const auto found = std::ranges::find(members_, device, &member::device);
+  if (found == members_.end())
+    return;
+  const bool in_step = now_ == phase::stepping && found - members_.begin() < static_cast<ptrdiff_t>(world_);
+  drop(device, why);
+  if (!in_step)
+    return;
+  --world_;
+  recover(fmt::format("{} is lost", ringmaster::text_of(device)));
 }
 
 void trainer_state::drop(device_id device, const std::string& why) {
@@ -84,6 +112,7 @@ void trainer_state::drop(device_id device, const std::string& why) {
   members_.erase(found);
   ++may_return_; // its process may stand still
   given_up_by(device);
+  hand_over_anew();
 }
 
 void trainer_state::given_up_by(device_id device) {
@@ -106,6 +135,8 @@ void trainer_state::begin_again() {
 void trainer_state::go_on(uint64_t attempt) {
   if (attempt != attempt_ || now_ != phase::recovering)
     return;
+  if (ending_)
+    return take_last_image();
   if (hand_over())
     return;
   joins_ = false;
@@ -119,11 +150,12 @@ void trainer_state::go_on(uint64_t attempt) {
   begin_step();
 }
 
-model_parts trainer_state::parts() const {
+model_parts trainer_state::parts(bool of_those_that_leave) const {
   model_parts result{*settings_.job};
   for (uint32_t i = 0; i < members_.size(); ++i)
-    for (auto& part : members_[i].made)
-      result.add(part, i);
+    if (of_those_that_leave || !members_[i].leaves)
+      for (auto& part : members_[i].made)
+        result.add(part, i);
   if (image_.step == step_)
     for (auto& [part, data] : image_.parts)
       result.add(part, on_host);
@@ -251,19 +283,14 @@ void trainer_state::excuse(caf::timespan late) {
 
 /// Of whom; empty: of nobody.
 std::string trainer_state::awaited() const {
+  if (handing_over_)
+    return "what the ranks that leave have of the model has not come";
   if (now_ == phase::recovering && !gives_up_.empty())
     return fmt::format("{} has not said that its rank has given the step up", ringmaster::text_of(*gives_up_.begin()));
   if (now_ != phase::stepping || step_ >= settings_.steps || lacks_room_ || recording_)
     return {};
   const auto why = desk_.waiting();
   return why.empty() ? "what its ranks do and send has no end yet" : why;
-}
-
-void trainer_state::ask_coordinator() {
-  if (asked_at_ || members_.empty())
-    return;
-  asked_at_ = self->clock().now();
-  ask_whether_lost(members_.front().device, [this](const caf::error&) { asked_at_.reset(); });
 }
 
 void trainer_state::tell_silence() {
@@ -275,7 +302,7 @@ void trainer_state::tell_silence() {
   auto why = awaited();
   if (why.empty())
     return;
-  ask_coordinator();
+  ask_again();
   if (std::exchange(silent_since_, news_) != news_)
     told_after_ = quiet_max;
   if (silent < told_after_)
@@ -285,8 +312,9 @@ void trainer_state::tell_silence() {
     why = "the coordinator does not answer";
   settings_.watcher.note(fmt::format("step {} stands still, for {} now: {}; {} behind {}", step_,
                                      duration_text(std::chrono::floor<std::chrono::seconds>(silent)), why,
-                                     now_ == phase::recovering ? "it is left out where its device is lost, or"
-                                                               : "it is given up where a rank is lost, or",
+                                     now_ == phase::recovering
+                                       ? "whoever is late is left out where its device is lost, or"
+                                       : "it is given up where a rank is lost, or",
                                      duration_text(settings_.patience)));
 }
 

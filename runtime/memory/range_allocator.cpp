@@ -30,8 +30,9 @@ std::optional<uint64_t> range_allocator::found_from_begin(uint64_t bytes, uint64
 std::optional<uint64_t> range_allocator::found_from_end(uint64_t bytes, uint64_t alignment) const {
   for (auto block = free_.rbegin(); block != free_.rend(); ++block) {
     const auto [start, end] = *block;
-    const auto aligned = end - start < bytes ? start : (end - bytes) & ~(alignment - 1);
-    if (end - start >= bytes && aligned >= start)
+    if (end - start < bytes)
+      continue;
+    if (const auto aligned = (end - bytes) & ~(alignment - 1); aligned >= start)
       return aligned;
   }
   return std::nullopt;

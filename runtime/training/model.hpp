@@ -22,6 +22,7 @@ struct model {
   uint32_t context = 0;       ///< Ranks that share the positions of samples; 0: as the strategy likes.
   uint32_t experts = 0;       ///< Ranks that share the experts of a layer; 0: as the strategy likes.
   uint32_t dense_first = 0;   ///< Layers at the begin that have no experts, whichever of the others do.
+  bool blocks = true;         ///< 3d: with chunks and experts a forward and a backward are one block.
   bool for_real = false;      ///< Layers are what they are, and cannot be given positions or experts.
 };
 

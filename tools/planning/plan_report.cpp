@@ -66,7 +66,7 @@ std::string rejected_lines(const plan_outcome& x) {
 
 std::string pareto_lines(const transformer_plans& found) {
   if (found.pareto.empty())
-    return {};
+    return found.best.empty() ? "" : "\nThe Pareto front is empty: what was on it does not fit as simulated\n";
   std::string text = fmt::format(
     "\nThe Pareto front of time and memory ({}{}):\n{}\n", counted(found.pareto.size(), "plan"),
     found.pareto.size() > pareto_shown ? fmt::format(", {} of them shown", pareto_shown) : "", plan_header());

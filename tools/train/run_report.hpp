@@ -15,11 +15,11 @@ struct run_predictions {
 
 /// What is about to be trained, in two lines.
 std::string beginning_text(const run_options& x, const training::run_settings& what);
+/// Of a loss, the mean of natural logarithms.
+double in_bits(double nats);
 /// Of texts, the bits a byte that simple counts make of what the model is tried on; else nothing.
 std::optional<double> yardstick_of(const training::run_settings& what);
 /// The same for people; else empty.
-/// Of a loss, the mean of natural logarithms.
-double in_bits(double nats);
 std::string yardstick_text(std::optional<double> bits);
 /// Of a step that has just been done, and those before it: its loss, and how fast the latest of them were.
 std::string step_text(const std::map<uint64_t, training::step_report>& steps, uint64_t step, uint64_t batch,

@@ -136,6 +136,7 @@ caf::error choose_costs(train_options& x) {
   const auto how = setting_of(x, *trained, needs);
   if (!how)
     return how.error();
+  x.trained.blocks = how->again != recomputation::full; // as Megatron-LM has it
   const auto places = places_of(*trained, *how, needs);
   if (const auto count = places.count(); count != x.trained.layers) {
     x.places_beside = count - trained->layers;

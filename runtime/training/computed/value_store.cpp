@@ -22,7 +22,7 @@ caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used, bo
   peak_ = std::max(peak_, free_->used());
   const auto at = *address - address_;
   auto& reached = stays ? from_begin_ : from_end_;
-  reached = std::max(reached, stays ? at + bytes : memory_.size() - at);
+  reached = std::max(reached, stays ? (at + bytes + alignment - 1) / alignment * alignment : memory_.size() - at);
   auto* data = memory_.data() + at;
   std::memset(data + used, 0, bytes - used);
   auto give_back = [all = free_](value_block* x) {
@@ -30,6 +30,11 @@ caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used, bo
     delete x;
   };
   return block_pointer{new value_block{data, *address, bytes, ++blocks_, {}}, give_back};
+}
+
+uint64_t value_store::bytes_needed() const {
+  const auto both = from_begin_ + from_end_;
+  return std::min<uint64_t>((both + alignment - 1) / alignment * alignment, memory_.size());
 }
 
 block_pointer value_store::make_on_host(uint64_t bytes) {

@@ -42,7 +42,8 @@ public:
   uint64_t bytes_used() const { return free_->used(); }
   uint64_t bytes_peak() const { return peak_; }
   /// Of a range that all of it would have had room in, as it came and went: more than the peak, since holes stay free.
-  uint64_t bytes_needed() const { return from_begin_ + from_end_; }
+  /// At most all of the range, which it has filled from both sides where it is as small.
+  uint64_t bytes_needed() const;
 
 private:
   std::span<std::byte> memory_;

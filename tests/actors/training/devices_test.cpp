@@ -258,7 +258,7 @@ TEST_CASE("a rank that neither works nor gives its step up is left out, within t
   CHECK(x.run.notes_with("step 0 stands still, for 15 s now: rank 0 waits") == 1);
   CHECK(
     x.run.notes_with("step 0 stands still, for 5 s now: device 0x3 has not said that its rank has given the step up; "
-                     "it is left out where its device is lost, or behind 60 s")
+                     "whoever is late is left out where its device is lost, or behind 60 s")
     == 1);
   CHECK(x.run.notes_with("its rank did not give up its step in time") == 1);
   CHECK(x.cluster.scheduler.clock().now() - before < 2 * x.run.settings.patience + std::chrono::seconds{5});

@@ -343,18 +343,23 @@ TEST_CASE("a step tells how often it was tried, and what the rank that held the 
 }
 
 TEST_CASE("what a run says that a device needs is enough, and what a rank held at once is less") {
-  for (const std::string strategy : {"ddp", "zero1", "zero3", "fsdp", "1f1b", "tensor"}) {
+  for (const std::string strategy : {"ddp", "zero1", "zero2", "zero3", "fsdp", "1f1b", "tensor"}) {
     CAPTURE(strategy);
     auto trained = [&](uint64_t memory) {
-      simulated_cluster cluster{training_devices(2)};
-      simulated_training run{cluster, small_job(strategy, 6, 6, 1), 2, 4};
+      simulated_cluster cluster{training_devices(3)};
+      simulated_training run{cluster, small_job(strategy, 6, 6, 1), 3, 4};
       run.settings.memory_bytes = memory;
       run.run();
       REQUIRE(run.problem() == "");
       return run.reports.back();
     };
     const auto needed = trained(0).bytes_needed;
-    CHECK(trained(needed).bytes_peak < needed);
+    for (uint64_t more : {0, 100, 256, 1000}) {
+      CAPTURE(more);
+      const auto again = trained(needed + more);
+      CHECK(again.bytes_peak < needed);
+      CHECK(again.bytes_needed <= needed + more);
+    }
   }
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("all sides: what cannot be shared so is said") {
     return render(strategy_of("3d")->check(m, x.ranks()));
   };
   CHECK(refused({.tensor = 2, .context = 2, .experts = 8})
-        == "4 ranks of a stage are no groups of 8 that share experts: --experts must divide tensor 2 x context 2 x "
+        == "4 ranks of a stage cannot be groups of 8 that share experts: --experts must divide tensor 2 x context 2 x "
            "data 1");
   CHECK(refused({.tensor = 3, .data = 2, .experts = 2})
         == "2 ranks that share experts are neither a part nor a multiple of the 3 that share a sample's positions, "

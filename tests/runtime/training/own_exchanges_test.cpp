@@ -24,7 +24,8 @@ model model_of_plan(const known_strategy& which, const drawn_plan& x) {
                 .sequence_parallel = how.sequence_parallel,
                 .zero = how.zero,
                 .context = how.context,
-                .experts = how.expert};
+                .experts = how.expert,
+                .blocks = how.again != recomputation::full};
   const auto places = places_of(x.trained, how, needs_of(which, trained));
   trained.layers = places.count();
   trained.dense_first = places.dense_first();
@@ -122,6 +123,7 @@ TEST_CASE("own exchanges: blocks of a forward beside a backward hide what the cl
               x.how.global_batch = turns * stages * x.how.shape.data;
               x.how.schedule = schedule;
               x.how.chunks = 2;
+              x.how.again = turns == 2 && stages == 2 ? recomputation::full : recomputation::none;
               CAPTURE(text_of(x));
               const auto found = own_exchanges_agreement_of(both_ways ? "dualpipe" : "3d", x);
               REQUIRE(found.has_value());

@@ -18,7 +18,7 @@ caf::error check_experts(const model& m, const mesh& shape) {
   const auto parts = shape.context * shape.tensor;
   if (shape.stage_size() % m.experts != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("{} of a stage are no groups of {} that share experts: --experts must divide "
+                      fmt::format("{} of a stage cannot be groups of {} that share experts: --experts must divide "
                                   "tensor {} x context {} x data {}",
                                   counted(shape.stage_size(), "rank"), m.experts, shape.tensor, shape.context,
                                   shape.data));

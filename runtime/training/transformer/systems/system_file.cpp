@@ -124,6 +124,8 @@ private:
       if (auto problem = problem_of_member(key.name, *number); !problem.empty())
         return refused(document_, value.offset, problem);
       x_.*found->member = *number;
+      if (key.name.starts_with("launch_expert"))
+        x_.experts_of = {}; // the largest part of it is its own
     }
     return caf::none;
   }
