@@ -366,3 +366,26 @@ TEST_CASE("a run that is told to end at whichever moment shows the model as of t
       }
   }
 }
+
+TEST_CASE("a run that is told to end at whichever moment of a rank's leaving keeps its model") {
+  constexpr uint64_t steps = 6;
+  const auto alone = models_alone(steps);
+  for (uint64_t at = 0; at < 80; ++at) {
+    CAPTURE(at);
+    momentary_run x{"zero3", 3, 3, steps};
+    x.run.settings.image_every = 100;
+    x.run.settings.mirror = false;
+    x.run.start();
+    x.run.run_steps(2);
+    x.cluster.self->send(x.run.handle, rank_leaving{x.run.settings.devices[1]});
+    x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+    x.run.run_messages(at);
+    x.cluster.self->send(x.run.handle, atom::expire_v);
+    x.run.finish();
+    CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+    REQUIRE(x.images.size() == 1);
+    CHECK(x.images[0].step == x.run.reports.size());
+    for (uint32_t layer = 0; layer < moments_layers; ++layer)
+      CHECK(distance(x.run.weights_in(x.images[0], layer), alone[x.images[0].step][layer]) < 1e-12);
+  }
+}
