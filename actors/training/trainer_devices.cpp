@@ -177,7 +177,7 @@ bool trainer_state::hand_over() {
     return false;
   }
   if (!parts().whole()) { // find_model says what becomes of that
-    let_go(make_error(errc::device_lost, "others have lost theirs"));
+    let_go(make_error(errc::device_lost, "what others had is lost"));
     return false;
   }
   handing_over_ = true;
