@@ -244,13 +244,13 @@ TEST_CASE("a run that is told to end keeps its model, tells what was done, and a
 }
 
 TEST_CASE("a process that is told to end hands over what its rank has, and the others train to the end") {
-  launch::launched_program run{training_of(three_processes, {"--strategy", "zero3", "--epochs", "200"})};
-  REQUIRE(run.await_output("epoch   2/200"));
+  launch::launched_program run{training_of(three_processes, {"--strategy", "zero3", "--epochs", "60"})};
+  REQUIRE(run.await_output("epoch  2/60"));
   ::kill(ranks_of(run.child.pid()).at(2), SIGTERM);
   CHECK(run.finish() == 0);
   CHECK_MESSAGE(run.output.find(" has left; what it had, others have") != std::string::npos, run.output);
   CHECK_MESSAGE(run.output.find("to be done again") == std::string::npos, run.output);
-  CHECK_MESSAGE(run.output.find("epoch 200/200") != std::string::npos, run.output);
+  CHECK_MESSAGE(run.output.find("epoch 60/60") != std::string::npos, run.output);
 }
 
 TEST_CASE("a number of ranks that is not the launcher's is refused") {
