@@ -276,25 +276,26 @@ void trainer_state::end_run(const caf::error& problem) {
     over(caf::none);
 }
 
+void trainer_state::let_go(const rank_actor& handle, std::function<void()> then) {
+  self->demonitor(handle.address());
+  self->request(handle, ending_limit, run_over{})
+    .then([then](uint64_t) { then(); }, [this, then, handle](const caf::error&) { // it computes still, or is gone
+      self->send_exit(handle, caf::exit_reason::user_shutdown);
+      then();
+    });
+}
+
 void trainer_state::let_ranks_go(std::function<void()> then) {
   auto left = std::make_shared<size_t>(members_.size() + 1);
   auto one_gone = [left, then] {
     if (--*left == 0)
       then();
   };
-  for (auto& each : members_) {
-    if (!each.handle) {
+  for (auto& each : members_)
+    if (each.handle)
+      let_go(each.handle, one_gone);
+    else
       one_gone();
-      continue;
-    }
-    self->demonitor(each.handle.address());
-    self->request(each.handle, ending_limit, run_over{})
-      .then([one_gone](uint64_t) { one_gone(); },
-            [this, one_gone, handle = each.handle](const caf::error&) { // it computes still, or is gone
-              self->send_exit(handle, caf::exit_reason::user_shutdown);
-              one_gone();
-            });
-  }
   one_gone();
 }
 

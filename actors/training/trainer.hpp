@@ -152,7 +152,9 @@ private:
   /// The host's image, where it is of this step.
   void show_latest();
   void begin_step();
-  /// When they have given their memory back, so that whoever comes next finds it free.
+  /// It gives its memory back, and ends.
+  void let_go(const rank_actor& handle, std::function<void()> then);
+  /// When all have given their memory back, so that whoever comes next finds it free.
   void let_ranks_go(std::function<void()> then);
   /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all. They
   /// come first in members_.
@@ -188,7 +190,7 @@ private:
   /// Somebody was lost meanwhile: of those that are left.
   void hand_over_anew();
   /// Those that leave. `problem`: why what they have is lost.
-  void let_go(const caf::error& problem);
+  void let_leave(const caf::error& problem);
   void look_for_devices();
   /// Those that are left cannot run the step; others may come.
   void await_devices();
@@ -244,6 +246,8 @@ private:
   /// Where they are as of the step: by index in members_, and what this has itself.
   model_parts parts(bool of_those_that_leave = true) const;
   static constexpr uint32_t on_host = UINT32_MAX;
+  /// One of members_.
+  bool is_in_step(const member& x) const { return now_ == phase::stepping && &x < members_.data() + world_; }
   bool is_current(uint64_t attempt) const { return now_ == phase::stepping && attempt == attempt_; }
 
   trainer_settings settings_;

@@ -141,7 +141,7 @@ void trainer_state::rank_down(const caf::down_msg& x) {
   auto found = std::ranges::find_if(members_, [&](auto& y) { return y.handle && y.handle.address() == x.source; });
   if (found == members_.end() || now_ == phase::over)
     return;
-  const bool takes_part = static_cast<size_t>(found - members_.begin()) < world_;
+  const bool takes_part = is_in_step(*found);
   const auto what = fmt::format("{} is lost: {}", ringmaster::text_of(found->device), render(x.reason));
   const auto device = found->device;
   lost_.insert(device);
@@ -152,7 +152,7 @@ void trainer_state::rank_down(const caf::down_msg& x) {
     settings_.watcher.note(what);
     return gathered();
   }
-  if (now_ == phase::stepping && takes_part) {
+  if (takes_part) {
     --world_;
     return recover(what);
   }
@@ -173,11 +173,11 @@ bool trainer_state::hand_over() {
   if (std::ranges::none_of(members_, &member::leaves))
     return false;
   if (step_ == 0 || parts(false).whole()) {
-    let_go(caf::none);
+    let_leave(caf::none);
     return false;
   }
   if (!parts().whole()) { // find_model says what becomes of that
-    let_go(make_error(errc::device_lost, "what others had is lost"));
+    let_leave(make_error(errc::device_lost, "what others had is lost"));
     return false;
   }
   handing_over_ = true;
@@ -186,7 +186,7 @@ bool trainer_state::hand_over() {
     if (attempt != attempt_ || now_ != phase::recovering)
       return;
     handing_over_ = false;
-    let_go(x ? caf::error{} : x.error());
+    let_leave(x ? caf::error{} : x.error());
     go_on(attempt);
   });
   return true;
@@ -199,7 +199,7 @@ void trainer_state::hand_over_anew() {
   self->send(self, atom::resume_v, attempt_);
 }
 
-void trainer_state::let_go(const caf::error& problem) {
+void trainer_state::let_leave(const caf::error& problem) {
   for (auto& each : members_) {
     if (!each.leaves)
       continue;
@@ -208,12 +208,8 @@ void trainer_state::let_go(const caf::error& problem) {
                                            ringmaster::text_of(each.device), render(problem))
                              : fmt::format("{} has left; what it had, others have", ringmaster::text_of(each.device)));
     lost_.insert(each.device);
-    if (!each.handle)
-      continue;
-    self->demonitor(each.handle.address());
-    self->request(each.handle, ending_limit, run_over{})
-      .then([](uint64_t) {}, [this, handle = each.handle](
-                               const caf::error&) { self->send_exit(handle, caf::exit_reason::user_shutdown); });
+    if (each.handle)
+      let_go(each.handle, [] {});
   }
   std::erase_if(members_, &member::leaves);
 }

@@ -92,7 +92,7 @@ void trainer_state::found_lost(device_id device, const std::string& why) {
   const auto found = std::ranges::find(members_, device, &member::device);
   if (found == members_.end())
     return;
-  const bool in_step = now_ == phase::stepping && found - members_.begin() < static_cast<ptrdiff_t>(world_);
+  const bool in_step = is_in_step(*found);
   drop(device, why);
   if (!in_step)
     return;

@@ -38,6 +38,11 @@ void forget_expired(Absences& all, rendezvous_desk::time_point now) {
 
 } // namespace
 
+std::string rendezvous_desk::missing_text(const std::string& name, const rank_group& x) {
+  const auto missing = ranks_that(x.ranks, [](auto& rank) { return !rank.is_here; });
+  return fmt::format("{} of {} of \"{}\"", ranks_text(missing), x.ranks.size(), name);
+}
+
 std::vector<rendezvous_desk::number> rendezvous_desk::waiting(const rank_group& x) {
   std::vector<number> result;
   for (auto& rank : x.ranks)
@@ -182,8 +187,7 @@ std::string rendezvous_desk::awaited_by(number who) const {
     const auto all = waiting(group);
     if (group.communicator || all.empty() || *std::ranges::min_element(all) != who)
       continue;
-    const auto missing = ranks_that(group.ranks, [](auto& x) { return !x.is_here; });
-    return fmt::format("{} of {} of \"{}\"", ranks_text(missing), group.ranks.size(), name);
+    return missing_text(name, group);
   }
   return {};
 }
@@ -201,11 +205,9 @@ std::optional<rendezvous_desk::answer> rendezvous_desk::expired(number who, cons
                     make_error(errc::timed_out, fmt::format("{} of {} of \"{}\" had not left after {}",
                                                             ranks_text(at_work), group.ranks.size(), name, limit))};
     }
-    auto missing = ranks_that(group.ranks, [](auto& x) { return !x.is_here; });
     // All of them: what one has given up can never come together, and each is to hear the same names.
-    answer result{waiting(group),
-                  make_error(errc::timed_out, fmt::format("{} of {} of \"{}\" did not come within {}",
-                                                          ranks_text(missing), group.ranks.size(), name, limit))};
+    answer result{waiting(group), make_error(errc::timed_out, fmt::format("{} did not come within {}",
+                                                                          missing_text(name, group), limit))};
     groups_.erase(i);
     return result;
   }

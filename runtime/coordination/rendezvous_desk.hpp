@@ -82,6 +82,7 @@ private:
   using groups = std::map<std::string, rank_group>;
   using rank_of_group = std::pair<std::string, uint32_t>;
 
+  static std::string missing_text(const std::string& name, const rank_group& x);
   static std::vector<number> waiting(const rank_group& x);
   std::optional<left_group> take_if_left(groups::iterator x);
 

@@ -94,10 +94,10 @@ std::vector<confirmed_plan> confirmed_ones(const plan_question& asked, const std
   return std::move(all.result);
 }
 
-void sort(std::vector<confirmed_plan>& all, double room) {
+void sort(std::vector<confirmed_plan>& all, const gpu_system& on) {
   const auto part = simulated_part(all);
   std::ranges::stable_sort(all, {}, [&](auto& x) {
-    return std::pair{x.simulated && x.simulated->memory_bytes > room,
+    return std::pair{x.simulated && !x.simulated->fits(on),
                      x.simulated ? x.simulated->seconds : part * x.plan.cost.seconds};
   });
 }
@@ -106,9 +106,8 @@ void sort(std::vector<confirmed_plan>& all, double room) {
 
 std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const transformer_plans& found,
                                           const std::function<bool(double)>& watch) {
-  const auto room = asked.system.room_bytes();
   auto result = confirmed_ones(asked, found.best, watch);
-  sort(result, room);
+  sort(result, asked.system);
   if (result.empty() || !result.front().simulated)
     return result;
   std::vector<planned> faster;
@@ -118,7 +117,7 @@ std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const tran
   for (auto& each : confirmed_ones(asked, faster, watch))
     if (each.simulated)
       result.push_back(std::move(each));
-  sort(result, room);
+  sort(result, asked.system);
   result.resize(found.best.size());
   return result;
 }

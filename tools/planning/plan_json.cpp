@@ -63,7 +63,7 @@ void write_confirmed(json_writer& json, const plan_outcome& outcome, const confi
     json.member("simulated_time_s", x.simulated->seconds)
       .key("simulated_memory_bytes")
       .fixed(x.simulated->memory_bytes, 0)
-      .member("simulated_fits", x.simulated->memory_bytes <= outcome.asked.system.room_bytes());
+      .member("simulated_fits", x.simulated->fits(outcome.asked.system));
   else
     json.key("simulated_time_s").null().key("simulated_memory_bytes").null().key("simulated_fits").null();
   json.end();
@@ -148,7 +148,7 @@ std::string csv_of(const plan_outcome& x) {
       figures.tokens_a_second, figures.flops / 1e12, plan.cost.memory_bytes,
       simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
       simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "", simulated ? "simulated_time_s" : "time_s",
-      simulated ? simulated->memory_bytes <= x.asked.system.room_bytes() ? "1" : "0" : "",
+      simulated ? simulated->fits(x.asked.system) ? "1" : "0" : "",
       figures.days > 0 ? fmt::format("{:.5g},{:.6g},{:.6g}", figures.days, figures.gpu_hours, figures.cost) : ",,");
   };
   for (auto& each : x.best)

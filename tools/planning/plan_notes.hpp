@@ -7,7 +7,8 @@
 
 namespace ringmaster {
 
-/// What of the system's constants was not fitted to trainings on it, with such attention; empty: nothing.
+/// What of the system's constants was not fitted to trainings on it, of such models and with such attention; empty:
+/// nothing.
 std::string not_calibrated(const training::plan_question& asked);
 
 /// What to know of the best plan before it is relied on, a sentence each: whose speed its is, what nobody has measured,

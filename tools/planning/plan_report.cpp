@@ -29,11 +29,11 @@ std::string why_slower(const planned& x, const planned& best) {
                      most->second > 0 ? most->first : "the same in all");
 }
 
-std::string text_of(const confirmed_plan& x, double room) {
+std::string text_of(const confirmed_plan& x, const gpu_system& on) {
   if (!x.simulated)
     return "not simulated: " + x.problem;
   return fmt::format("{:>8.3f} s {:>7.1f} GB{}", x.simulated->seconds, x.simulated->memory_bytes / giga,
-                     x.simulated->memory_bytes > room ? ", does not fit" : "");
+                     x.simulated->fits(on) ? "" : ", does not fit");
 }
 
 /// Model cards count a token's parameters with the embedding, or without.
@@ -215,7 +215,7 @@ std::string report_of(const plan_outcome& x) {
   text += "t, c, d, e, p: tensor-, context-, data-, expert- and pipeline-parallel ranks; v: chunks of a stage\n";
   text += fmt::format("\n{}   simulated, and its peak  estimate beside the first's\n", plan_header());
   for (auto& each : x.best)
-    text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, x.asked.system.room_bytes()),
+    text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, x.asked.system),
                         &each == &x.best.front() ? "" : why_slower(each.plan, x.best.front().plan));
   return text + figures_text(x, x.best.front()) + (x.failures ? "\n" + report_of(*x.failures) : "") + rejected_lines(x)
          + pareto_lines(x.found);

@@ -14,6 +14,8 @@ struct simulated_plan {
   double seconds = 0;
   double memory_bytes = 0; ///< Of the rank that holds the most.
   uint64_t operations = 0;
+
+  bool fits(const training::gpu_system& on) const { return memory_bytes <= on.room_bytes(); }
 };
 
 /// One of the best, and the same simulated; none: why not.

@@ -80,7 +80,7 @@ caf::expected<failure_findings> failures_of(const plan_call_options& opts, const
 /// Of the front, what does not fit as simulated.
 void leave_out_too_large(plan_outcome& x) {
   for (auto& each : x.best)
-    if (each.simulated && each.simulated->memory_bytes > x.asked.system.room_bytes())
+    if (each.simulated && !each.simulated->fits(x.asked.system))
       std::erase_if(x.found.pareto, [&](auto& y) { return y.how == each.plan.how; });
 }
 

@@ -22,7 +22,8 @@ caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used, bo
   peak_ = std::max(peak_, free_->used());
   const auto at = *address - address_;
   auto& reached = stays ? from_begin_ : from_end_;
-  reached = std::max(reached, stays ? (at + bytes + alignment - 1) / alignment * alignment : memory_.size() - at);
+  const auto so_far = stays ? at + bytes : memory_.size() - at;
+  reached = std::max(reached, (so_far + alignment - 1) / alignment * alignment);
   auto* data = memory_.data() + at;
   std::memset(data + used, 0, bytes - used);
   auto give_back = [all = free_](value_block* x) {
@@ -33,8 +34,7 @@ caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used, bo
 }
 
 uint64_t value_store::bytes_needed() const {
-  const auto both = from_begin_ + from_end_;
-  return std::min<uint64_t>((both + alignment - 1) / alignment * alignment, memory_.size());
+  return std::min<uint64_t>(from_begin_ + from_end_, memory_.size());
 }
 
 block_pointer value_store::make_on_host(uint64_t bytes) {

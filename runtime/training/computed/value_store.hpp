@@ -50,7 +50,7 @@ private:
   uint64_t address_;
   std::shared_ptr<range_allocator> free_;
   uint64_t peak_ = 0;
-  uint64_t from_begin_ = 0, from_end_ = 0; ///< As far as anything has lain, from each side.
+  uint64_t from_begin_ = 0, from_end_ = 0; ///< As far as anything has lain, from each side, aligned.
   std::map<uint64_t, block_pointer> held_;
   uint64_t tokens_ = 0, blocks_ = 0;
 };

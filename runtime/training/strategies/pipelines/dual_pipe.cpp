@@ -4,7 +4,7 @@
 // halves; here a rank does one after the other, F&B = F + B, and F as long as the half by the input. p + 1
 // micro-batches are held. With --experts every second layer is of experts, which so many neighbours of a stage share:
 // in a block the two go by turns, so that one's dispatch and combine go beside the other's layer; elsewhere nothing
-// hides them. The published order needs an even p and an even number of micro- batches, 2p or more.
+// hides them. The published order needs an even p and an even number of micro-batches, 2p or more.
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"

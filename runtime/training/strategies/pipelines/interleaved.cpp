@@ -21,9 +21,8 @@ strategy run_interleaved(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
   const auto p = shape.pipeline, v = m.chunks, r = shape.stage(self.index());
   const auto count = pipeline_micro_batches(m, shape), total = count * v;
-  const uint32_t blocks = m.experts > 1 && m.blocks
-                            ? 1
-                            : 0; // a forward beside a backward that does not need it: one more ahead
+  // A block is of a forward and a backward that does not need it: one more is ahead.
+  const uint32_t blocks = m.experts > 1 && m.blocks ? 1 : 0;
   const auto ahead = count == p ? total : std::min(2 * (p - 1 - r) + (v - 1) * p + blocks, total);
   auto step = [=](uint32_t i) {
     auto next = one_forward_one_backward_step(i, ahead, total);
