@@ -1,6 +1,7 @@
 #include "actors/training/training_rank.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/calls/spin.hpp"
 #include "actors/scheduling/helping_hand.hpp"
 
 #include <fmt/format.h>
@@ -139,8 +140,10 @@ void training_rank_state::tell() {
 }
 
 void training_rank_state::tell_and_help() {
+  const auto has_come = [this] { return !self->mailbox().empty(); };
   helping_hand::help(
-    self, [this] { tell(); }, [this] { return !self->mailbox().empty(); });
+    self, [this] { tell(); }, has_come);
+  spin_until(has_come, looks_for);
 }
 
 void training_rank_state::stop() {
