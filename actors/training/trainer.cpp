@@ -31,7 +31,9 @@ void trainer_state::start(trainer_settings settings) {
 
 void trainer_state::choose_world() {
   const auto ready = static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
-  const auto found = ready > too_few_ ? step_world_of(*settings_.job, ready) : step_world{};
+  auto found = step_world_of(*settings_.job, ready);
+  if (found.ranks <= too_few_)
+    found = {};
   if (!calls_) { // whoever has nothing of the model is the first to be of no use
     std::ranges::stable_sort(members_, {}, [](auto& x) { return std::tuple{!x.ready, x.made.empty(), x.place}; });
     std::ranges::sort(std::span{members_}.first(found.ranks), {}, &member::place);
@@ -60,8 +62,8 @@ void trainer_state::begin_step() {
     return await_devices();
   short_since_.reset();
   if (++attempts_ > settings_.attempts_max)
-    return end_run(make_error(errc::gave_up, fmt::format("step {} has failed {} times, the last time because {}", step_,
-                                                         settings_.attempts_max, latest_problem_)));
+    return end_with_model(make_error(errc::gave_up, fmt::format("step {} has failed {} times, the last time because {}",
+                                                                step_, settings_.attempts_max, latest_problem_)));
   ++attempt_;
   lacks_room_ = false;
   if (!calls_) {
@@ -213,90 +215,6 @@ void trainer_state::failed(const rank_failed& x) {
     return end_with_model(why);
   too_few_ = world_;
   recover(x.why);
-}
-
-void trainer_state::show_latest() {
-  if (settings_.image_every != 0 && image_.step == step_ && !image_.parts.empty())
-    show(image_);
-}
-
-void trainer_state::told_to_end() {
-  end_with_model(ending_ ? ending_ : make_error(errc::aborted, "the run was told to end"));
-}
-
-void trainer_state::end_without_model(const std::string& why) {
-  settings_.watcher.note(fmt::format("the model as of step {} cannot be kept: {}", step_, why));
-  end_run(ending_);
-}
-
-void trainer_state::end_with_model(const caf::error& told) {
-  if (now_ == phase::over)
-    return;
-  const bool is_new = settings_.image_every != 0 && shown_ != step_ && now_ != phase::gathering;
-  if (!is_new)
-    return end_run(told);
-  if (std::exchange(ending_, told))
-    return end_without_model(fmt::format("not all of it has come within {} s", ending_limit / std::chrono::seconds{1}));
-  if (now_ == phase::recovering && image_.step == step_ && !image_.parts.empty()) {
-    show(image_);
-    return end_run(told);
-  }
-  self->delayed_send(self, ending_limit, atom::expire_v);
-  if (now_ != phase::recovering && step_ != settings_.steps) // else go_on does, or it is under way
-    take_last_image();
-}
-
-void trainer_state::take_last_image() {
-  take_image([this](const caf::expected<model_image>& x) {
-    if (now_ == phase::over)
-      return;
-    if (!x)
-      return end_without_model(render(x.error()));
-    show(*x);
-    end_run(ending_);
-  });
-}
-
-void trainer_state::end_run(const caf::error& problem) {
-  if (std::exchange(now_, phase::over) == phase::over)
-    return;
-  tell_missing();
-  ++attempt_;
-  auto over = [this, problem](const caf::error& unended) { // no stream touches the ranks' memory any more
-    if (unended)
-      settings_.watcher.note(render(unended));
-    let_ranks_go([this, problem] {
-      settings_.watcher.ended(problem ? caf::expected<model_image>{problem} : caf::expected<model_image>{image_});
-      self->quit(problem); // ranks of other processes are told why
-    });
-  };
-  if (calls_)
-    calls_->end(over);
-  else
-    over(caf::none);
-}
-
-void trainer_state::let_go(const rank_actor& handle, std::function<void()> then) {
-  self->demonitor(handle.address());
-  self->request(handle, ending_limit, run_over{})
-    .then([then](uint64_t) { then(); }, [this, then, handle](const caf::error&) { // it computes still, or is gone
-      self->send_exit(handle, caf::exit_reason::user_shutdown);
-      then();
-    });
-}
-
-void trainer_state::let_ranks_go(std::function<void()> then) {
-  auto left = std::make_shared<size_t>(members_.size() + 1);
-  auto one_gone = [left, then] {
-    if (--*left == 0)
-      then();
-  };
-  for (auto& each : members_)
-    if (each.handle)
-      let_go(each.handle, one_gone);
-    else
-      one_gone();
-  one_gone();
 }
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings) {

@@ -144,18 +144,7 @@ private:
     caf::actor_clock::time_point due; ///< Until when it is waited for.
   };
 
-  /// Ends for this reason, with the model as it is before this step as the last image, if the ranks have all of it yet.
-  void end_with_model(const caf::error& why);
-  /// What it ends with: as of the step, once nothing changes it.
-  void take_last_image();
-  void end_without_model(const std::string& why);
-  /// The host's image, where it is of this step.
-  void show_latest();
   void begin_step();
-  /// It gives its memory back, and ends.
-  void let_go(const rank_actor& handle, std::function<void()> then);
-  /// When all have given their memory back, so that whoever comes next finds it free.
-  void let_ranks_go(std::function<void()> then);
   /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all. They
   /// come first in members_.
   void choose_world();
@@ -198,6 +187,7 @@ private:
   // trainer_commit.cpp: what the end of a step makes.
   /// Once all ranks have ended the step, and the journal has the one before.
   void commit();
+  bool all_have_ended() const;
   std::string refusal_of_step() const;
   bool shows_model_of(uint64_t step) const;
   void tell_profile();
@@ -210,6 +200,19 @@ private:
   void on_record(uint64_t number, const caf::error& problem);
   /// What becomes of it: when it begins, changes or ends.
   void tell_journal(uint64_t step, const caf::error& problem);
+
+  // trainer_end.cpp: how the run ends.
+  /// For this reason, with the model as it is before this step as the last image, if the ranks have all of it yet.
+  void end_with_model(const caf::error& why);
+  /// What it ends with: as of the step, once nothing changes it.
+  void take_last_image();
+  void end_without_model(const std::string& why);
+  /// All steps are done.
+  void finish();
+  /// It gives its memory back, and ends.
+  void let_go(const rank_actor& handle, std::function<void()> then);
+  /// When all have given their memory back, so that whoever comes next finds it free.
+  void let_ranks_go(std::function<void()> then);
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
@@ -241,7 +244,8 @@ private:
   void gather(const std::vector<model_parts::source>& wanted,
               std::function<void(const caf::expected<found_parts>&)> then);
   void give(const training::part_wanted& x, const found_parts& from);
-  void finish();
+  /// Of the model as of that step: it was asked, and has not got what it once had, or is gone.
+  void has_nothing(device_id device, uint64_t step);
 
   /// Where they are as of the step: by index in members_, and what this has itself.
   model_parts parts(bool of_those_that_leave = true) const;

@@ -44,12 +44,14 @@ std::string trainer_state::refusal_of_step() const {
     bad - first, step_, source->strays_at, settings_.job->layers[source->strays_at]->name(), source - first, advice);
 }
 
+bool trainer_state::all_have_ended() const {
+  return std::all_of(members_.begin(), members_.begin() + world_, [](auto& x) { return x.losses.has_value(); });
+}
+
 void trainer_state::commit() {
   if (step_ == settings_.steps)
     return;
-  const bool all_ended = std::all_of(members_.begin(), members_.begin() + world_,
-                                     [](auto& x) { return x.losses.has_value(); });
-  if (!all_ended || recording_ || ending_) // the step before comes first: on_record goes on
+  if (!all_have_ended() || recording_ || ending_) // the step before comes first: on_record goes on
     return;
   if (auto why = refusal_of_step(); !why.empty())
     return end_run(make_error(errc::aborted, why));
@@ -114,7 +116,7 @@ void trainer_state::keep_model() {
   take_image([this, shows, step = step_](const caf::expected<model_image>& x) {
     if (x && shows)
       show(*x);
-    else if (!x)
+    else if (!x && image_.step < step) // nor has it come since
       settings_.watcher.note(fmt::format("the host has no model as of step {}, and keeps the one before: {}", step,
                                          render(x.error())));
   });

@@ -234,8 +234,7 @@ void trainer_state::await_devices() {
     self->delayed_send(self, look_again, atom::resume_v, attempt_);
     return;
   }
-  show_latest(); // nobody else will
-  end_run(make_error(errc::too_few_devices, what));
+  end_with_model(make_error(errc::too_few_devices, what));
 }
 
 void trainer_state::look_for_devices() {

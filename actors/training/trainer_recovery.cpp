@@ -30,10 +30,10 @@ void trainer_state::recover(const std::string& why) {
     calls_->end([this, attempt = attempt_](const caf::error& problem) {
       if (attempt != attempt_ || now_ != phase::recovering)
         return;
-      if (!problem)
-        return abandoned();
       calls_.reset();
-      end_run(problem); // what the next attempt computes could be overwritten
+      if (problem) // what the next attempt computes could be overwritten
+        end_with_model(problem);
+      abandoned();
     });
   }
   abandoned();
@@ -191,27 +191,38 @@ void trainer_state::gather(const std::vector<model_parts::source>& wanted,
       then(all->problem ? caf::expected<found_parts>{all->problem} : caf::expected<found_parts>{std::move(all->found)});
   };
   for (auto& each : wanted) {
-    auto one_done = [all, all_done, what = each.what](const byte_block& x, const caf::error& problem) {
-      if (problem)
-        all->problem = problem;
+    auto one_done = [all, all_done, what = each.what](const byte_block& x) {
       all->found[what] = x;
       all_done();
     };
     if (each.owner == on_host) {
-      one_done(image_.parts.at(each.what), caf::none);
+      one_done(image_.parts.at(each.what));
       continue;
     }
+    auto not_there = [this, all, one_done, step = step_, device = members_[each.owner].device,
+                      layer = each.what.layer](std::string_view why) {
+      all->problem = make_error(errc::device_lost, fmt::format("{} {}, and had a part of layer {}",
+                                                               ringmaster::text_of(device), why, layer));
+      has_nothing(device, step);
+      one_done({});
+    };
     self->request(members_[each.owner].handle, settings_.patience, part_request{step_, each.what})
       .then(
-        [one_done](const byte_block& x) {
-          one_done(x, x.size() != 0 ? caf::error{} : make_error(errc::device_lost, "a rank has not kept what it made"));
+        [one_done, not_there](const byte_block& x) {
+          if (x.size() != 0)
+            one_done(x);
+          else
+            not_there("has not kept what it made");
         },
-        [one_done, device = members_[each.owner].device, what = each.what](const caf::error&) {
-          one_done({}, make_error(errc::device_lost, fmt::format("{} no longer answers, and had a part of layer {}",
-                                                                 ringmaster::text_of(device), what.layer)));
-        });
+        [not_there](const caf::error&) { not_there("no longer answers"); });
   }
   all_done();
+}
+
+void trainer_state::has_nothing(device_id device, uint64_t step) {
+  const auto found = std::ranges::find(members_, device, &member::device);
+  if (found != members_.end() && step == step_)
+    found->made.clear();
 }
 
 void trainer_state::take_image(std::function<void(const caf::expected<model_image>&)> then) {
@@ -225,21 +236,6 @@ void trainer_state::take_image(std::function<void(const caf::expected<model_imag
       return then(make_error(errc::aborted, fmt::format("the run has gone back behind step {}", step)));
     image_ = {step, *x};
     then(image_);
-  });
-}
-
-void trainer_state::finish() {
-  now_ = phase::stepping;
-  if (++attempts_ > settings_.attempts_max)
-    return end_run(make_error(errc::gave_up, fmt::format("the model cannot be put together: {}", latest_problem_)));
-  take_image([this, attempt = ++attempt_](const caf::expected<model_image>& x) {
-    if (!is_current(attempt))
-      return;
-    if (!x)
-      return recover(render(x.error()));
-    if (settings_.image_every != 0)
-      show(*x);
-    end_run(caf::none);
   });
 }
 
@@ -340,6 +336,8 @@ void trainer_state::tick() {
     for (auto& each : members_)
       if (!each.handle)
         ask_whether_it_comes(each.device);
+  if (now_ == phase::stepping && recording_ && all_have_ended())
+    news_ = now; // the journal is waited for, up to its own limit
   if (now - news_ < settings_.patience)
     return;
   const auto patience = duration_text(settings_.patience);

@@ -92,7 +92,7 @@ void training_rank_state::begin(const step_order& x) {
   events_.clear();
   if (x.forget)
     computation_->kept().forget(x.step);
-  if (auto problem = computation_->begin_step(x.step))
+  if (auto problem = computation_->begin_step(x.step, x.world_size))
     return fail(x.rank, problem);
   shape_ = step_shape(*settings_.job, {x.world_size, x.sides});
   rank_.emplace(*this, x.rank, x.world_size, shape_);
@@ -302,17 +302,18 @@ void training_rank_state::make_room(const room_wanted& x) {
 void training_rank_state::exchanged(const exchange_ended& x) {
   if (stopped_ || x.attempt != order_.attempt)
     return;
-  auto node = open_.extract(x.number);
-  auto* of = node.mapped().of;
+  auto its = std::move(open_.extract(x.number).mapped());
+  auto* of = its.of;
   if (of == nullptr)
     return;
   of->results[0] = x.result;
   if (of->what == op::receive)
     of->argument = x.result;
-  computation_->complete(*of, std::move(node.mapped().data.output));
+  computation_->complete(*of, std::move(its.data.output));
   // Who computes meanwhile hears late of it, and knows the clock only of its own process.
   const bool is_ours = self->current_sender() && self->current_sender()->node() == self->node();
-  note(*of, node.mapped().begun, is_ours && of->aside ? x.ended : seconds_now(), node.mapped().held);
+  note(*of, its.begun, is_ours && of->aside ? x.ended : seconds_now(), its.held);
+  its.data = {}; // the program runs on, and may need the room
   end(*of);
 }
 

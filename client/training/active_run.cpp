@@ -52,11 +52,12 @@ caf::error active_run::prepare(bool leads) {
   job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
   job_ = std::make_shared<training_job>(std::move(job));
   told_ = told_settings(*job_, *settings_.data.training, settings_.deterministic, settings_.mirror);
-  return settings_.checkpoints.empty() ? caf::none : begin_in_folder(leads);
+  const bool keeps_model = leads && !settings_.checkpoints.empty(); // others get it from there
+  return keeps_model ? begin_in_folder() : caf::none;
 }
 
-caf::error active_run::begin_in_folder(bool leads) {
-  if (auto problem = leads ? directory_.claim() : caf::none)
+caf::error active_run::begin_in_folder() {
+  if (auto problem = directory_.claim())
     return problem;
   if (settings_.resume)
     return resume();
@@ -190,19 +191,27 @@ caf::error active_run::play(process_group& group) {
   return trainer_ended ? caf::error{} : mine.problem(); // the run has come to its end without it
 }
 
+void active_run::guarded(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const std::exception& problem) {
+    problem_ = make_error(errc::aborted, problem.what());
+  }
+}
+
 void active_run::take_events() {
   for (auto& each : events_.take_all()) {
-    try {
-      each();
-    } catch (const std::exception& what) {
-      problem_ = make_error(errc::aborted, what.what());
-    }
+    guarded(each);
     stop_if_told();
   }
 }
 
 void active_run::stop_if_told() {
-  if (stopped_ || ended_ || !(problem_ || watcher_.stops()))
+  if (stopped_ || ended_)
+    return;
+  bool told = false;
+  guarded([&] { told = watcher_.stops(); });
+  if (!told && !problem_)
     return;
   stopped_ = true;
   caf::anon_send(trainer_, atom::expire_v);
@@ -219,7 +228,9 @@ void active_run::follow(own_rank* mine) {
     if (mine != nullptr && !mine->over()) {
       mine->look(std::chrono::milliseconds{0});
       if (mine->over() && mine->problem())
-        watcher_.note(fmt::format("this process plays no rank any more: {}", render(mine->problem())));
+        guarded([&] {
+          watcher_.note(fmt::format("this process plays no rank any more: {}", render(mine->problem())));
+        });
     }
     stop_if_told();
     self->receive([&](const caf::down_msg&) { down = true; }, caf::after(caf::timespan{0}) >> [] {});

@@ -36,7 +36,7 @@ public:
 
 private:
   /// With the folder of checkpoints: this run's alone, and of no other one unless it goes on with that.
-  caf::error begin_in_folder(bool leads);
+  caf::error begin_in_folder();
   caf::error resume();
   caf::error find_devices(trainer_settings& to, process_group* group);
   rank_settings rank_with(trainer_actor with) const;
@@ -44,6 +44,8 @@ private:
   void step_done(const step_report& x);
   void profiled(const std::vector<event>& x, double seconds);
   void kill_one();
+  /// The trainer calls this object until it has ended: what the program throws is the run's problem, and no end of it.
+  void guarded(const std::function<void()>& what);
   /// Does what the trainer has to say by now, or waits for it for a moment.
   void take_events();
   /// Has the trainer end, where the program wants that, or something is wrong.

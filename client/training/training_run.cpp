@@ -28,8 +28,9 @@ caf::error check_samples_at_once(const run_settings& x) {
         errc::invalid_argument,
         fmt::format("layer {}, {}, learns of {} at once at least, and {} on {} has {}: {}", l, x.job.layers[l]->name(),
                     counted(least, "sample"), x.job.strategy->name, counted(x.ranks, "rank"), found,
-                    x.job.shape.micro_batch < least ? fmt::format("--micro-batch {} would do", least)
-                                                    : "a larger --global-batch, or fewer ranks, would do"));
+                    x.job.strategy->orders_parts      ? "a larger --global-batch, or fewer --virtual-ranks, would do"
+                    : x.job.shape.micro_batch < least ? fmt::format("--micro-batch {} would do", least)
+                                                      : "a larger --global-batch, or fewer ranks, would do"));
   return caf::none;
 }
 

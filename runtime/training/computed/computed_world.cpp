@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace ringmaster::training {
@@ -43,7 +44,7 @@ caf::expected<loss_sums> computed_world::run_step() {
   desk_ = {};
   loss_sums losses;
   for (auto& each : ranks_)
-    if (auto problem = each->computation.begin_step(step_))
+    if (auto problem = each->computation.begin_step(step_, world_size))
       return problem;
   std::vector<rank> ranks;
   for (uint32_t i = 0; i < world_size; ++i)
@@ -177,6 +178,13 @@ caf::error computed_world::take_place(exchange_desk::exchange& all, const pendin
   for (size_t i = 0; i < all.size(); ++i)
     end(all[i], all[i].about.results[0], data[i]->output, now);
   return caf::none;
+}
+
+uint64_t computed_world::bytes_peak() const {
+  uint64_t result = 0;
+  for (auto& each : ranks_)
+    result = std::max(result, each->store.bytes_peak());
+  return result;
 }
 
 std::vector<double> computed_world::parameter_of(uint32_t layer, uint32_t parameter) const {

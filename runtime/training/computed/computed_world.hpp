@@ -20,6 +20,8 @@ public:
   caf::expected<loss_sums> run_step();
 
   uint64_t step() const { return step_; }
+  /// Of the rank that has held most at once.
+  uint64_t bytes_peak() const;
   /// A layer's parameter from the shards that ranks keep, as doubles.
   std::vector<double> parameter_of(uint32_t layer, uint32_t parameter) const;
 

@@ -23,7 +23,8 @@ void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
 
 } // namespace
 
-caf::error rank_computation::begin_step(uint64_t step) {
+caf::error rank_computation::begin_step(uint64_t step, uint32_t world_size) {
+  world_size_ = world_size;
   losses_ = {};
   strays_at_ = no_layer;
   const bool again = step == kept_.step();
@@ -49,8 +50,8 @@ caf::error rank_computation::pack() {
 }
 
 caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used, bool first) {
-  // Blocks of a whole that is scattered, or gathered, are all as long.
-  const auto spare = UINT64_C(64) * training::bytes_of(job_.as);
+  // Blocks of a whole that is scattered, or gathered, are all as long: up to an element a rank more than it has.
+  const auto spare = std::max(UINT64_C(64), world_size_) * training::bytes_of(job_.as);
   const bool stays = first || what.kind == value_kind::optimizer_state
                      || (what.kind == value_kind::weight && kept_.find(part_of(what)) != nullptr);
   auto made = store_.make(used + spare, used, stays);

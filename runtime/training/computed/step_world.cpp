@@ -59,7 +59,8 @@ std::string text_of(const told_sides& x) {
 uint64_t fewest_at_once(const training_job& job, const step_world& x) {
   const auto m = step_shape(job, x);
   auto result = m.global_batch;
-  const auto parts = job.strategy->shape(m, x.ranks).data;
+  const bool is_told = job.strategy->orders_parts && m.virtual_ranks != 0;
+  const auto parts = is_told ? m.virtual_ranks : job.strategy->shape(m, x.ranks).data;
   for (uint32_t part = 0; part < parts; ++part)
     for (auto& each : micro_batches(m, part, parts))
       result = std::min(result, each.count());

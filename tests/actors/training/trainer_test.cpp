@@ -299,6 +299,100 @@ TEST_CASE("where those that are left have no room for a step it waits for others
   }
 }
 
+TEST_CASE("what a communication has read is free when it has ended: a rank holds what its program does, and no more") {
+  for (const std::string strategy : {"ddp", "zero1", "zero2", "zero3", "fsdp", "1f1b", "tensor"}) {
+    CAPTURE(strategy);
+    constexpr uint32_t ranks = 2;
+    const auto job = small_job(strategy, 6, 6, 3);
+    computed_world world{job, ranks, 4 << 20};
+    REQUIRE(world.run_step());
+    simulated_cluster cluster{training_devices(ranks)};
+    simulated_training run{cluster, job, ranks, 1};
+    run.run();
+    REQUIRE(run.problem() == "");
+    CHECK(run.reports[0].bytes_peak <= world.bytes_peak());
+  }
+}
+
+TEST_CASE("a run that has no room on those that are left ends with the model, which each of them has") {
+  constexpr uint64_t steps = 5, batch = 60;
+  auto trained = [&](uint32_t ranks, uint64_t room) {
+    simulated_cluster cluster{training_devices(ranks)};
+    simulated_training run{cluster, small_job("ddp", 4, batch, batch), ranks, 2};
+    run.settings.memory_bytes = room;
+    run.run();
+    return run.problem();
+  };
+  uint64_t room = 1 << 13; // enough for 3 ranks, each with a third of the batch, and not for 2
+  while (!trained(3, room).empty())
+    room += 1 << 8;
+  REQUIRE(!trained(2, room).empty());
+  simulated_cluster cluster{training_devices(3)};
+  simulated_training run{cluster, small_job("ddp", 4, batch, batch), 3, steps};
+  std::vector<model_image> images;
+  run.settings.memory_bytes = room;
+  run.settings.image_every = steps;
+  run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
+  run.start();
+  run.run_steps(2);
+  run.kill(1);
+  run.finish();
+  CHECK(contains(run.problem(), "cannot be run by 2 ranks: "));
+  REQUIRE(images.size() == 1);
+  CHECK(images[0].step == run.reports.size());
+  const auto alone = weights_alone(batch, static_cast<int>(images[0].step), 4);
+  for (uint32_t layer = 0; layer < 4; ++layer)
+    CHECK(distance(run.weights_in(images[0], layer), alone[layer]) < 1e-12);
+}
+
+TEST_CASE("a world that has no room is not tried again while others that are there have nothing to do") {
+  constexpr uint64_t batch = 60;
+  auto job = small_job("tensor", 4, batch, batch);
+  job.shape.tensor = 2;
+  auto started = [&](simulated_training& run, uint64_t room) {
+    run.settings.memory_bytes = room;
+    run.start();
+    run.run_steps(2);
+    return run.reports.size() == 2;
+  };
+  uint64_t room = 1 << 13; // enough for two pairs, each with half of the batch, and not for one
+  for (bool enough = false; !enough; room += 1 << 8) {
+    simulated_cluster cluster{training_devices(4)};
+    simulated_training run{cluster, job, 4, 2};
+    enough = started(run, room + (1 << 8));
+  }
+  simulated_cluster cluster{training_devices(4)};
+  simulated_training run{cluster, job, 4, 5};
+  run.settings.mirror = true;
+  REQUIRE(started(run, room));
+  run.kill(1);
+  run.finish();
+  CHECK(contains(run.problem(), "cannot be run by 3 ranks: "));
+  CHECK(run.notes_with("are not there: ") < 3);
+}
+
+TEST_CASE("a run that is told to end takes the model from whom it can, whoever dies meanwhile") {
+  for (uint64_t messages = 0; messages < 12; ++messages)
+    for (size_t device : {0, 1}) {
+      CAPTURE(messages);
+      CAPTURE(device);
+      simulated_cluster cluster{training_devices(2)};
+      simulated_training run{cluster, small_job("ddp", 4, 6, 6), 2, 20};
+      std::vector<model_image> images;
+      run.settings.image_every = 20;
+      run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
+      run.start();
+      run.run_steps(2);
+      caf::anon_send(run.handle, atom::expire_v);
+      run.run_messages(messages);
+      if (!run.outcome)
+        run.kill(device);
+      run.finish();
+      CHECK(run.notes_with("cannot be kept") == 0);
+      CHECK(images.size() == 1);
+    }
+}
+
 TEST_CASE(
   "where ranks cannot go on, however many say so at once, the run ends with the model as it was before the step") {
   for (const std::string strategy : {"ddp", "1f1b"}) {

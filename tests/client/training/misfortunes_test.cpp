@@ -32,9 +32,9 @@ private:
   std::shared_ptr<const data_set> of_;
 };
 
-std::string sentence_of(run_settings settings) {
+std::string sentence_of(run_settings settings, const run_watcher& watcher = {}) {
   threaded_cluster on{settings.ranks};
-  auto found = train(on.system(), on.coordinator(), std::move(settings));
+  auto found = train(on.system(), on.coordinator(), std::move(settings), watcher);
   REQUIRE(!found);
   return render(found.error());
 }
@@ -148,6 +148,14 @@ TEST_CASE("data that cannot be read is told as the data's, with the sample") {
   CHECK(found.find("strategy") == std::string::npos);
 }
 
+TEST_CASE("what the program throws when it is asked whether the run ends is said when the trainer has ended") {
+  run_watcher watcher;
+  watcher.stops = [steps = 0]() mutable -> bool {
+    return ++steps < 5 ? false : throw std::runtime_error{"the terminal is gone"};
+  };
+  check_found(sentence_of(digits_by("ddp", 2), watcher), "the terminal is gone");
+}
+
 TEST_CASE("a device with too little memory is told with the layer and the bytes") {
   auto settings = digits_by("ddp", 2);
   settings.memory_bytes = 200'000;
@@ -157,9 +165,10 @@ TEST_CASE("a device with too little memory is told with the layer and the bytes"
 }
 
 TEST_CASE("a layer that learns of two samples at once is given as many, or the run is refused with what would do") {
-  auto with = [](std::string_view strategy, uint64_t micro_batch, uint64_t batch) {
+  auto with = [](std::string_view strategy, uint64_t micro_batch, uint64_t batch, uint32_t virtual_ranks = 0) {
     auto result = digits_by(strategy, 2);
     auto& job = result.job;
+    job.shape.virtual_ranks = virtual_ranks;
     job.layers[2] = std::make_shared<sociable_layer>(job.layers[2]);
     job.shape.micro_batch = micro_batch;
     job.shape.global_batch = batch;
@@ -170,4 +179,7 @@ TEST_CASE("a layer that learns of two samples at once is given as many, or the r
   CHECK(!with("1f1b", 2, 24));
   check_found(render(with("ddp", 2, 3)), "and ddp on 2 ranks has 1: a larger --global-batch, or fewer ranks, would do");
   check_found(render(with("1f1b", 2, 25)), "has 1: ");
+  check_found(render(with("ddp-ordered", 2, 6, 6)),
+              "has 1: a larger --global-batch, or fewer --virtual-ranks, would do");
+  CHECK(!with("ddp-ordered", 2, 6, 3));
 }

@@ -145,6 +145,16 @@ TEST_CASE("every strategy's weights are one rank's, also where batches do not di
   CHECK(runs > 250);
 }
 
+TEST_CASE("padded shards have room, however many ranks there are") {
+  const auto alone = train(small_job("ddp", 2, 300, 300), 1);
+  for (const std::string strategy : {"zero1", "zero2", "zero3"})
+    for (uint32_t ranks : {64, 65, 150, 300}) {
+      CAPTURE(strategy);
+      CAPTURE(ranks);
+      CHECK(distance(train(small_job(strategy, 2, 300, 300), ranks, 1 << 17), alone) < 1e-12);
+    }
+}
+
 TEST_CASE("columns are gathered and scattered on any number of ranks, also where they do not divide") {
   for (auto by : {optimizer_kind::sgd, optimizer_kind::adam}) {
     const auto alone = train(small_job("tensor-naive", 4, 13, 13, by), 1);
