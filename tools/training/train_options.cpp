@@ -114,6 +114,16 @@ caf::expected<parallel_setting> setting_of(const train_options& x, const languag
   return how;
 }
 
+/// Whether the strategy can train so many layers, or, where it has stages, with embedding and logits as two more: as
+/// many as there are stand in x then.
+caf::error check_layers(train_options& x, bool transformer) {
+  const auto problem = x.which->check(x.trained, x.ranks);
+  if (!problem || !transformer || x.which->shares != sharing::stages)
+    return problem;
+  x.trained.layers += 2;
+  return x.which->check(x.trained, x.ranks) ? problem : caf::none;
+}
+
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x) {
   const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
@@ -122,7 +132,7 @@ caf::error choose_costs(train_options& x) {
     return std::move(trained.error());
   x.trained.layers = transformer ? trained->layers : x.layers.value_or(x.trained.layers);
   x.places_beside = 0;
-  if (auto problem = x.which->check(x.trained, x.ranks))
+  if (auto problem = check_layers(x, transformer))
     return problem;
   if (auto problem = x.choose())
     return problem;
@@ -138,13 +148,12 @@ caf::error choose_costs(train_options& x) {
     return how.error();
   x.trained.blocks = how->again != recomputation::full; // as Megatron-LM has it
   const auto places = places_of(*trained, *how, needs);
-  if (const auto count = places.count(); count != x.trained.layers) {
-    x.places_beside = count - trained->layers;
-    x.trained.layers = count;
+  x.places_beside = places.count() - trained->layers;
+  x.trained.layers = places.count();
+  if (x.places_beside > 0)
     x.trained.dense_first = places.dense_first();
-    if (auto problem = x.which->check(x.trained, x.ranks))
-      return problem;
-  }
+  if (auto problem = x.which->check(x.trained, x.ranks))
+    return problem;
   if (here) {
     configuration cfg;
     if (auto problem = cfg.read({}, find_configuration()))

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <random>
 
@@ -38,9 +39,11 @@ inline agreement agreement_with(const known_strategy& which, const model& traine
 }
 
 /// One that the search of a drawn question has tried, by one of these schedules, where there are any, and one of these
-/// ways of sharding; with or without modules that predict further tokens, or as the model is published.
-inline drawn_plan draw(std::mt19937& random, std::initializer_list<const char*> schedules,
-                       std::initializer_list<const char*> sharings, bool with_modules = false) {
+/// ways of sharding; with or without modules that predict further tokens, or as the model is published. `change` has
+/// the question before it is asked.
+inline drawn_plan draw(
+  std::mt19937& random, std::initializer_list<const char*> schedules, std::initializer_list<const char*> sharings,
+  bool with_modules = false, const std::function<void(plan_question&)>& change = [](auto&) {}) {
   auto any = [&](auto&& all) { return *(std::begin(all) + random() % std::size(all)); };
   const auto name = any(std::to_array<const char*>({"llama3-8b", "llama3-70b", "gpt3-13b", "qwen3-30b-a3b",
                                                     "qwen3-235b-a22b", "mixtral-8x7b", "gpt-oss-120b", "deepseek-v3"}));
@@ -53,6 +56,7 @@ inline drawn_plan draw(std::mt19937& random, std::initializer_list<const char*> 
   asked.filter.only = {any(sharings)};
   if (schedules.size() > 0)
     asked.filter.only.emplace_back(any(schedules));
+  change(asked);
   const auto found = plan_transformer(asked, 100'000);
   return {asked.trained, asked.system, found.best.empty() ? parallel_setting{} : any(found.best).how};
 }

@@ -46,12 +46,13 @@ agreement sharded_agreement_of(const drawn_plan& x) {
 constexpr uint64_t work_max = 8000; ///< Layers times micro-batches: what is simulated in a moment.
 
 /// So many plans of pipelines that are run are within 5 % in time and 3 % in memory.
-void check_pipelines(size_t plans, bool with_modules) {
+void check_pipelines(
+  size_t plans, bool with_modules, const std::function<void(plan_question&)>& change = [](auto&) {}) {
   std::mt19937 random{11};
   for (size_t compared = 0, drawn = 0; compared < plans; ++drawn) {
     REQUIRE(drawn < 10 * plans);
     const auto x = draw(random, {"1f1b", "interleaved", "gpipe", "zb-h1", "zb-h2", "zb-v", "dualpipe"},
-                        {"zero0", "zero1"}, with_modules);
+                        {"zero0", "zero1"}, with_modules, change);
     if (x.how.devices() == 1 || uint64_t{x.how.micro_batches()} * x.trained.layers > work_max)
       continue;
     const auto found = agreement_of(x);
@@ -100,6 +101,16 @@ TEST_CASE("plan agreement: with fewer micro-batches than stages the closed form 
 
 TEST_CASE("plan agreement: and so do those of models with modules that predict further tokens") {
   check_pipelines(100, true);
+}
+
+TEST_CASE("plan agreement: and so do those whose activations are most of what they hold, also on stages that differ") {
+  check_pipelines(100, false, [](plan_question& x) {
+    x.trained.sequence = 32768;
+    x.filter.recomputations = {recomputation::full};
+    x.filter.offloads_states = true;
+    x.filter.gradient_bytes = 2;
+    x.filter.pipeline = {4, UINT32_MAX};
+  });
 }
 
 TEST_CASE("plan agreement: 500 drawn plans that share weights fully, 3 % in time and in memory, with modules or not") {

@@ -244,6 +244,26 @@ TEST_CASE("planner: ZeRO 2 and 3 are candidates without a pipeline, within one o
   CHECK(some(2));
 }
 
+TEST_CASE("planner: whoever names what is the same as something else gets that") {
+  plan_question asked{*model_of("gpt3-6.7b"), *system_of("b200"), 8, 8};
+  auto found = [&] { return plan_transformer(asked, 1'000'000).best.size(); };
+  asked.filter.tensor = asked.filter.pipeline = {2, 4};
+  asked.filter.data = {1, 1}; // nobody is there to share states with
+  asked.filter.context = {1, 1};
+  asked.filter.only = {"zero0"};
+  const auto plans = found();
+  CHECK(plans > 0);
+  asked.filter.only = {"zero1"};
+  CHECK(found() == plans);
+  asked.filter.recomputations = {recomputation::none};
+  const auto of_none = found();
+  CHECK(of_none > 0);
+  asked.filter.recomputations = {recomputation::selective}; // without scores in memory it saves nothing
+  CHECK(found() == of_none);
+  asked.filter.recomputations = {recomputation::none, recomputation::selective};
+  CHECK(found() == of_none);
+}
+
 TEST_CASE("planner: two chunks a stage for ZB-V may have the embedding and the logits for layers") {
   plan_question asked{*model_of("llama3.1-405b"), *system_of("h100-80g"), 1024, 512};
   asked.filter.tensor = {4, 4};

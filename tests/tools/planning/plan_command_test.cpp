@@ -80,6 +80,22 @@ TEST_CASE("plan: what looks slower in closed form and is faster simulated stands
   CHECK(first_of({}) <= first_of({"--exclude", "fsdp,hsdp"}));
 }
 
+TEST_CASE("plan: ZeRO's shards of experts are shared by those that have the same ones alone, simulated, too") {
+  for (const std::string sharding : {"zero2", "zero3"})
+    for (const std::string experts : {"4", "8"}) {
+      CAPTURE(sharding);
+      CAPTURE(experts);
+      auto json = parse_json(plan({"--model=mixtral-8x7b", "--system=mi300x", "--gpus=8", "--global-batch=16",
+                                   "--tensor=1", "--context=1", "--pipeline=1", "--micro-batch=1", "--recompute=full",
+                                   "--json", "--schedule=" + sharding, "--expert=" + experts})
+                               .out);
+      REQUIRE(json.engaged());
+      auto& best = member(*json, "best").entries.at(0);
+      CHECK(member(best, "simulated_memory_bytes").number
+            == doctest::Approx(member(best, "memory_bytes").number).epsilon(0.03));
+    }
+}
+
 TEST_CASE("plan: positions that experts drop are no work, and no MFU") {
   auto mfu_of = [](const std::vector<std::string>& more) {
     std::vector<std::string> args{"--model",    "mixtral-8x7b",        "--system", "b200",

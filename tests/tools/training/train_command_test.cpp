@@ -71,16 +71,19 @@ TEST_CASE("simulate train: a plan takes as long, and as much memory, as `plan` s
     std::vector<std::string> simulated, planned;
   };
   const std::vector<std::string> both{"--model=llama3-8b", "--system=h100-80g", "--global-batch=64", "--micro-batch=1"};
-  for (auto& x :
-       {same{{"--strategy=1f1b", "--tensor=2", "--data=4", "--zero=1", "--sequence-parallel", "--ranks=16"},
-             {"--tensor=2", "--data=4", "--pipeline=2", "--schedule=1f1b,zero1", "--gpus=16"}},
-        same{{"--strategy=interleaved", "--tensor=2", "--data=4", "--zero=1", "--sequence-parallel", "--ranks=16",
-              "--chunks=4"},
-             {"--tensor=2", "--data=4", "--pipeline=2", "--schedule=interleaved,zero1", "--chunks=4", "--gpus=16"}},
-        same{{"--strategy=zero2", "--ranks=8"},
-             {"--tensor=1", "--data=8", "--pipeline=1", "--schedule=1f1b,zero2", "--gpus=8"}},
-        same{{"--strategy=fsdp", "--ranks=8"},
-             {"--tensor=1", "--data=8", "--pipeline=1", "--schedule=fsdp", "--gpus=8"}}}) {
+  for (
+    auto& x :
+    {same{{"--strategy=1f1b", "--tensor=2", "--data=4", "--zero=1", "--sequence-parallel", "--ranks=16"},
+          {"--tensor=2", "--data=4", "--pipeline=2", "--schedule=1f1b,zero1", "--gpus=16"}},
+     same{{"--strategy=interleaved", "--tensor=2", "--data=4", "--zero=1", "--sequence-parallel", "--ranks=16",
+           "--chunks=4"},
+          {"--tensor=2", "--data=4", "--pipeline=2", "--schedule=interleaved,zero1", "--chunks=4", "--gpus=16"}},
+     same{{"--strategy=interleaved", "--tensor=1", "--data=4", "--zero=1", "--ranks=8", "--chunks=17"}, // of 32 layers
+          {"--tensor=1", "--data=4", "--pipeline=2", "--schedule=interleaved,zero1", "--chunks=17", "--gpus=8"}},
+     same{{"--strategy=zero2", "--ranks=8"},
+          {"--tensor=1", "--data=8", "--pipeline=1", "--schedule=1f1b,zero2", "--gpus=8"}},
+     same{{"--strategy=fsdp", "--ranks=8"},
+          {"--tensor=1", "--data=8", "--pipeline=1", "--schedule=fsdp", "--gpus=8"}}}) {
     auto simulated = x.simulated, planned = x.planned;
     CAPTURE(simulated.front());
     simulated.insert(simulated.end(), {"--cost-model=transformer", "--json"});

@@ -25,8 +25,9 @@ double transformer_layers::hop_of(uint64_t samples) const {
   auto& x = known_[samples].hop;
   if (x < 0) {
     const auto how = with_samples(samples);
-    const auto whole_model = micro_batch_times_of(trained_, on_, how).whole_model;
-    x = exposed_hop_time(hop_time(trained_, on_, how), whole_model, on_, how);
+    x = hop_time(trained_, on_, how);
+    if (how_.micro_batches() >= how_.shape.pipeline) // else stages have nothing to do beside it
+      x = exposed_hop_time(x, micro_batch_times_of(trained_, on_, how).whole_model, on_, how);
   }
   return x;
 }

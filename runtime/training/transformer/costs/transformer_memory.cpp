@@ -16,7 +16,11 @@ uint64_t transformer_memory::own_samples(const value_tag& x) const {
 
 rank_parameters transformer_memory::parameters(const value_tag& x) const {
   const auto all = places_.parameters(x.layer);
-  return {all.dense / sharers(x, how_.sharers()), all.experts / sharers(x, how_.expert_sharers())};
+  if (x.part.whole())
+    return {all.dense, all.experts};
+  const double sharers = how_.weight_sharers(), expert_sharers = how_.expert_sharers();
+  const auto of_dense = shards_stand_for_all_ ? sharers : static_cast<double>(x.part.count);
+  return {all.dense / of_dense, all.experts / (of_dense * expert_sharers / sharers)}; // with others of them: fewer
 }
 
 double transformer_memory::state_parameters(value_tag x) const {
@@ -32,6 +36,8 @@ double transformer_memory::bytes_of(const value_tag& x) const {
     return activation_bytes_of(x);
   // gradients are added to a buffer that is always there (Megatron-LM)
   const bool buffer = how_.zero <= 1 && how_.shard == 0;
+  if (x.kind == value_kind::weight && buffer && !x.part.whole())
+    return 0; // of the whole, where that lies
   if (x.kind == value_kind::weight)
     return (training::bytes_of(how_.computed_in).weight + (buffer ? how_.gradient_bytes : 0)) * parameters(x).sum();
   if (x.kind == value_kind::weight_gradient)
@@ -45,6 +51,8 @@ bool transformer_memory::is_kept(const value_tag& x) const {
 }
 
 double transformer_memory::activation_bytes_of(const value_tag& x) const {
+  if (places_.takes_nothing(x.layer))
+    return 0;
   const auto samples = static_cast<double>(own_samples(x));
   const auto plain = plain_bytes(samples), tensor = static_cast<double>(how_.shape.tensor);
   if (x.kind >= value_kind::attention_keys) // a rank's own are the layer's, a ring's are in use while it computes

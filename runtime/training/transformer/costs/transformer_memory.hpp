@@ -33,10 +33,6 @@ public:
 
 private:
   double activation_bytes_of(const value_tag& x) const;
-  /// Ranks that share what the tag has a part of; where its shards stand for all, so many.
-  uint32_t sharers(const value_tag& x, uint32_t all) const {
-    return shards_stand_for_all_ && !x.part.whole() ? all : x.part.count;
-  }
   bool is_part_of_tensor_rank(const value_tag& x) const {
     return x.has == form::columns || (x.has == form::sequence && x.part.count > context_);
   }

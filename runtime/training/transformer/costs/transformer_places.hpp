@@ -21,6 +21,12 @@ public:
     const auto at = place / parts_;
     return at >= before_ && at - before_ < trained_.layers;
   }
+  /// Of an embedding that has a place the input is a few bytes a position; behind the logits are places that do
+  /// nothing.
+  bool takes_nothing(uint32_t place) const {
+    const auto at = place / parts_;
+    return at < before_ || (at > trained_.layers - 1 + 2 * before_ && place < count());
+  }
   bool is_first(uint32_t place) const { return place == 0; }
   /// Whose output the logits come of.
   bool has_output(uint32_t place) const { return place == (trained_.layers - 1 + 2 * before_) * parts_; }

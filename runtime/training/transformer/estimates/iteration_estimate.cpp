@@ -165,14 +165,19 @@ double unevenness(const language_model& m, const parallel_setting& how, const mi
 
 /// Seconds of filling and draining, beside hops; F, I and W are the stage's forward and its backward's halves. ZB-H2
 /// starts its ranks one after the other; its bubble is fitted to what the simulator finds where F, I and W differ.
-/// `plain`: what all other stages take together, which may be less each.
-double bubble_of(const parallel_setting& how, const slowest_stages& slowest, double plain) {
+/// `plain`: what all other stages take together, which may be less each. Chunks are filled and drained through the
+/// first ones and the last ones of stages: places that do nothing are all in the very last one.
+double bubble_of(const language_model& m, const parallel_setting& how, const slowest_stages& slowest, double plain) {
   const double p = how.shape.pipeline;
   const auto& stage = slowest.layers;
   const auto others = std::min(p - 1, plain / (stage.forward + stage.backward)); // in such stages
   const auto forward = stage.forward, by_weight = stage.by_weight, by_input = stage.backward - by_weight;
   switch (how.schedule) {
-    case pipeline_schedule::interleaved_1f1b: return plain / how.chunks;
+    case pipeline_schedule::interleaved_1f1b: {
+      const double v = how.chunks, places = v * how.chunk_layers(m.layers);
+      const auto idle = std::max(0.0, p * places - m.layers - 2) * (stage.forward + stage.backward) / places;
+      return std::max(0.0, plain / v - (1 - 1 / v) * idle);
+    }
     case pipeline_schedule::zb_h1: return others * std::max(forward, forward + by_input - by_weight);
     case pipeline_schedule::zb_h2: return others * std::max(forward, forward + by_input - 2 * by_weight);
     case pipeline_schedule::all_forwards_first: // each way waits for its own slowest stage
@@ -320,7 +325,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   if (p > 1 && how.turns_around())
     result.bubble = bubble_beside_ends(how, stages, hop, times);
   else if (p > 1)
-    result.bubble = bubble_of(how, stages, times.whole_model - slowest.sum()) + 2 * (p - 1) * hop.whole;
+    result.bubble = bubble_of(m, how, stages, times.whole_model - slowest.sum()) + 2 * (p - 1) * hop.whole;
   if (p > 1 && how.schedule == pipeline_schedule::one_f_one_b)
     result.bubble = std::max(0.0, result.bubble + unevenness(m, how, times, slowest));
   if (p > 1)

@@ -166,8 +166,9 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   add_states(x, how.copies() * parameters.experts, how.expert_sharers(), how);
   const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
   const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;
-  const auto layers = has.dense * dense + has.experts * sparse;
-  const auto postponed = (has.dense + has.experts) * hidden_bytes;
+  const auto of_logits = has.logits && has.apart ? 1.0 : 0.0; // whose input waits, too, where they have a place
+  const auto layers = has.dense * dense + has.experts * sparse + of_logits * hidden_bytes;
+  const auto postponed = (has.dense + has.experts + of_logits) * hidden_bytes;
   const auto all = std::max(held.activations * layers + held.gradients * postponed,
                             held.later_activations * layers + held.later_gradients * postponed);
   x.activations = how.offloads_activations ? std::min(all, 2 * std::max(dense, sparse) + held.gradients * postponed)

@@ -42,6 +42,7 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
       add(how.schedule == pipeline_schedule::zb_v && chunk == 1 ? 2 * p - 1 - index : chunk * p + index, 1);
   }
   const auto last_place = apart == 0 ? m.layers - 1 : m.layers + 1;
+  x.apart = apart > 0;
   x.embedding = index == 0;
   x.logits = how.turns_around() ? index == 0 : last_place / each % p == index;
   return x;
@@ -58,9 +59,13 @@ stage_span stages_that_count(const language_model& m, const parallel_setting& ho
   stage_span x{{0, 1}, 2};
   if (m.is_windowed(0))
     x.indices[x.count++] = 2;
-  const auto sparse_from = m.experts.count == 0 ? 0 : m.experts.dense_first / how.chunk_layers(m.layers) + 1;
+  const auto each = how.chunk_layers(m.layers);
+  const auto sparse_from = m.experts.count == 0 ? 0 : m.experts.dense_first / each + 1;
   if (sparse_from >= x.count && sparse_from < p - 1)
     x.indices[x.count++] = sparse_from;
+  const auto last_full = how.chunks_of_stage() > 1 || each * p == m.layers ? 0 : (m.layers + 1) / each - 1;
+  if (last_full > x.indices[x.count - 1] && last_full < p - 1)
+    x.indices[x.count++] = last_full;
   x.indices[x.count++] = p - 1;
   return x;
 }

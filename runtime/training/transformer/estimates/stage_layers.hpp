@@ -13,6 +13,7 @@ struct stage_layers {
   double windowed_dense = 0, windowed_experts = 0; ///< Of these, the layers with a window.
   bool embedding = false;
   bool logits = false;
+  bool apart = false; ///< Embedding and logits have a place each, as a layer has.
 };
 
 /// Of stage `index` from 0. Layers that do not divide among stages and their chunks: the embedding has the first place
@@ -23,9 +24,9 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
 stage_layers all_layers_of(const language_model& m);
 
 /// Stages of which one is the slowest, and one holds the most: the first two, the next one, too, where layers have
-/// windows by turns, the first that has experts only, the last.
+/// windows by turns, the first that has experts only, the last that has layers only, the last.
 struct stage_span {
-  uint32_t indices[5];
+  uint32_t indices[6];
   uint32_t count;
   const uint32_t* begin() const { return indices; }
   const uint32_t* end() const { return indices + count; }

@@ -29,11 +29,11 @@ void shape_search::try_shape(const parallel_setting& shape) {
       continue;
     how_.micro_batch = micro_batch;
     for (auto again : {recomputation::none, recomputation::selective, recomputation::full}) {
-      if (!filter_.recomputations.empty()
-          && std::ranges::find(filter_.recomputations, again) == filter_.recomputations.end())
+      if (!takes(again))
         continue;
-      if (again == recomputation::selective && m_.layer_norms && filter_.attention == attention_kernel::flash)
-        continue; // it would save nothing
+      const bool saves_nothing = m_.layer_norms && filter_.attention == attention_kernel::flash;
+      if (again == recomputation::selective && saves_nothing && takes(recomputation::none))
+        continue;
       how_.again = again;
       for (bool in_sequence : {false, true}) {
         const auto t = how_.shape.tensor;
@@ -46,6 +46,10 @@ void shape_search::try_shape(const parallel_setting& shape) {
       }
     }
   }
+}
+
+bool shape_search::takes(recomputation again) const {
+  return filter_.recomputations.empty() || std::ranges::count(filter_.recomputations, again) > 0;
 }
 
 void shape_search::try_schedules() {
@@ -99,8 +103,9 @@ void shape_search::try_sharding(pipeline_schedule schedule, uint32_t chunks) {
     return;
   const auto group = how_.shape.data * how_.context;
   const auto& taken = taken_of(schedule);
+  const bool alike = group == 1 && (taken[1] || taken[2] || taken[3]); // nobody is there to share anything with
   for (uint32_t zero = 0; zero <= (group > 1 ? 3u : 0u); ++zero)
-    if (taken[zero] && (how_.shape.pipeline == 1 || goes_with_pipelines(zero))) {
+    if ((taken[zero] || alike) && (how_.shape.pipeline == 1 || goes_with_pipelines(zero))) {
       how_.zero = zero;
       how_.overlapped = zero <= 1;
       found_.note({how_, estimate_iteration(m_, on_, how_, times_)});

@@ -23,6 +23,7 @@ private:
   /// Each micro-batch's gradients scattered, and weights gathered, on all stages: no software trains so by itself
   /// (DeepSpeed refuses it), and the closed form is rough there. Who names a stage gets it.
   bool goes_with_pipelines(uint32_t zero) const;
+  bool takes(recomputation again) const;
   bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const;
   const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
     return taken_[how_.shape.pipeline == 1 ? 0 : 1][static_cast<size_t>(schedule)];
