@@ -84,6 +84,7 @@ caf::error active_run::resume() {
   for (auto& each : (*found)->notes)
     watcher_.note(each);
   from_ = std::move((*found)->image);
+  continues_ = (*found)->run;
   outcome_.began_at = outcome_.steps_done = from_.step;
   const auto file = directory_.file_of(from_.step).string();
   if (from_.step >= outcome_.steps)
@@ -244,9 +245,10 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.steps = outcome_.steps;
   its.image_every = outcome_.steps_an_epoch;
   its.from = std::move(from_);
-  its.record = [this, began = std::chrono::system_clock::now()](uint64_t step) {
+  its.record = [this](uint64_t step) {
     auto x = record_of(*job_, settings_.data.training->count(), outcome_.steps_an_epoch, step);
-    x.set_run(static_cast<uint64_t>(began.time_since_epoch().count()));
+    x.set_run(number_);
+    x.set_continues(continues_);
     return x;
   };
   using kind = event_queue::kind;

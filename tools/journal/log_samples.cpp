@@ -62,7 +62,8 @@ public:
 private:
   void put_json(const proto::TrainingStep& x, std::span<const uint32_t> batch) {
     json_writer json;
-    json.object().member("run", x.run()).member("epoch", x.epoch()).member("step", x.step());
+    // A string, as `ringmaster log --json` has it: readers round such numbers.
+    json.object().member("run", std::to_string(x.run())).member("epoch", x.epoch()).member("step", x.step());
     json.list("samples");
     for (auto each : batch)
       json.value(each);
@@ -92,8 +93,8 @@ bool are_alike(const proto::TrainingStep& a, const proto::TrainingStep& b) {
   return a.seed() == b.seed() && a.samples() == b.samples() && a.data_samples() == b.data_samples();
 }
 
-/// The training that a run goes on with, whose first record this is: of those alike the latest that has the step
-/// before.
+/// The training that a run goes on with, whose first record this is, where it does not say: of those alike the latest
+/// that has the step before.
 std::vector<training_steps>::iterator continued_by(const proto::TrainingStep& x, std::vector<training_steps>& all) {
   const auto found = std::find_if(all.rbegin(), all.rend(), [&](auto& each) {
     const auto before = x.step() == 0 ? each.end() : each.find(x.step() - 1);
@@ -112,9 +113,12 @@ caf::expected<std::string> samples_text(const std::vector<proto::Record>& record
       continue;
     auto x = each.training_step();
     if (!of_run.contains(x.run())) {
-      auto to = continued_by(x, all);
-      of_run[x.run()] = static_cast<size_t>(to - all.begin());
-      if (to == all.end())
+      const auto said = of_run.find(x.continues());
+      const auto to = said != of_run.end() ? said->second
+                      : x.continues() != 0 ? all.size() // that is in another journal
+                                           : static_cast<size_t>(continued_by(x, all) - all.begin());
+      of_run[x.run()] = to;
+      if (to == all.size())
         all.emplace_back();
     }
     auto& its = all[of_run[x.run()]];
