@@ -31,7 +31,7 @@ void trainer_state::recover(const std::string& why) {
       if (attempt != attempt_ || now_ != phase::recovering)
         return;
       calls_.reset();
-      if (problem) // what the next attempt computes could be overwritten
+      if (problem && !ending_) // what the next attempt computes could be overwritten
         end_with_model(problem);
       abandoned();
     });

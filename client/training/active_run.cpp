@@ -59,13 +59,19 @@ caf::error active_run::prepare(bool leads) {
 caf::error active_run::begin_in_folder() {
   if (auto problem = directory_.claim())
     return problem;
-  if (settings_.resume)
+  if (settings_.resume) {
+    training_ = directory_.training().value_or(number_);
     return resume();
+  }
   auto there = directory_.steps();
   if (!there)
     return std::move(there.error());
-  if (there->empty())
+  if (there->empty()) {
+    if (auto problem = directory_.begin_training(number_))
+      watcher_.note(fmt::format("the journal will have what goes on with this run as another training: {}",
+                                render(problem)));
     return caf::none;
+  }
   return make_error(errc::invalid_argument,
                     fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume goes on from there, and "
                                 "a new run needs another folder",
@@ -84,7 +90,6 @@ caf::error active_run::resume() {
   for (auto& each : (*found)->notes)
     watcher_.note(each);
   from_ = std::move((*found)->image);
-  continues_ = (*found)->run;
   outcome_.began_at = outcome_.steps_done = from_.step;
   const auto file = directory_.file_of(from_.step).string();
   if (from_.step >= outcome_.steps)
@@ -248,7 +253,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.record = [this](uint64_t step) {
     auto x = record_of(*job_, settings_.data.training->count(), outcome_.steps_an_epoch, step);
     x.set_run(number_);
-    x.set_continues(continues_);
+    x.set_training(training_);
     return x;
   };
   using kind = event_queue::kind;

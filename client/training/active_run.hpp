@@ -68,9 +68,9 @@ private:
   checkpoint_directory directory_;
   std::shared_ptr<const training_job> job_;
   std::vector<std::string> told_; ///< told_settings.
-  /// No other run's, as the journal has it; and that of the run which this one goes on with.
+  /// No other run's, as the journal has it; and that of the first run of its training.
   const uint64_t number_ = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  uint64_t continues_ = 0;
+  uint64_t training_ = number_;
   model_image from_;
   std::vector<device_id> devices_; ///< That it began with.
   run_outcome outcome_;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 namespace ringmaster::training {
@@ -72,7 +71,7 @@ std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job,
 }
 
 caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const data_set& data,
-                           const model_image& x, uint64_t run) {
+                           const model_image& x) {
   auto whole = whole_parts(job, x);
   std::vector<stored_tensor> tensors;
   for_each_tensor(job, [&](std::string name, const kept_part& part, uint64_t at, const parameter& its) {
@@ -81,7 +80,6 @@ caf::error save_checkpoint(const checkpoint_directory& to, const training_job& j
   });
   auto said = circumstances_of(job, data);
   said["model"] = layers_text(job);
-  said["run"] = std::to_string(run);
   said.merge(choices_of(job));
   return to.save(x.step, std::move(tensors), said);
 }
@@ -110,8 +108,6 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   for (auto& [name, now] : choices_of(job))
     if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != now)
       result.notes.push_back(fmt::format("{}: its {} was {}, and is {} from here on", file, name, its->second, now));
-  if (auto its = content.metadata().find("run"); its != content.metadata().end())
-    std::from_chars(its->second.data(), its->second.data() + its->second.size(), result.run);
   result.image.step = (*newest)->step;
   std::map<kept_part, std::vector<std::byte>> whole;
   caf::error problem;

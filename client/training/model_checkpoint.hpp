@@ -11,14 +11,13 @@ std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job,
 
 /// Writes the model as it is before a step: each parameter whole, "layers.3.weight", and what Adam keeps for it,
 /// "adam.m.layers.3.weight" and "adam.v. ...", and beside them what it is, and of which data. How it was cut among
-/// ranks is not in it: any strategy, on any number of ranks, goes on from it. `run`: whose it is, as TrainingStep has
-/// it. Errors: those of checkpoint_directory::save.
+/// ranks is not in it: any strategy, on any number of ranks, goes on from it. Errors: those of
+/// checkpoint_directory::save.
 caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const data_set& data,
-                           const model_image& x, uint64_t run);
+                           const model_image& x);
 
 struct found_checkpoint {
   model_image image;
-  uint64_t run = 0;               ///< That has written it; 0: it does not say.
   std::vector<std::string> notes; ///< Newer ones that cannot be used, and why; what this run has chosen otherwise.
 };
 

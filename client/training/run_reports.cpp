@@ -142,7 +142,7 @@ void active_run::tell_epoch(const model_image& x) {
 void active_run::save(const model_image& x, const std::string& next) {
   if (settings_.checkpoints.empty())
     return;
-  auto problem = save_checkpoint(directory_, *job_, *settings_.data.training, x, number_);
+  auto problem = save_checkpoint(directory_, *job_, *settings_.data.training, x);
   const bool ends = stopped_ || x.step % outcome_.steps_an_epoch != 0;
   if (!problem && ends)
     watcher_.note(fmt::format("the model as of step {} is in {}", x.step, directory_.file_of(x.step).string()));

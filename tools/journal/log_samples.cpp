@@ -107,21 +107,19 @@ std::vector<training_steps>::iterator continued_by(const proto::TrainingStep& x,
 
 caf::expected<std::string> samples_text(const std::vector<proto::Record>& records, bool json) {
   std::vector<training_steps> all;
-  std::map<uint64_t, size_t> of_run;
+  std::map<uint64_t, size_t> where; ///< By the training's first run, or, where that is not said, by the run.
   for (auto& each : records) {
     if (!each.has_training_step())
       continue;
     auto x = each.training_step();
-    if (!of_run.contains(x.run())) {
-      const auto said = of_run.find(x.continues());
-      const auto to = said != of_run.end() ? said->second
-                      : x.continues() != 0 ? all.size() // that is in another journal
-                                           : static_cast<size_t>(continued_by(x, all) - all.begin());
-      of_run[x.run()] = to;
-      if (to == all.size())
+    const auto key = x.training() != 0 ? x.training() : x.run();
+    if (!where.contains(key)) {
+      const auto to = x.training() != 0 ? all.end() : continued_by(x, all);
+      where[key] = static_cast<size_t>(to - all.begin());
+      if (to == all.end())
         all.emplace_back();
     }
-    auto& its = all[of_run[x.run()]];
+    auto& its = all[where[key]];
     its.erase(its.lower_bound(x.step()), its.end()); // it has gone back over them
     if (!its.empty())
       x.set_run(its.begin()->second.run());

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 namespace ringmaster::training {
 
@@ -77,6 +78,21 @@ caf::error checkpoint_directory::claim() {
                     fmt::format("{}: another run writes its checkpoints there, and has not ended: this one needs "
                                 "another folder, or its end",
                                 directory_.string()));
+}
+
+caf::error checkpoint_directory::begin_training(uint64_t number) {
+  const auto text = std::to_string(number);
+  const bool written = ::pwrite(lock_->descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())
+                       && ::ftruncate(lock_->descriptor, static_cast<off_t>(text.size())) == 0;
+  return written ? caf::error{}
+                 : refused_by_system(directory_ / lock_name, "cannot be written", {errno, std::system_category()});
+}
+
+std::optional<uint64_t> checkpoint_directory::training() const {
+  char text[20]; // the most digits
+  const auto size = ::pread(lock_->descriptor, text, sizeof text, 0);
+  const auto number = parse_whole({text, static_cast<size_t>(std::max<ssize_t>(size, 0))}, 1);
+  return number ? std::optional{*number} : std::nullopt;
 }
 
 caf::expected<std::vector<uint64_t>> checkpoint_directory::steps() const {

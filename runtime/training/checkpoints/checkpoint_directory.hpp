@@ -34,6 +34,10 @@ public:
   /// Makes the directory where it is not there, and locks a file in it: no other run writes there as long as this one
   /// or a copy of it lives, however its process ends. Errors: in_use, where another one does; io_error.
   caf::error claim();
+  /// Notes beside the lock, which this run has, which training the checkpoints are of, by a number. Errors: io_error.
+  caf::error begin_training(uint64_t number);
+  /// As it was noted, maybe by an earlier run; none: nobody has.
+  std::optional<uint64_t> training() const;
 
   /// Writes the checkpoint of a step, in place of an earlier one of that step, and then removes all but the newest of
   /// this step and of those before; what later steps have left stays. Where the disk has no room beside those before,

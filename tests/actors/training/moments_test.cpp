@@ -23,7 +23,6 @@ struct momentary_run {
   momentary_run(std::string_view strategy, uint32_t ranks, uint64_t steps, const simulation_options& options)
     : cluster(options), run(cluster, moments_job(strategy), ranks, steps) {
     run.settings.mirror = true;
-    run.settings.watcher.image = [this](const model_image& x) { images.push_back(x); };
   }
 
   /// Messages until that is so.
@@ -35,7 +34,6 @@ struct momentary_run {
 
   simulated_cluster cluster;
   simulated_training run;
-  std::vector<model_image> images;
 };
 
 /// That what is known of the model at each step is one rank's.
@@ -43,7 +41,7 @@ void check_models(const momentary_run& x, const std::vector<std::vector<std::vec
   REQUIRE(x.run.problem() == "");
   for (uint32_t layer = 0; layer < moments_layers; ++layer) {
     CHECK(distance(x.run.weights(layer), alone.back()[layer]) < 1e-12);
-    for (auto& image : x.images)
+    for (auto& image : x.run.images)
       CHECK(distance(x.run.weights_in(image, layer), alone[image.step][layer]) < 1e-12);
   }
 }
@@ -92,7 +90,7 @@ TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not 
     {
       momentary_run undisturbed{strategy, 3, 4, steps};
       begun(undisturbed);
-      moments = undisturbed.count_until([&] { return !undisturbed.images.empty(); });
+      moments = undisturbed.count_until([&] { return !undisturbed.run.images.empty(); });
       undisturbed.run.finish();
       check_models(undisturbed, alone);
     }
@@ -103,13 +101,13 @@ TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not 
       momentary_run x{strategy, 3, 4, steps};
       begun(x);
       x.run.run_messages(at);
-      REQUIRE(x.images.empty());
+      REQUIRE(x.run.images.empty());
       x.run.kill(at % 3);
       x.run.finish();
       check_models(x, alone);
-      REQUIRE(!x.images.empty());
-      CHECK(x.images.back().step == steps);
-      missed += x.images.front().step == 1 ? 0 : 1;
+      REQUIRE(!x.run.images.empty());
+      CHECK(x.run.images.back().step == steps);
+      missed += x.run.images.front().step == 1 ? 0 : 1;
     }
     CHECK(missed == 0); // it is written all the same, when the step has begun again
   }
@@ -355,10 +353,10 @@ TEST_CASE("a run that is told to end at whichever moment shows the model as of t
         }
         x.run.finish();
         CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
-        CHECK(x.images.size() + x.run.notes_with("the model as of step ") == 1);
+        CHECK(x.run.images.size() + x.run.notes_with("the model as of step ") == 1);
         if (!dies)
-          REQUIRE(x.images.size() == 1);
-        for (auto& image : x.images) {
+          REQUIRE(x.run.images.size() == 1);
+        for (auto& image : x.run.images) {
           CHECK(image.step == x.run.reports.size());
           for (uint32_t layer = 0; layer < moments_layers; ++layer)
             CHECK(distance(x.run.weights_in(image, layer), alone[image.step][layer]) < 1e-12);
@@ -383,9 +381,9 @@ TEST_CASE("a run that is told to end at whichever moment of a rank's leaving kee
     x.cluster.self->send(x.run.handle, atom::expire_v);
     x.run.finish();
     CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
-    REQUIRE(x.images.size() == 1);
-    CHECK(x.images[0].step == x.run.reports.size());
+    REQUIRE(x.run.images.size() == 1);
+    CHECK(x.run.images[0].step == x.run.reports.size());
     for (uint32_t layer = 0; layer < moments_layers; ++layer)
-      CHECK(distance(x.run.weights_in(x.images[0], layer), alone[x.images[0].step][layer]) < 1e-12);
+      CHECK(distance(x.run.weights_in(x.run.images[0], layer), alone[x.run.images[0].step][layer]) < 1e-12);
   }
 }

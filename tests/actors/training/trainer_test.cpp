@@ -276,11 +276,9 @@ TEST_CASE("where those that are left have no room for a step it waits for others
     CAPTURE(devices);
     simulated_cluster cluster{training_devices(devices)};
     simulated_training run{cluster, small_job("1f1b", layers, batch, 1), 3, steps};
-    std::vector<model_image> images;
     run.settings.memory_bytes = room;
     run.settings.mirror = true;
     run.settings.image_every = steps;
-    run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
     run.start();
     run.run_steps(1);
     run.run_messages(20);
@@ -289,8 +287,8 @@ TEST_CASE("where those that are left have no room for a step it waits for others
     if (devices == 3) {
       CHECK(contains(run.problem(), "cannot be run by 2 ranks: rank "));
       CHECK(contains(run.problem(), " are not there: "));
-      REQUIRE(images.size() == 1);
-      CHECK(images[0].step == run.reports.size());
+      REQUIRE(run.images.size() == 1);
+      CHECK(run.images[0].step == run.reports.size());
       continue;
     }
     REQUIRE(run.problem() == "");
@@ -329,20 +327,18 @@ TEST_CASE("a run that has no room on those that are left ends with the model, wh
   REQUIRE(!trained(2, room).empty());
   simulated_cluster cluster{training_devices(3)};
   simulated_training run{cluster, small_job("ddp", 4, batch, batch), 3, steps};
-  std::vector<model_image> images;
   run.settings.memory_bytes = room;
   run.settings.image_every = steps;
-  run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
   run.start();
   run.run_steps(2);
   run.kill(1);
   run.finish();
   CHECK(contains(run.problem(), "cannot be run by 2 ranks: "));
-  REQUIRE(images.size() == 1);
-  CHECK(images[0].step == run.reports.size());
-  const auto alone = weights_alone(batch, static_cast<int>(images[0].step), 4);
+  REQUIRE(run.images.size() == 1);
+  CHECK(run.images[0].step == run.reports.size());
+  const auto alone = weights_alone(batch, static_cast<int>(run.images[0].step), 4);
   for (uint32_t layer = 0; layer < 4; ++layer)
-    CHECK(distance(run.weights_in(images[0], layer), alone[layer]) < 1e-12);
+    CHECK(distance(run.weights_in(run.images[0], layer), alone[layer]) < 1e-12);
 }
 
 TEST_CASE("a world that has no room is not tried again while others that are there have nothing to do") {
@@ -378,9 +374,7 @@ TEST_CASE("a run that is told to end takes the model from whom it can, whoever d
       CAPTURE(device);
       simulated_cluster cluster{training_devices(2)};
       simulated_training run{cluster, small_job("ddp", 4, 6, 6), 2, 20};
-      std::vector<model_image> images;
       run.settings.image_every = 20;
-      run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
       run.start();
       run.run_steps(2);
       caf::anon_send(run.handle, atom::expire_v);
@@ -389,7 +383,7 @@ TEST_CASE("a run that is told to end takes the model from whom it can, whoever d
         run.kill(device);
       run.finish();
       CHECK(run.notes_with("cannot be kept") == 0);
-      CHECK(images.size() == 1);
+      CHECK(run.images.size() == 1);
     }
 }
 
@@ -401,17 +395,15 @@ TEST_CASE(
     auto job = small_job(strategy, 4, 6, 3);
     job.data = std::make_shared<ending_samples>(std::move(job.data));
     simulated_training run{cluster, std::move(job), 2, 5};
-    std::vector<model_image> images;
     run.settings.image_every = 5;
-    run.settings.watcher.image = [&](const model_image& x) { images.push_back(x); };
     run.run();
     CHECK(contains(run.problem(), "there are no samples of step 2"));
     CHECK(run.notes_with("cannot be kept") == 0);
-    REQUIRE(images.size() == 1);
-    CHECK(images[0].step == 2);
+    REQUIRE(run.images.size() == 1);
+    CHECK(run.images[0].step == 2);
     const auto alone = weights_alone(6, 2, 4);
     for (uint32_t layer = 0; layer < 4; ++layer)
-      CHECK(distance(run.weights_in(images[0], layer), alone[layer]) < 1e-12);
+      CHECK(distance(run.weights_in(run.images[0], layer), alone[layer]) < 1e-12);
   }
 }
 

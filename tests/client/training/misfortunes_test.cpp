@@ -1,4 +1,5 @@
 // What goes wrong around training on real threads: disks, data, memory.
+#include "tests/support/file_content.hpp"
 #include "tests/support/file_size_limit.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/training/layer_like.hpp"
@@ -146,6 +147,22 @@ TEST_CASE("data that cannot be read is told as the data's, with the sample") {
   const auto found = sentence_of(std::move(settings));
   check_found(found, ": data: sample 17 of torn digits: digits.bin ends at byte 13328");
   CHECK(found.find("strategy") == std::string::npos);
+}
+
+TEST_CASE("two runs that are told the same write the same checkpoints, to the last byte") {
+  temporary_directory dir;
+  std::vector<std::string> files;
+  for (const std::string name : {"one", "other"}) {
+    auto settings = digits_by("ddp", 2);
+    settings.deterministic = true;
+    settings.checkpoints = dir.path() / name;
+    threaded_cluster on{2};
+    REQUIRE(train(on.system(), on.coordinator(), settings));
+    const checkpoint_directory there{settings.checkpoints, 1};
+    files.push_back(content_of(there.file_of(there.steps()->back())));
+  }
+  CHECK(files[0].size() > 1000);
+  CHECK(files[0] == files[1]);
 }
 
 TEST_CASE("what the program throws when it is asked whether the run ends is said when the trainer has ended") {

@@ -29,6 +29,7 @@ struct simulated_training {
     }
     settings.watcher.step_done = [this](const step_report& x) { reports.push_back(x); };
     settings.watcher.note = [this](const std::string& x) { notes.push_back(x); };
+    settings.watcher.image = [this](const model_image& x) { images.push_back(x); };
     settings.watcher.ended = [this](const caf::expected<model_image>& x) { outcome = x; };
   }
 
@@ -84,6 +85,7 @@ struct simulated_training {
   std::vector<caf::actor> devices;
   std::vector<step_report> reports;
   std::vector<std::string> notes;
+  std::vector<model_image> images;
   std::optional<caf::expected<model_image>> outcome;
 };
 

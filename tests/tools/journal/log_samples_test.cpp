@@ -51,25 +51,27 @@ TEST_CASE("the log shows what counts of a training that another run has gone on 
     std::string steps;
     for (size_t at = 0; (at = found->find("\"run\":", at)) != found->npos; ++at)
       steps += found->substr(at + 6, found->find(",\"samples", at) - at - 6) + " ";
-    std::erase(steps, '"');
     return steps;
   };
   // Run 5 was killed behind step 3, and run 6 goes on from a checkpoint behind step 1.
   std::vector records{step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), step_record(3, 1, 4)};
   records.push_back(step_record(2, 1, 0, 6));
-  CHECK(of(records) == "5,epoch:0,step:0 5,epoch:0,step:1 5,epoch:1,step:2 ");
+  CHECK(of(records) == R"("5","epoch":0,"step":0 "5","epoch":0,"step":1 "5","epoch":1,"step":2 )");
   auto other = step_record(3, 1, 4, 7); // of another seed: its beginning is in another journal
   other.mutable_training_step()->set_seed(8);
-  CHECK(of({step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), other}).ends_with("7,epoch:1,step:3 "));
-  CHECK(of({step_record(0, 0, 0), step_record(0, 0, 0, 9)}) == "5,epoch:0,step:0 9,epoch:0,step:0 ");
-  // Two that are alike share a journal, and each says what it goes on with.
-  auto more_of = [](uint64_t run, uint64_t step, uint64_t continues) {
+  CHECK(of({step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), other})
+          .ends_with(R"("7","epoch":1,"step":3 )"));
+  CHECK(of({step_record(0, 0, 0), step_record(0, 0, 0, 9)}) == R"("5","epoch":0,"step":0 "9","epoch":0,"step":0 )");
+  // Two that are alike share a journal, and a third one's beginning is in another.
+  auto of_training = [](uint64_t training, uint64_t run, uint64_t step) {
     auto x = step_record(step, step / 2, step % 2 * 4, run);
-    x.mutable_training_step()->set_continues(continues);
+    x.mutable_training_step()->set_training(training);
     return x;
   };
-  CHECK(of({more_of(5, 0, 0), more_of(6, 0, 0), more_of(7, 1, 5), more_of(8, 1, 6), more_of(9, 2, 7), more_of(4, 2, 3)})
-        == "5,epoch:0,step:0 5,epoch:0,step:1 5,epoch:1,step:2 6,epoch:0,step:0 6,epoch:0,step:1 4,epoch:1,step:2 ");
+  CHECK(of({of_training(5, 5, 0), of_training(6, 6, 0), of_training(5, 7, 1), of_training(6, 8, 1),
+            of_training(5, 9, 2), of_training(3, 4, 2)})
+        == R"("5","epoch":0,"step":0 "5","epoch":0,"step":1 "5","epoch":1,"step":2 )"
+           R"("6","epoch":0,"step":0 "6","epoch":0,"step":1 "4","epoch":1,"step":2 )");
 }
 
 TEST_CASE("a record of training that cannot be is named") {

@@ -178,7 +178,12 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: one run writes, and another one is 
     CHECK(code_of(refused) == errc::in_use);
     CHECK(contains(render(refused), "run/one: another run writes its checkpoints there, and has not ended"));
     CHECK(steps().empty());
+    CHECK(!first.training());
+    CHECK(!first.begin_training(1234567));
+    CHECK(!first.begin_training(UINT64_MAX));
+    CHECK(!first.begin_training(89));
   }
   auto third = kept;
   CHECK(!third.claim());
+  CHECK(third.training() == 89);
 }
