@@ -1,6 +1,7 @@
 #include "bench/training_real/plain_libtorch.hpp"
 
 #include "bench/training_real/plain_parts.hpp"
+#include "messages/errc.hpp"
 
 #include <stdexcept>
 
@@ -86,7 +87,8 @@ double plain_libtorch::run_step() {
   const auto batch = job.shape.global_batch;
   std::vector<float> inputs(batch * job.layers.front()->inputs());
   std::vector<uint32_t> labels(batch * job.labels_each);
-  job.data->fill(parts_->step++, {0, batch}, inputs, labels);
+  if (auto problem = job.data->fill(parts_->step++, {0, batch}, inputs, labels))
+    throw std::runtime_error{render(problem)};
   auto sizes = parts_->sample;
   sizes.insert(sizes.begin(), static_cast<int64_t>(batch));
   auto y = torch::from_blob(inputs.data(), sizes, torch::kFloat32).to(parts_->type);

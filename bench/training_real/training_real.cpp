@@ -34,9 +34,10 @@ public:
       labels_.push_back(static_cast<uint32_t>((next() >> 40) % 10));
   }
 
-  void fill(uint64_t, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
+  caf::error fill(uint64_t, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
     std::copy_n(inputs_.data() + samples.begin * width_, inputs.size(), inputs.data());
     std::copy_n(labels_.data() + samples.begin * labels_each_, labels.size(), labels.data());
+    return caf::none;
   }
 
 private:

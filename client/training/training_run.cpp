@@ -1,4 +1,5 @@
 #include "client/training/active_run.hpp"
+#include "client/training/samples_at_once.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -16,25 +17,6 @@ caf::expected<sampler> order_of(const run_settings& x) {
   order.seed = x.job.seed;
   return sampler::of(order);
 }
-
-namespace {
-
-/// For layers that cannot learn of a single sample.
-caf::error check_samples_at_once(const run_settings& x) {
-  const auto found = fewest_at_once(x.job, {x.ranks, sides_of(x.job.shape)});
-  for (size_t l = 0; l < x.job.layers.size(); ++l)
-    if (const auto least = x.job.layers[l]->samples_min(); found < least)
-      return make_error(
-        errc::invalid_argument,
-        fmt::format("layer {}, {}, learns of {} at once at least, and {} on {} has {}: {}", l, x.job.layers[l]->name(),
-                    counted(least, "sample"), x.job.strategy->name, counted(x.ranks, "rank"), found,
-                    x.job.strategy->orders_parts      ? "a larger --global-batch, or fewer --virtual-ranks, would do"
-                    : x.job.shape.micro_batch < least ? fmt::format("--micro-batch {} would do", least)
-                                                      : "a larger --global-batch, or fewer ranks, would do"));
-  return caf::none;
-}
-
-} // namespace
 
 caf::error check(const run_settings& x) {
   if (x.job.strategy == nullptr || x.job.layers.empty() || x.data.training == nullptr || x.data.held_out == nullptr)

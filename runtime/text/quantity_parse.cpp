@@ -105,7 +105,7 @@ caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_
   uint64_t value = 0;
   auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hexadecimal ? 16 : 10);
   if (problem != std::errc{} || end != digits.data() + digits.size() || value < min || value > max)
-    return wrong(text, max == UINT64_MAX
+    return wrong(text, max == UINT64_MAX && problem != std::errc::result_out_of_range
                          ? fmt::format("an integer from {}, such as {} or 0x{:x}", min, min + 2, min + 2)
                          : fmt::format("an integer from {} to {}", min, max));
   return value;

@@ -1,5 +1,7 @@
 #include "tools/console/progress.hpp"
 
+#include "tools/console/terminal.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +54,7 @@ void progress::at(double part, std::string_view more) {
     line += fmt::format(", about {} left", rounded(passed * (1 - part) / done));
   if (!more.empty())
     line += fmt::format(", {}", more);
-  fmt::print(err_, "\r\033[K{}", line);
+  fmt::print(err_, "\r\033[K{}", terminal{err_}.fitted(std::move(line), 1)); // one that goes on below is not cleared
   std::fflush(err_);
   shown_ = true;
 }

@@ -15,7 +15,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -31,10 +31,12 @@ constexpr uint64_t size_max = 1 << 20;
 constexpr uint32_t held_out_max = 10'000; ///< Samples that an epoch is tried on.
 
 caf::expected<double> parse_rate(const std::string& text) {
-  char* end = nullptr;
-  const auto x = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end != '\0' || !std::isfinite(x) || x < 0)
-    return invalid(fmt::format("\"{}\" is no number from 0 on, such as 0.001", text));
+  constexpr double most = 1e38; // fits into float32
+  double x = 0;
+  const auto* end = text.data() + text.size();
+  const auto [at, problem] = std::from_chars(text.data(), end, x);
+  if (problem != std::errc{} || at != end || !(x >= 0 && x <= most))
+    return invalid(fmt::format("\"{}\" is no number from 0 to {:g}, such as 0.001", text, most));
   return x;
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 namespace ringmaster {
@@ -52,8 +53,17 @@ double bits_of(const loss_sums& x) {
 }
 
 /// Of a step or an epoch; of texts in the unit in which they are measured when they are held out.
+/// With four digits behind the point; of a run that diverges, four at all.
+std::string short_text(double x) {
+  return std::abs(x) < 1e6 ? fmt::format("{:.4f}", x) : fmt::format("{:.4g}", x);
+}
+
+std::string bits_text(double bits) {
+  return bits < 1e6 ? fmt::format("{:.3f} bits a byte", bits) : fmt::format("{:.4g} bits a byte", bits);
+}
+
 std::string loss_text(double loss, bool of_text) {
-  return of_text ? fmt::format("{:.3f} bits a byte", in_bits(loss)) : fmt::format("loss {:.4f}", loss);
+  return of_text ? bits_text(in_bits(loss)) : "loss " + short_text(loss);
 }
 
 } // namespace
@@ -109,9 +119,9 @@ std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t ste
 }
 
 std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
-  const auto tried = of_text
-                       ? fmt::format("{:.3f} bits a byte", bits_of(x.held_out))
-                       : fmt::format("loss {:.4f}, accuracy {:.4f}", loss_of(x.held_out), accuracy_of(x.held_out));
+  const auto tried = of_text ? bits_text(bits_of(x.held_out))
+                             : fmt::format("loss {}, accuracy {:.4f}", short_text(loss_of(x.held_out)),
+                                           accuracy_of(x.held_out));
   const auto begin = x.steps / x.epoch * (x.epoch - 1);
   const auto part = x.first_step == begin ? std::string{} : fmt::format(", from step {} on", x.first_step);
   return fmt::format("epoch {:>{}}/{}  {}  accuracy {:.4f}  held out: {}  {} samples/s on {}{}\n", x.epoch,

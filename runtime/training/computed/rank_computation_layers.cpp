@@ -16,11 +16,14 @@ namespace ringmaster::training {
 
 namespace {
 
-/// What is thrown, as an error that begins with `who`.
+/// What a call says, or throws, as an error that begins with `who`.
 template <class Call>
 caf::error attempt(std::string_view who, Call call) {
   try {
-    call();
+    if (caf::error problem = call()) {
+      const auto code = code_of(problem); // errc::ok: of a source of somebody's own
+      return make_error(code == errc::ok ? errc::io_error : code, fmt::format("{}{}", who, render(problem)));
+    }
     return caf::none;
   } catch (const std::exception& x) {
     return invalid(fmt::format("{}{}", who, x.what()));
@@ -58,8 +61,9 @@ caf::error rank_computation::input(pending& x) {
         if (job_.as == precision::float32)
           return job_.data->fill(kept_.step(), samples, {reinterpret_cast<float*>((*room)->data), count}, {});
         std::vector<float> inputs(count);
-        job_.data->fill(kept_.step(), samples, inputs, {});
+        auto unread = job_.data->fill(kept_.step(), samples, inputs, {});
         set_numbers(job_.as, inputs, (*room)->data);
+        return unread;
       }))
     return problem;
   x.memory[0] = store_.hold(std::move(*room));
@@ -82,6 +86,7 @@ caf::error rank_computation::forward(pending& x) {
     return room.error();
   if (auto problem = attempt(of_layer, [&] {
         job_.layers[x.argument.layer]->forward(pass_of(x), data(x, 0), data(x, 1), (*room)->data);
+        return caf::none;
       }))
     return problem;
   auto made = bytes_of(x.results[0]);
@@ -112,8 +117,10 @@ caf::error rank_computation::backward(pending& x) {
   }
   if (by_weight == nullptr && by_input == nullptr)
     return caf::none;
-  return attempt(of_layer,
-                 [&] { job_.layers[x.argument.layer]->backward(at, input, w, by_output, by_weight, by_input); });
+  return attempt(of_layer, [&] {
+    job_.layers[x.argument.layer]->backward(at, input, w, by_output, by_weight, by_input);
+    return caf::none;
+  });
 }
 
 caf::error rank_computation::loss(pending& x) {
@@ -124,7 +131,7 @@ caf::error rank_computation::loss(pending& x) {
     return room.error();
   const auto samples = x.argument.samples.first();
   std::vector<uint32_t> labels(samples.count() * job_.labels_each);
-  if (auto problem = attempt(of_data, [&] { job_.data->fill(kept_.step(), samples, {}, labels); }))
+  if (auto problem = attempt(of_data, [&] { return job_.data->fill(kept_.step(), samples, {}, labels); }))
     return problem;
   losses_.add(softmax_loss(job_.as, job_.classes(), data(x, 0), labels, job_.shape.global_batch * job_.labels_each,
                            (*room)->data));

@@ -7,15 +7,15 @@
 
 namespace ringmaster::training {
 
-void sampled_batches::fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const {
+caf::error sampled_batches::fill(uint64_t step, range samples, std::span<float> inputs,
+                                 std::span<uint32_t> labels) const {
   std::vector<uint32_t> wanted;
   {
     std::scoped_lock lock{guard_};
     auto batch = order_.batch(order_.place_of(step)).subspan(samples.begin, samples.count());
     wanted.assign(batch.begin(), batch.end());
   }
-  if (auto problem = from_->fill(wanted, inputs, labels))
-    throw std::logic_error{render(problem)};
+  return from_->fill(wanted, inputs, labels);
 }
 
 remembered_data::remembered_data(std::shared_ptr<const data_set> of)
@@ -26,7 +26,7 @@ remembered_data::remembered_data(std::shared_ptr<const data_set> of)
 void remembered_data::fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const {
   if (sample >= count_) {
     if (auto problem = of_->fill({&sample, 1}, input, labels))
-      throw std::logic_error{render(problem)};
+      throw std::runtime_error{render(problem)};
     return;
   }
   auto& its = all_[sample];
@@ -34,7 +34,7 @@ void remembered_data::fill_one(uint32_t sample, std::span<float> input, std::spa
     its.input.resize(shape().elements());
     its.labels.resize(labels_each());
     if (auto problem = of_->fill({&sample, 1}, its.input, its.labels))
-      throw std::logic_error{render(problem)};
+      throw std::runtime_error{render(problem)};
   });
   std::copy_n(its.input.begin(), input.size(), input.begin());
   std::copy_n(its.labels.begin(), labels.size(), labels.begin());

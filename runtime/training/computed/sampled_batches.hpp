@@ -14,7 +14,7 @@ public:
   sampled_batches(std::shared_ptr<const data_set> from, sampler order)
     : from_(std::move(from)), order_(std::move(order)) {}
 
-  void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override;
+  caf::error fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override;
 
 private:
   std::shared_ptr<const data_set> from_;

@@ -9,17 +9,6 @@ namespace ringmaster::training {
 
 namespace {
 
-bool can_train(const training_job& job, const step_world& x) {
-  const auto m = step_shape(job, x);
-  if (job.strategy->check(m, x.ranks))
-    return false;
-  const auto samples = fewest_at_once(job, x);
-  if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
-    return false;
-  const auto tensor = job.strategy->shape(m, x.ranks).tensor;
-  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
-}
-
 /// What the job is told, and what comes next to that.
 std::vector<told_sides> wishes(const told_sides& told) {
   std::vector<told_sides> result{told};
@@ -65,6 +54,17 @@ uint64_t fewest_at_once(const training_job& job, const step_world& x) {
     for (auto& each : micro_batches(m, part, parts))
       result = std::min(result, each.count());
   return result;
+}
+
+bool can_train(const training_job& job, const step_world& x) {
+  const auto m = step_shape(job, x);
+  if (job.strategy->check(m, x.ranks))
+    return false;
+  const auto samples = fewest_at_once(job, x);
+  if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
+    return false;
+  const auto tensor = job.strategy->shape(m, x.ranks).tensor;
+  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
 }
 
 step_world step_world_of(const training_job& job, uint32_t there) {

@@ -27,6 +27,9 @@ struct step_world {
 /// Of a rank's, the fewest samples that it works on at once, where so many train: for layers that cannot learn of one.
 uint64_t fewest_at_once(const training_job& job, const step_world& x);
 
+/// Whether its strategy and its layers let such ranks train.
+bool can_train(const training_job& job, const step_world& x);
+
 /// Of so many ranks that are left, as many as train: as the job is told, where that is possible of any number of them;
 /// else in fewer data-parallel groups; else with fewer ranks that share a layer, or the model. 0 ranks: nobody can.
 step_world step_world_of(const training_job& job, uint32_t there);

@@ -17,8 +17,9 @@ public:
   virtual ~batch_source() = default;
 
   /// Of step `step`'s global batch, counted from 0, these samples: an input each of as many elements as the first layer
-  /// takes, and `labels_each` labels. Either may be empty: it is not wanted.
-  virtual void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const = 0;
+  /// takes, and `labels_each` labels. Either may be empty: it is not wanted. Errors: as a data set's, which end the
+  /// run.
+  virtual caf::error fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const = 0;
 };
 
 /// What is trained, and how; all ranks have the same one.

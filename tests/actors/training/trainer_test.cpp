@@ -45,10 +45,10 @@ class ending_samples final : public batch_source {
 public:
   explicit ending_samples(std::shared_ptr<const batch_source> of) : of_(std::move(of)) {}
 
-  void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
+  caf::error fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
     if (step == 2)
-      throw std::runtime_error{"there are no samples of step 2"};
-    of_->fill(step, samples, inputs, labels);
+      return make_error(errc::io_error, "there are no samples of step 2");
+    return of_->fill(step, samples, inputs, labels);
   }
 
 private:
@@ -398,6 +398,7 @@ TEST_CASE(
     run.settings.image_every = 5;
     run.run();
     CHECK(contains(run.problem(), "there are no samples of step 2"));
+    CHECK(code_of(run.outcome->error()) == errc::io_error);
     CHECK(run.notes_with("cannot be kept") == 0);
     REQUIRE(run.images.size() == 1);
     CHECK(run.images[0].step == 2);

@@ -193,10 +193,13 @@ TEST_CASE("a layer that learns of two samples at once is given as many, or the r
   };
   check_found(render(with("1f1b", 1, 24)), "layer 2, sociable tanh linear 16x16, learns of 2 samples at once at least, "
                                            "and 1f1b on 2 ranks has 1: --micro-batch 2 would do");
+  // The last micro-batch of 25 has one sample, which larger ones need not mend.
+  check_found(render(with("1f1b", 6, 25)), "has 1: --micro-batch 7 or --global-batch 26 would do");
+  CHECK(!with("1f1b", 7, 25));
+  CHECK(!with("1f1b", 6, 26));
   CHECK(!with("1f1b", 2, 24));
-  check_found(render(with("ddp", 2, 3)), "and ddp on 2 ranks has 1: a larger --global-batch, or fewer ranks, would do");
+  check_found(render(with("ddp", 2, 3)), "and ddp on 2 ranks has 1: --global-batch 4 would do");
   check_found(render(with("1f1b", 2, 25)), "has 1: ");
-  check_found(render(with("ddp-ordered", 2, 6, 6)),
-              "has 1: a larger --global-batch, or fewer --virtual-ranks, would do");
+  check_found(render(with("ddp-ordered", 2, 6, 6)), "has 1: --global-batch 12 or --virtual-ranks 3 would do");
   CHECK(!with("ddp-ordered", 2, 6, 3));
 }

@@ -13,7 +13,7 @@ public:
   scattered_samples(uint64_t width, uint32_t classes, uint64_t global_batch)
     : width_(width), classes_(classes), global_batch_(global_batch) {}
 
-  void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
+  caf::error fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
     for (auto i = samples.begin; i < samples.end; ++i) {
       const auto number = step * global_batch_ + i, at = i - samples.begin;
       for (uint64_t j = 0; j < width_ && !inputs.empty(); ++j)
@@ -21,6 +21,7 @@ public:
       if (!labels.empty())
         labels[at] = static_cast<uint32_t>(number * number % 7 % classes_);
     }
+    return caf::none;
   }
 
 private:

@@ -125,6 +125,8 @@ TEST_CASE("quantities: sizes are spelled the same in every command") {
   CHECK(*parse_bytes(size_text(uint64_t{3} << 40)) == uint64_t{3} << 40);
   CHECK(render(parse_bytes("2P", uint64_t{1} << 50).error()) == "\"2P\" is not at most 1 PiB");
   CHECK(*parse_whole("0x1f", 0) == 31);
+  CHECK(render(parse_whole("18446744073709551616", 1).error())
+        == "\"18446744073709551616\" is not an integer from 1 to 18446744073709551615");
   CHECK(render(parse_whole("0x", 1).error()) == "\"0x\" is not an integer from 1, such as 3 or 0x3");
   CHECK(!parse_whole("-3", 0));
   CHECK(!parse_whole("3 ", 0));

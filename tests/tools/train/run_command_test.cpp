@@ -209,7 +209,9 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--sizes", "12-x"}, "\"12-x\" are no sizes such as 256-64");
   says({"--bogus.key=3"}, "--bogus.key=3: there is no key bogus.key; the sections are ");
   says({"--device.cuont=3"}, "there is no key device.cuont; section [device] has count, ");
-  says({"--lr", "fast"}, "\"fast\" is no number from 0 on");
+  says({"--lr", "fast"}, "\"fast\" is no number from 0 to 1e+38, such as 0.001");
+  says({"--lr", "1e400"}, "\"1e400\" is no number from 0 to 1e+38");
+  says({"--lr", "0x10"}, "\"0x10\" is no number from 0 to 1e+38");
   says({"--resume"}, "--resume needs --checkpoint DIR");
   says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need at least as many layers, not 2");
   says({"--strategy", "tensor-naive", "--sizes", "3", "--ranks", "4"},

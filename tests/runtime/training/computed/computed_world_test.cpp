@@ -42,11 +42,12 @@ class twice_labelled final : public batch_source {
 public:
   explicit twice_labelled(std::shared_ptr<const batch_source> of) : of_(std::move(of)) {}
 
-  void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
+  caf::error fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
     std::vector<uint32_t> each(labels.size() / 2);
-    of_->fill(step, samples, inputs, each);
+    auto problem = of_->fill(step, samples, inputs, each);
     for (size_t i = 0; i < labels.size(); ++i)
       labels[i] = (each[i / 2] + i % 2) % 9;
+    return problem;
   }
 
 private:
@@ -65,7 +66,7 @@ std::vector<double> stepped_by_hand(const training_job& job, uint64_t steps) {
   for (uint64_t step = 0; step < steps; ++step) {
     std::vector<float> inputs(x.size());
     std::vector<uint32_t> labels(batch * labels_each);
-    job.data->fill(step, {0, batch}, inputs, labels);
+    REQUIRE(!job.data->fill(step, {0, batch}, inputs, labels));
     std::ranges::copy(inputs, x.begin());
     const pass at{.as = precision::float64, .samples = batch, .global_batch = batch};
     its.forward(at, bytes(x), bytes(w), bytes(y));

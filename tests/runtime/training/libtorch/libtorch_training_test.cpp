@@ -15,7 +15,7 @@ constexpr byte_transformer small{.positions = 6, .width = 8, .heads = 4, .blocks
 /// Bytes of no pattern, each position's label among them.
 class scattered_bytes final : public batch_source {
 public:
-  void fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
+  caf::error fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override {
     auto byte = [&](uint64_t sample, uint64_t place) { return ((step * 16 + sample) * 131 + place * 71) % 256; };
     for (auto i = samples.begin; i < samples.end; ++i)
       for (uint64_t j = 0; j < small.positions; ++j) {
@@ -25,6 +25,7 @@ public:
         if (!labels.empty())
           labels[at] = static_cast<uint32_t>(byte(i, j + 1));
       }
+    return caf::none;
   }
 };
 

@@ -1,0 +1,78 @@
+#include "client/training/samples_at_once.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "runtime/training/computed/step_world.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
+
+namespace ringmaster::training {
+
+namespace {
+
+using trial = run_settings;
+
+bool would_do(const trial& x) {
+  return can_train(x.job, {x.ranks, sides_of(x.job.shape)});
+}
+
+/// The option with the first value of from, from + by, ... that would do, of so many. Empty: none.
+template <class Set>
+std::string first_of(std::string_view option, const trial& x, uint64_t from, int by, uint64_t count, Set set) {
+  constexpr uint64_t most = 256; // whoever is further off wants another run
+  for (uint64_t i = 0; i < std::min(count, most); ++i) {
+    const auto value = by > 0 ? from + i : from - i;
+    auto changed = x;
+    set(changed, value);
+    if (would_do(changed))
+      return fmt::format("{} {}", option, value);
+  }
+  return {};
+}
+
+std::string advice(const trial& x) {
+  const auto& m = x.job.shape;
+  const auto batch_at_once = [](trial& of, uint64_t value) {
+    of.job.all_at_once = false;
+    of.job.shape.micro_batch = value;
+  };
+  const auto global_batch = [](trial& of, uint64_t value) { of.job.shape.global_batch = value; };
+  const auto virtual_ranks = [](trial& of, uint64_t value) {
+    of.job.shape.virtual_ranks = static_cast<uint32_t>(value);
+  };
+  const auto ranks = [](trial& of, uint64_t value) { of.ranks = static_cast<uint32_t>(value); };
+  std::vector<std::string> found;
+  const auto add = [&](std::string what) {
+    if (!what.empty())
+      found.push_back(std::move(what));
+  };
+  add(first_of("--micro-batch", x, m.micro_batch + 1, 1, m.global_batch - m.micro_batch, batch_at_once));
+  if (found.empty())
+    add(first_of("--micro-batch", x, m.micro_batch - 1, -1, m.micro_batch - 1, batch_at_once));
+  add(first_of("--global-batch", x, m.global_batch + 1, 1, UINT64_MAX, global_batch));
+  if (m.virtual_ranks > 1)
+    add(first_of("--virtual-ranks", x, m.virtual_ranks - 1, -1, m.virtual_ranks - 1, virtual_ranks));
+  else
+    add(first_of("--ranks", x, x.ranks - 1, -1, x.ranks - 1, ranks));
+  return found.empty() ? "a much larger --global-batch is wanted"
+                       : fmt::format("{} would do", fmt::join(found, " or "));
+}
+
+} // namespace
+
+caf::error check_samples_at_once(const run_settings& x) {
+  const auto found = fewest_at_once(x.job, {x.ranks, sides_of(x.job.shape)});
+  for (size_t l = 0; l < x.job.layers.size(); ++l)
+    if (const auto least = x.job.layers[l]->samples_min(); found < least)
+      return make_error(errc::invalid_argument,
+                        fmt::format("layer {}, {}, learns of {} at once at least, and {} on {} has {}: {}", l,
+                                    x.job.layers[l]->name(), counted(least, "sample"), x.job.strategy->name,
+                                    counted(x.ranks, "rank"), found, advice(x)));
+  return caf::none;
+}
+
+} // namespace ringmaster::training
