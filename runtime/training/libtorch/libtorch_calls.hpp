@@ -9,6 +9,9 @@
 
 namespace ringmaster::training {
 
+/// Tensors' numbers come from malloc as they are freed, and not from ever new memory. Asked for before `main`.
+void use_own_tensor_memory();
+
 /// Ranks are threads already, so what this thread asks of libtorch is computed in it alone.
 void compute_in_one_thread();
 

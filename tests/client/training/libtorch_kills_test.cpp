@@ -2,6 +2,8 @@
 #include "runtime/training/libtorch/libtorch_models.hpp"
 #include "tests/support/training/threaded_training.hpp"
 
+#include <malloc.h>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 
@@ -32,4 +34,27 @@ TEST_CASE("libtorch: real kills change no loss, and no weight") {
   }
   CHECK(kills >= 5);
   CHECK(given_up > 0);
+}
+
+TEST_CASE("libtorch: a training takes no new memory epoch after epoch") {
+  threaded_cluster on{2};
+  auto settings = digits_by("ddp", 2);
+  settings.data = *make_synthetic_digits(7, 1280, 24);
+  settings.epochs = 35;
+  auto& job = settings.job;
+  constexpr uint64_t sizes[] = {784, 128, 10};
+  job.layers = libtorch_perceptron(sizes);
+  job.as = precision::float32;
+  job.shape.layers = 2;
+  job.shape.global_batch = 128;
+  job.shape.micro_batch = 64;
+  std::vector<uint64_t> taken;
+  run_watcher watcher;
+  watcher.epoch_done = [&](auto&) {
+    const auto found = ::mallinfo2(); // of all threads
+    taken.push_back(found.arena + found.hblkhd);
+  };
+  REQUIRE(train(on.system(), on.coordinator(), settings, watcher));
+  REQUIRE(taken.size() == 35);
+  CHECK(taken.back() < taken[4] + (6 << 20)); // an activation of 32 KiB in each step of each rank would be 20 MB
 }
