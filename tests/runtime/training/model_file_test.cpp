@@ -277,6 +277,9 @@ TEST_CASE("model files: experts that cannot be, or that plans do not know, are r
                                  R"("num_nextn_predict_layers": true)"))
           .find("\"num_nextn_predict_layers\": must be a whole number from 0 to 64, and is true")
         != std::string::npos);
+  CHECK(refusal_of_model(changed(llama3_8b_config, R"("model_type")", R"("num_local_experts": 8, "model_type")"))
+          .find("\"num_local_experts\": must be missing: this family's layers are dense")
+        != std::string::npos);
 }
 
 TEST_CASE("model files: what has a slash, ends in .json or is there is a file; else it is a name") {

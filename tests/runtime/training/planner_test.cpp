@@ -255,13 +255,6 @@ TEST_CASE("planner: whoever names what is the same as something else gets that")
   CHECK(plans > 0);
   asked.filter.only = {"zero1"};
   CHECK(found() == plans);
-  asked.filter.recomputations = {recomputation::none};
-  const auto of_none = found();
-  CHECK(of_none > 0);
-  asked.filter.recomputations = {recomputation::selective}; // without scores in memory it saves nothing
-  CHECK(found() == of_none);
-  asked.filter.recomputations = {recomputation::none, recomputation::selective};
-  CHECK(found() == of_none);
 }
 
 TEST_CASE("planner: two chunks a stage for ZB-V may have the embedding and the logits for layers") {

@@ -37,7 +37,12 @@ TEST_CASE("system file: a system from a file has another's constants where it sa
   CHECK(refusal(R"({"like": "a100-80g", "speed": 1})") == "line 1, column 22: a system has no \"speed\"");
   CHECK(refusal(R"({"like": "a100-80g", "peak_flop": 1})")
         == "line 1, column 22: a system has no \"peak_flop\"; did you mean \"peak_flops\"?");
-  CHECK(refusal(R"({"like": "a100-80g", "watts": "700W"})") == "line 1, column 31: \"watts\" must be a number");
+  CHECK(refusal(R"({"like": "a100-80g", "watts": "700"})")
+        == "line 1, column 31: \"watts\": \"700\" is no power such as 700W or 1.4kW");
+  CHECK(refusal(R"({"like": "a100-80g", "watts": true})")
+        == "line 1, column 31: \"watts\" must be a number of watts, or a text such as \"700W\"");
+  CHECK(refusal(R"({"like": "a100-80g", "hop_latency_s": 30})").find("hop_latency_s is 30, which nothing has")
+        != std::string::npos);
   CHECK(refusal(R"({"like": "a100-80g", "name": "red\u001b[31m"})")
         == "line 1, column 30: \"name\" must be in one line, without control characters");
   CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})")

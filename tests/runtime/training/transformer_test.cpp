@@ -79,11 +79,34 @@ TEST_CASE("transformer: ZeRO's memory is the paper's, 7.5 billion parameters on 
 TEST_CASE("transformer: activations are Korthikanti's table 2") {
   const auto m = *model_of("megatron-22b");
   const double s = m.sequence, b = 4, h = m.hidden, a = m.heads, t = 8, sbh = s * b * h;
-  CHECK(activation_bytes(m, b, 8, false, recomputation::none) == sbh * (10 + 24 / t + 5 * a * s / (h * t)));
-  CHECK(activation_bytes(m, b, 8, true, recomputation::none) == sbh * (34 / t + 5 * a * s / (h * t)));
-  CHECK(activation_bytes(m, b, 8, false, recomputation::selective) == sbh * (10 + 24 / t));
-  CHECK(activation_bytes(m, b, 8, true, recomputation::selective) == sbh * 34 / t);
-  CHECK(activation_bytes(m, b, 8, true, recomputation::full) == 2 * sbh);
+  const auto bytes = [&](bool in_sequence, recomputation again, attention_kernel by = attention_kernel::unfused) {
+    parallel_setting how;
+    how.shape.tensor = 8;
+    how.sequence_parallel = in_sequence;
+    how.again = again;
+    how.attention = by;
+    return doctest::Approx(activation_bytes(m, b, how, {})).epsilon(1e-12);
+  };
+  CHECK(bytes(false, recomputation::none) == sbh * (10 + 24 / t + 5 * a * s / (h * t)));
+  CHECK(bytes(true, recomputation::none) == sbh * (34 / t + 5 * a * s / (h * t)));
+  CHECK(bytes(false, recomputation::selective) == sbh * (10 + 24 / t));
+  CHECK(bytes(true, recomputation::selective) == sbh * 34 / t);
+  CHECK(bytes(false, recomputation::full) == 2 * sbh);
+  // In tiles no scores are kept, and it is the outputs of norms and gates that run again.
+  CHECK(bytes(false, recomputation::none, attention_kernel::flash) == sbh * (10 + 24 / t));
+  CHECK(bytes(false, recomputation::selective, attention_kernel::flash) == sbh * (10 - 4 + (24 - 8) / t));
+}
+
+TEST_CASE("transformer: a GPT's activations go by the width of its network, and by the precision") {
+  auto m = *model_of("megatron-22b");
+  const double sh = static_cast<double>(m.sequence) * m.hidden;
+  parallel_setting how;
+  const auto whole = activation_bytes(m, 1, how, {});
+  how.computed_in = number_format::fp8; // of four products' inputs, one of which is as wide as the network
+  CHECK(activation_bytes(m, 1, how, {}) == doctest::Approx(whole - 7 * sh).epsilon(1e-12));
+  how.computed_in = number_format::bf16;
+  m.width *= 2;
+  CHECK(activation_bytes(m, 1, how, {}) == doctest::Approx(whole + 16 * sh).epsilon(1e-12));
 }
 
 TEST_CASE("transformer: the first stage keeps L layers of 1F1B, L (1 + (p-1)/(pv)) interleaved") {

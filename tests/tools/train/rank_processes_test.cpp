@@ -167,7 +167,7 @@ TEST_CASE("processes that cannot lie as told without one that was killed go on i
 }
 
 TEST_CASE("of processes, too, the layer is named that gave no number first, and what costs there are none of") {
-  launch::launched_program strays{training_of(three_processes, {"--optimizer", "sgd", "--lr", "1e300"})};
+  launch::launched_program strays{training_of(three_processes, {"--optimizer", "sgd", "--lr", "1e30"})};
   CHECK(strays.finish() != 0);
   CHECK_MESSAGE(strays.error.find("is no number: the first layer that gave none is ") != std::string::npos,
                 strays.error);

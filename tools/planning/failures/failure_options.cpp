@@ -77,6 +77,8 @@ caf::error failure_options::check() const {
     return refused(given() + " is of a run in which hosts fail: say how often, such as --gpu-mttf 50000h");
   if (join_s && !shrink)
     return refused("--join is of runs that shrink: give --shrink, too");
+  if (interval_s && *interval_s == 0)
+    return refused("--checkpoint-every must be longer than 0; without it, it is the best interval");
   if (life_shape && !plays)
     return refused("--life-shape is of runs that are played: say how many, such as --plays 10");
   auto asked = question({});

@@ -4,13 +4,9 @@
 
 namespace ringmaster::training {
 
-/// Bytes that a layer keeps for its backward, of `samples` samples, on each of the ranks that share it. With scores in
-/// memory or layer norms, Korthikanti et al. 2022, table 2; else what products, scores in tiles (FlashAttention) and
-/// gates read again.
+/// Bytes that a layer keeps for its backward, of `samples` samples, on each of the ranks that share it: what products,
+/// scores, norms and gates read again; for GPTs with scores in memory, Korthikanti et al. 2022, table 2.
 double activation_bytes(const language_model& m, double samples, const parallel_setting& how, layer_kind kind);
-/// The table's own, of a GPT.
-double activation_bytes(const language_model& m, double samples, uint32_t tensor, bool sequence_parallel,
-                        recomputation again);
 
 /// What a layer's backward holds where keys go around in a ring: those at hand, those that come, gradients by keys that
 /// go, that come, and that are just made.

@@ -129,6 +129,13 @@ void read_experts(config_members& file, const model_family& family, language_mod
   x.multi_token = file.size("num_nextn_predict_layers", {.most = modules_max, .least = 0, .absent = 0});
 }
 
+/// Of a family without them.
+void refuse_experts(config_members& file) {
+  for (std::string_view count : {"num_experts", "num_local_experts", "n_routed_experts"})
+    if (file.size(count, {.most = experts_max, .least = 0, .absent = 0}) > 1)
+      file.refuse(count, "missing: this family's layers are dense (qwen3_moe, mixtral and others have experts)");
+}
+
 /// Of each layer whether it has a window.
 std::vector<bool> windowed(config_members& file, const model_family& family, uint32_t layers) {
   constexpr std::string_view kinds[] = {"full_attention", "sliding_attention"};
@@ -184,7 +191,9 @@ language_model read_llama(config_members& file, const model_family& family, std:
   x.sequence = sequence_of(x.positions, sequence);
   x.tied = file.flag("tie_word_embeddings", false);
   read_attention(file, family, x);
-  if (!family.experts.empty())
+  if (family.experts.empty())
+    refuse_experts(file);
+  else
     read_experts(file, family, x);
   if (x.experts.count == 0 || x.experts.dense_first > 0)
     x.width = file.size("intermediate_size");

@@ -31,9 +31,6 @@ void shape_search::try_shape(const parallel_setting& shape) {
     for (auto again : {recomputation::none, recomputation::selective, recomputation::full}) {
       if (!takes(again))
         continue;
-      const bool saves_nothing = m_.layer_norms && filter_.attention == attention_kernel::flash;
-      if (again == recomputation::selective && saves_nothing && takes(recomputation::none))
-        continue;
       how_.again = again;
       for (bool in_sequence : {false, true}) {
         const auto t = how_.shape.tensor;

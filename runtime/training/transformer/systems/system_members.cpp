@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace ringmaster::training {
@@ -42,6 +43,17 @@ caf::expected<double> parse_memory(std::string_view text) {
   return scaled(parse_bytes(text), 1);
 }
 
+caf::expected<double> parse_watts(std::string_view text) {
+  double x = 0;
+  const auto* end = text.data() + text.size();
+  const auto [at, problem] = std::from_chars(text.data(), end, x);
+  auto unit = std::string_view{at, end};
+  unit.remove_prefix(unit.starts_with(' '));
+  if (problem != std::errc{} || (unit != "W" && unit != "kW"))
+    return invalid(fmt::format("\"{}\" is no power such as 700W or 1.4kW", text));
+  return unit == "W" ? x : 1000 * x;
+}
+
 constexpr std::string_view bandwidth = "bytes a second, or a text such as \"50GB/s\" or \"400Gbps\"";
 
 constexpr member_kind kinds[] = {
@@ -50,7 +62,8 @@ constexpr member_kind kinds[] = {
   {"k_per_device", bandwidth, parse_bandwidth, 1e3, 1e13},
   {"memory_bytes", "bytes, or a text such as \"80GB\"", parse_memory, 1e6, 5e13},
   {"reserved_bytes", "bytes, or a text such as \"4GB\"", parse_memory, 1, 1e15},
-  {"_s", "seconds, or a text such as \"30us\"", parse_seconds, 1e-12, 100},
+  {"_s", "seconds, or a text such as \"30us\"", parse_seconds, 1e-12, 1},
+  {"watts", "watts, or a text such as \"700W\"", parse_watts, 1, 1e5},
   {"_efficiency", "", nullptr, 1e-4, 1},
   {"", "", nullptr, 1e-6, 1e6},
 };

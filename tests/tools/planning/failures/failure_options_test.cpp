@@ -120,6 +120,8 @@ TEST_CASE("failure options: what is no time, and what does not go together, is r
   CHECK(why({"--plays", "3", "--life-shape", "20"}) == "--life-shape: \"20\" is not a number from 0.1 to 10");
   CHECK(why({"--plays", "3", "--life-shape", "2x"}) == "--life-shape: \"2x\" is not a number from 0.1 to 10");
   CHECK(why({"--plays", "0"}).starts_with("--plays: \"0\" is not an integer from 1"));
+  CHECK(why({"--checkpoint-every", "0s"})
+        == "--checkpoint-every must be longer than 0; without it, it is the best interval");
   CHECK(read_failures{{"--gpu-mttf", "0h"}}.problem
         == "a GPU's mean time to failure is 0 s: it must be more than 0, and finite");
 }
