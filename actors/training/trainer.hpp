@@ -181,6 +181,9 @@ private:
   /// Those that leave. `problem`: why what they have is lost.
   void let_leave(const caf::error& problem);
   void look_for_devices();
+  /// Ranks on nodes that are drained leave behind the step.
+  void look_for_drains();
+  void is_to_leave(device_id device, std::string_view why);
   /// Those that are left cannot run the step; others may come.
   void await_devices();
 
@@ -216,6 +219,8 @@ private:
 
   // trainer_recovery.cpp: when a step is given up, and what is kept.
   void recover(const std::string& why);
+  /// Its communicators end; `begin_again` waits for that.
+  void end_calls();
   /// Says that nothing is heard of the step.
   void tell_silence();
   std::string awaited() const;

@@ -162,11 +162,30 @@ void trainer_state::rank_down(const caf::down_msg& x) {
 }
 
 void trainer_state::leaving(const rank_leaving& x) {
-  const auto found = std::ranges::find(members_, x.device, &member::device);
+  is_to_leave(x.device, "its process was told to end");
+}
+
+void trainer_state::is_to_leave(device_id device, std::string_view why) {
+  const auto found = std::ranges::find(members_, device, &member::device);
   if (found == members_.end() || now_ == phase::over || ending_ || std::exchange(found->leaves, true))
     return;
-  settings_.watcher.note(fmt::format("{} is to leave, behind step {}: its process was told to end",
-                                     ringmaster::text_of(x.device), step_));
+  settings_.watcher.note(fmt::format("{} is to leave, behind step {}: {}", ringmaster::text_of(device), step_, why));
+}
+
+void trainer_state::look_for_drains() {
+  if (!settings_.starts_ranks) // processes that are ranks are not drained: they are told to end
+    return;
+  auto look = [this](const proto::ClusterInfo& x) {
+    std::map<uint64_t, std::string> drained;
+    for (auto& node : x.nodes())
+      if (node.draining())
+        drained[node.node_id()] = node.name();
+    for (auto& device : x.devices())
+      if (auto node = drained.find(device.node_id()); node != drained.end())
+        is_to_leave(device_id{device.metadata().deviceid().value()}, fmt::format("node {} is drained", node->second));
+  };
+  self->request(settings_.coordinator, settings_.operation_limit, proto::ClusterInfoRequest{})
+    .then(look, [](const caf::error&) {}); // it is asked again
 }
 
 bool trainer_state::hand_over() {

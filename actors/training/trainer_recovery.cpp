@@ -25,18 +25,22 @@ void trainer_state::recover(const std::string& why) {
       have_given_up(each);
       ask_after(each.device);
     }
-  if (calls_) {
-    ++abandoning_;
-    calls_->end([this, attempt = attempt_](const caf::error& problem) {
-      if (attempt != attempt_ || now_ != phase::recovering)
-        return;
-      calls_.reset();
-      if (problem && !ending_) // what the next attempt computes could be overwritten
-        end_with_model(problem);
-      abandoned();
-    });
-  }
+  const bool hands_over = why.empty() && std::ranges::any_of(members_, &member::leaves);
+  if (calls_ && !hands_over) // else behind that: with its last communicator a node that is drained ends
+    end_calls();
   abandoned();
+}
+
+void trainer_state::end_calls() {
+  ++abandoning_;
+  calls_->end([this, attempt = attempt_](const caf::error& problem) {
+    if (attempt != attempt_ || now_ != phase::recovering)
+      return;
+    calls_.reset();
+    if (problem && !ending_) // what the next attempt computes could be overwritten
+      end_with_model(problem);
+    abandoned();
+  });
 }
 
 void trainer_state::have_given_up(const member& each) {
@@ -128,7 +132,6 @@ void trainer_state::abandoned() {
 void trainer_state::begin_again() {
   if (abandoning_ > 0 || !gives_up_.empty() || now_ != phase::recovering)
     return;
-  calls_.reset();
   self->delayed_send(self, breath, atom::resume_v, attempt_);
 }
 
@@ -139,6 +142,8 @@ void trainer_state::go_on(uint64_t attempt) {
     return take_last_image();
   if (hand_over())
     return;
+  if (calls_)
+    return end_calls();
   joins_ = false;
   look_for_devices();
   find_model();
@@ -319,6 +324,7 @@ void trainer_state::tick() {
     return;
   self->delayed_send(self, look_every, atom::tick_v);
   look_for_devices();
+  look_for_drains();
   const auto now = self->clock().now();
   excuse(now - std::exchange(ticked_, now) - look_every);
   room_made(); // if there is any

@@ -349,6 +349,11 @@ TEST_CASE("what one rank hands over and another one is lost with is taken of the
     x.run.kill(1);
     x.run.finish();
     x.check_weights();
+    auto first_with = [&](std::string_view what) {
+      return std::ranges::find_if(x.run.notes, [&](auto& note) { return note.find(what) != note.npos; });
+    };
+    if (first_with("has left") < first_with(" is lost: "))
+      continue;
     CHECK(x.run.notes_with("to be done again: ") == 0);
     ++beside;
   }
