@@ -2,6 +2,7 @@
 
 #include "actors/training/group_calls.hpp"
 #include "actors/training/interfaces.hpp"
+#include "actors/training/step_record.hpp"
 #include "runtime/training/computed/model_parts.hpp"
 #include "runtime/training/computed/step_world.hpp"
 
@@ -138,28 +139,24 @@ private:
     size_t rooms_awaited = 0;
   };
 
-  /// A step that was committed, and that the journal has not confirmed.
-  struct recording {
-    uint64_t number, step;
-    caf::actor_clock::time_point due; ///< Until when it is waited for.
-  };
-
   void begin_step();
   /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all. They
   /// come first in members_.
   void choose_world();
-  void arrived(rank_arrival& x);
   /// Ends the run where no rank of this step can say that: who does is of another program. `rank`: as it calls itself.
   bool is_possible(uint32_t rank, bool what_it_says);
-  void exchange(exchange_desk::exchange all);
-  void run(exchange_desk::exchange all);
-  /// What one message has brought about goes together.
-  void call_gathered();
   bool is_profiled() const {
     const auto& its = settings_.profile_steps;
     return sides_ == sides_of(settings_.job->shape) && step_ >= its.begin && step_ < its.end
            && (step_ - its.begin) % settings_.profile_every == 0;
   }
+
+  // trainer_exchanges.cpp: how ranks meet.
+  void arrived(rank_arrival& x);
+  void exchange(exchange_desk::exchange all);
+  void run(exchange_desk::exchange all);
+  /// What one message has brought about goes together.
+  void call_gathered();
 
   // trainer_devices.cpp: which devices it has ranks on.
   /// What a rank ends with that takes part no more; its process may have stood still, and says it.
@@ -174,35 +171,28 @@ private:
   void ask_whether_it_comes(device_id device);
   /// It cannot take part: its rank ends, and its process may have another device soon.
   void refuse(std::vector<member>::iterator which, const caf::error& problem);
+  void look_for_devices();
+  /// Those that are left cannot run the step; others may come.
+  void await_devices();
+
+  // trainer_leaving.cpp: how ranks leave in good order.
+  /// Ranks on nodes that are drained leave behind the step.
+  void look_for_drains();
+  void is_to_leave(device_id device, std::string_view why);
   /// Whether any are to leave that have what nobody else has, and that is on its way to the host. Others go.
   bool hand_over();
   /// Somebody was lost meanwhile: of those that are left.
   void hand_over_anew();
   /// Those that leave. `problem`: why what they have is lost.
   void let_leave(const caf::error& problem);
-  void look_for_devices();
-  /// Ranks on nodes that are drained leave behind the step.
-  void look_for_drains();
-  void is_to_leave(device_id device, std::string_view why);
-  /// Those that are left cannot run the step; others may come.
-  void await_devices();
 
   // trainer_commit.cpp: what the end of a step makes.
   /// Once all ranks have ended the step, and the journal has the one before.
   void commit();
   bool all_have_ended() const;
   std::string refusal_of_step() const;
-  bool shows_model_of(uint64_t step) const;
+  proto::TrainingStep step_done() const;
   void tell_profile();
-  void keep_model();
-  void show(const model_image& x);
-  void put_on_record();
-  /// Which steps the journal lacks at the end.
-  void tell_missing();
-  /// Of the recording of that number.
-  void on_record(uint64_t number, const caf::error& problem);
-  /// What becomes of it: when it begins, changes or ends.
-  void tell_journal(uint64_t step, const caf::error& problem);
 
   // trainer_end.cpp: how the run ends.
   /// For this reason, with the model as it is before this step as the last image, if the ranks have all of it yet.
@@ -217,10 +207,7 @@ private:
   /// When all have given their memory back, so that whoever comes next finds it free.
   void let_ranks_go(std::function<void()> then);
 
-  // trainer_recovery.cpp: when a step is given up, and what is kept.
-  void recover(const std::string& why);
-  /// Its communicators end; `begin_again` waits for that.
-  void end_calls();
+  // trainer_patience.cpp: whom it waits for, and how long.
   /// Says that nothing is heard of the step.
   void tell_silence();
   std::string awaited() const;
@@ -229,8 +216,15 @@ private:
   /// Whether the coordinator has these still, unless it was asked before and has not answered: it may notice late.
   void ask_again();
   void found_lost(device_id device, const std::string& why);
+  /// Nothing was heard for as long as is waited for: those that have not become ready are left out.
+  void give_up_gathering();
   /// This process has stood still for so long: nobody else was late.
   void excuse(caf::timespan late);
+
+  // trainer_recovery.cpp: when a step is given up, and begun again.
+  void recover(const std::string& why);
+  /// Its communicators end; `begin_again` waits for that.
+  void end_calls();
   void have_given_up(const member& each);
   /// Whether the coordinator has it still: a rank may hear late, or never, that its device's process is gone.
   void ask_after(device_id device);
@@ -241,9 +235,14 @@ private:
   void abandoned();
   /// Once all of it has.
   void begin_again();
-  /// Whether all of the model is there as it is before the step, or as it once was; then back to that.
+
+  // trainer_model.cpp: where the model is, as it is before the step.
+  /// Whether all of it is there, or as it once was; then back to that.
   void find_model();
-  /// The whole model as it is before the step; beside whatever ranks do next.
+  bool shows_model_of(uint64_t step) const;
+  void keep_model();
+  void show(const model_image& x);
+  /// The whole of it; beside whatever ranks do next.
   void take_image(std::function<void(const caf::expected<model_image>&)> then);
   using found_parts = std::map<kept_part, byte_block>;
   void gather(const std::vector<model_parts::source>& wanted,
@@ -251,7 +250,6 @@ private:
   void give(const training::part_wanted& x, const found_parts& from);
   /// Of the model as of that step: it was asked, and has not got what it once had, or is gone.
   void has_nothing(device_id device, uint64_t step);
-
   /// Where they are as of the step: by index in members_, and what this has itself.
   model_parts parts(bool of_those_that_leave = true) const;
   static constexpr uint32_t on_host = UINT32_MAX;
@@ -287,19 +285,16 @@ private:
   size_t abandoning_ = 0;        ///< Answers that `recover` waits for: the coordinator's, and of calls_.
   std::set<device_id> gives_up_; ///< Of these ranks, too: they have not given up their step yet.
   std::string latest_problem_;
-  model_image image_;                  ///< The latest. Where it is of the step, what ranks miss may come from it.
-  uint64_t shown_ = 0;                 ///< The step of the latest that the watcher has, or had.
-  uint64_t image_asked_in_ = 0;        ///< The latest attempt before which one was asked for once more.
-  bool joins_ = false;                 ///< New ranks are ready: they come in behind this step.
-  bool looking_ = false;               ///< For devices.
-  bool lacks_devices_ = false;         ///< For the first step: others have taken some meanwhile.
-  caf::error ending_;                  ///< Why no step is committed any more; none: it goes on.
-  uint32_t too_few_ = 0;               ///< So many ranks have no room for a step.
-  std::optional<recording> recording_; ///< Of the latest step that was committed.
-  uint64_t recordings_ = 0;
-  bool lacks_room_ = false;  ///< The step has ended, and whoever watches cannot be told yet.
-  std::string journal_says_; ///< Why it cannot, as it was told.
-  range missing_;            ///< Steps that it may lack meanwhile.
+  model_image image_;                 ///< The latest. Where it is of the step, what ranks miss may come from it.
+  uint64_t shown_ = 0;                ///< The step of the latest that the watcher has, or had.
+  uint64_t image_asked_in_ = 0;       ///< The latest attempt before which one was asked for once more.
+  bool joins_ = false;                ///< New ranks are ready: they come in behind this step.
+  bool looking_ = false;              ///< For devices.
+  bool lacks_devices_ = false;        ///< For the first step: others have taken some meanwhile.
+  caf::error ending_;                 ///< Why no step is committed any more; none: it goes on.
+  uint32_t too_few_ = 0;              ///< So many ranks have no room for a step.
+  std::optional<step_record> record_; ///< Of the steps that were committed; none: nobody wants one.
+  bool lacks_room_ = false;           ///< The step has ended, and whoever watches cannot be told yet.
 };
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings);

@@ -1,5 +1,4 @@
 // What a TRAINER does when all ranks have ended a step: it is put on record, told, and the next one begins.
-#include "actors/calls/answers.hpp"
 #include "actors/training/trainer.hpp"
 
 #include <fmt/format.h>
@@ -51,7 +50,7 @@ bool trainer_state::all_have_ended() const {
 void trainer_state::commit() {
   if (step_ == settings_.steps)
     return;
-  if (!all_have_ended() || recording_ || ending_) // the step before comes first: on_record goes on
+  if (!all_have_ended() || (record_ && record_->is_awaited()) || ending_) // the step before comes first
     return;
   if (auto why = refusal_of_step(); !why.empty())
     return end_run(make_error(errc::aborted, why));
@@ -73,8 +72,8 @@ void trainer_state::commit() {
   report_.attempts = attempts_;
   report_.ended_at = std::chrono::steady_clock::now();
   report_.seconds = std::chrono::duration<double>(report_.ended_at - begun_).count();
-  if (settings_.record)
-    put_on_record();
+  if (record_ && record_->is_kept())
+    record_->put(step_done());
   settings_.watcher.step_done(report_);
   if (is_profiled() && !events_.empty())
     tell_profile();
@@ -89,16 +88,21 @@ void trainer_state::commit() {
     begin_step();
 }
 
+proto::TrainingStep trainer_state::step_done() const {
+  auto result = settings_.record(step_);
+  for (uint32_t i = 0; i < world_; ++i)
+    result.add_device_ids(members_[i].device.value);
+  result.set_strategy(std::string{settings_.job->strategy->name});
+  result.set_attempts(attempts_);
+  result.set_loss(report_.loss);
+  return result;
+}
+
 void trainer_state::room_made() {
   if (!lacks_room_ || now_ != phase::stepping)
     return;
   news_ = self->clock().now(); // nothing else was waited for
   commit();
-}
-
-/// Behind so many steps.
-bool trainer_state::shows_model_of(uint64_t step) const {
-  return settings_.image_every != 0 && (step % settings_.image_every == 0 || step == settings_.steps);
 }
 
 void trainer_state::tell_profile() {
@@ -107,74 +111,6 @@ void trainer_state::tell_profile() {
     each.start -= first;
   std::ranges::stable_sort(events_, {}, [](auto& x) { return x.start + x.duration; }); // they came rank by rank
   settings_.watcher.profiled(events_, report_.seconds);
-}
-
-void trainer_state::keep_model() {
-  const bool shows = shows_model_of(step_);
-  if (!shows && !(settings_.mirror && parts().some_are_held_once()))
-    return;
-  take_image([this, shows, step = step_](const caf::expected<model_image>& x) {
-    if (x && shows)
-      show(*x);
-    else if (!x && image_.step < step) // nor has it come since
-      settings_.watcher.note(fmt::format("the host has no model as of step {}, and keeps the one before: {}", step,
-                                         render(x.error())));
-  });
-}
-
-void trainer_state::show(const model_image& x) {
-  if (x.step != 0 && std::exchange(shown_, x.step) == x.step)
-    return; // by who asked for it for another reason
-  settings_.watcher.image(x);
-}
-
-void trainer_state::put_on_record() {
-  auto record = settings_.record(step_);
-  for (uint32_t i = 0; i < world_; ++i)
-    record.add_device_ids(members_[i].device.value);
-  record.set_strategy(std::string{settings_.job->strategy->name});
-  record.set_attempts(attempts_);
-  record.set_loss(report_.loss);
-  self->send(settings_.coordinator, std::move(record));
-  proto::JournalFlushRequest written;
-  written.set_unsynced(true);
-  const auto number = ++recordings_;
-  recording_ = {number, step_, self->clock().now() + settings_.operation_limit}; // tick() looks
-  self->request(settings_.coordinator, caf::infinite, written)
-    .then([this, number](const proto::JournalFlushResponse& x) { on_record(number, error_in(x)); },
-          [this, number](const caf::error& problem) { on_record(number, problem); });
-}
-
-void trainer_state::on_record(uint64_t number, const caf::error& problem) {
-  if (!recording_ || recording_->number != number)
-    return; // too late
-  const auto step = std::exchange(recording_, std::nullopt)->step;
-  if (code_of(problem) == errc::refused) // there is no journal
-    settings_.record = nullptr;
-  else
-    tell_journal(step, problem);
-  if (now_ == phase::stepping)
-    commit();
-}
-
-void trainer_state::tell_journal(uint64_t step, const caf::error& problem) {
-  if (problem)
-    missing_ = {journal_says_.empty() ? step : std::min(missing_.begin, step), std::max(missing_.end, step + 1)};
-  else
-    missing_ = {};
-  if (auto why = problem ? render(problem) : std::string{}; why != std::exchange(journal_says_, why))
-    settings_.watcher.note(why.empty()
-                             ? "the journal has the steps again"
-                             : fmt::format("the journal may lack step {}, and training goes on: {}", step, why));
-}
-
-void trainer_state::tell_missing() {
-  if (journal_says_.empty())
-    return;
-  const auto end = std::max(missing_.end, recording_ ? recording_->step + 1 : 0);
-  const auto which = missing_.begin + 1 == end ? fmt::format("step {}", missing_.begin)
-                                               : fmt::format("steps {} to {}", missing_.begin, end - 1);
-  settings_.watcher.note(fmt::format("the journal lacks {} so far: {}", which, journal_says_));
 }
 
 } // namespace ringmaster::training

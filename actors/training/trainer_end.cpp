@@ -63,7 +63,8 @@ void trainer_state::finish() {
 void trainer_state::end_run(const caf::error& problem) {
   if (std::exchange(now_, phase::over) == phase::over)
     return;
-  tell_missing();
+  if (record_)
+    record_->tell_missing();
   ++attempt_;
   auto over = [this, problem](const caf::error& unended) { // no stream touches the ranks' memory any more
     if (unended)

@@ -1,0 +1,69 @@
+#include "actors/training/step_record.hpp"
+
+#include "actors/calls/answers.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ringmaster::training {
+
+void step_record::put(proto::TrainingStep x) {
+  const auto number = ++recordings_;
+  latest_ = {number, x.step(), self_->clock().now() + settings_.limit};
+  self_->send(settings_.coordinator, std::move(x));
+  proto::JournalFlushRequest written;
+  written.set_unsynced(true);
+  self_
+    ->request(settings_.coordinator, caf::infinite, written) // its owner looks for the limit
+    .then([this, number](const proto::JournalFlushResponse& y) { answered(number, error_in(y)); },
+          [this, number](const caf::error& problem) { answered(number, problem); });
+}
+
+void step_record::answered(uint64_t number, const caf::error& problem) {
+  if (!latest_ || latest_->number != number)
+    return; // too late
+  const auto step = std::exchange(latest_, std::nullopt)->step;
+  if (code_of(problem) == errc::refused)
+    is_kept_ = false;
+  else
+    tell(step, problem);
+  settings_.confirmed();
+}
+
+void step_record::tell(uint64_t step, const caf::error& problem) {
+  if (problem)
+    missing_ = {says_.empty() ? step : std::min(missing_.begin, step), std::max(missing_.end, step + 1)};
+  else
+    missing_ = {};
+  if (auto why = problem ? render(problem) : std::string{}; why != std::exchange(says_, why))
+    settings_.note(why.empty() ? "the journal has the steps again"
+                               : fmt::format("the journal may lack step {}, and training goes on: {}", step, why));
+}
+
+bool step_record::expire() {
+  if (!latest_ || self_->clock().now() < latest_->due)
+    return false;
+  answered(latest_->number,
+           make_error(errc::timed_out, fmt::format("the coordinator has not told within {} whether the journal has it",
+                                                   duration_text(settings_.limit))));
+  return true;
+}
+
+void step_record::excuse(caf::timespan late) {
+  if (latest_)
+    latest_->due += late;
+}
+
+void step_record::tell_missing() const {
+  if (says_.empty())
+    return;
+  const auto end = std::max(missing_.end, latest_ ? latest_->step + 1 : 0);
+  const auto which = missing_.begin + 1 == end ? fmt::format("step {}", missing_.begin)
+                                               : fmt::format("steps {} to {}", missing_.begin, end - 1);
+  settings_.note(fmt::format("the journal lacks {} so far: {}", which, says_));
+}
+
+} // namespace ringmaster::training

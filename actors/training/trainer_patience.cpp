@@ -1,0 +1,141 @@
+// Whom a TRAINER waits for, how long, and what it says meanwhile.
+#include "actors/training/trainer.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+void trainer_state::tick() {
+  if (now_ == phase::over)
+    return;
+  self->delayed_send(self, look_every, atom::tick_v);
+  look_for_devices();
+  look_for_drains();
+  const auto now = self->clock().now();
+  excuse(now - std::exchange(ticked_, now) - look_every);
+  room_made(); // if there is any
+  if (record_ && record_->expire())
+    return;
+  tell_silence();
+  if (now_ == phase::recovering)
+    ask_again();
+  if (auto why = now_ == phase::stepping && calls_ ? calls_->overdue() : std::string{}; !why.empty())
+    return recover(why);
+  if (now_ == phase::gathering && !settings_.starts_ranks)
+    for (auto& each : members_)
+      if (!each.handle)
+        ask_whether_it_comes(each.device);
+  if (now_ == phase::stepping && record_ && record_->is_awaited() && all_have_ended())
+    news_ = now; // the journal is waited for, up to its own limit
+  if (now - news_ < settings_.patience)
+    return;
+  if (now_ == phase::gathering)
+    return give_up_gathering();
+  if (now_ != phase::stepping)
+    return;
+  auto why = desk_.waiting();
+  recover(fmt::format("nothing has happened for {}, which training.patience allows{}",
+                      duration_text(settings_.patience), why.empty() ? "" : ": " + why));
+}
+
+void trainer_state::give_up_gathering() {
+  for (auto& each : members_)
+    if (!each.ready) {
+      if (each.handle)
+        leave_out(each, "it was not ready in time");
+      else
+        ++may_return_; // its process is late, or gone
+      settings_.watcher.note(fmt::format("{} has not become ready within {}", ringmaster::text_of(each.device),
+                                         duration_text(settings_.patience)));
+    }
+  std::erase_if(members_, [](auto& each) { return !each.ready; });
+  gathered();
+}
+
+void trainer_state::excuse(caf::timespan late) {
+  if (late < look_every)
+    return;
+  news_ += late;
+  if (record_)
+    record_->excuse(late);
+  if (calls_)
+    calls_->excuse(late);
+}
+
+/// Of whom; empty: of nobody.
+std::string trainer_state::awaited() const {
+  if (handing_over_)
+    return "what the ranks that leave have of the model has not come";
+  if (now_ == phase::recovering && !gives_up_.empty())
+    return fmt::format("{} has not said that its rank has given the step up", ringmaster::text_of(*gives_up_.begin()));
+  if (now_ != phase::stepping || step_ >= settings_.steps || lacks_room_ || (record_ && record_->is_awaited()))
+    return {};
+  const auto why = desk_.waiting();
+  return why.empty() ? "what its ranks do and send has no end yet" : why;
+}
+
+void trainer_state::tell_silence() {
+  constexpr caf::timespan answers_within = std::chrono::seconds{2};
+  const auto now = self->clock().now();
+  const auto silent = now - news_;
+  if (silent < quiet_max - answers_within)
+    return;
+  auto why = awaited();
+  if (why.empty())
+    return;
+  ask_again();
+  if (std::exchange(silent_since_, news_) != news_)
+    told_after_ = quiet_max;
+  if (silent < told_after_)
+    return;
+  told_after_ = 2 * told_after_ + (told_again - quiet_max);
+  if (asked_at_ && now - *asked_at_ >= answers_within)
+    why = "the coordinator does not answer";
+  settings_.watcher.note(fmt::format("step {} stands still, for {} now: {}; {} behind {}", step_,
+                                     duration_text(std::chrono::floor<std::chrono::seconds>(silent)), why,
+                                     now_ == phase::recovering
+                                       ? "whoever is late is left out where its device is lost, or"
+                                       : "it is given up where a rank is lost, or",
+                                     duration_text(settings_.patience)));
+}
+
+void trainer_state::ask_again() {
+  const auto all = awaited_devices();
+  if (asked_at_ || all.empty())
+    return;
+  asked_at_ = self->clock().now();
+  asking_ = all.size();
+  for (auto device : all)
+    ask_whether_lost(device, [this, attempt = attempt_, device](const caf::error& lost) {
+      if (--asking_ == 0)
+        asked_at_.reset();
+      if (lost && attempt == attempt_)
+        found_lost(device, render(lost));
+    });
+}
+
+std::vector<device_id> trainer_state::awaited_devices() const {
+  std::vector<device_id> result;
+  if (now_ == phase::recovering && !handing_over_)
+    return {gives_up_.begin(), gives_up_.end()};
+  for (auto& each : members_)
+    result.push_back(each.device);
+  return result;
+}
+
+void trainer_state::found_lost(device_id device, const std::string& why) {
+  const auto found = std::ranges::find(members_, device, &member::device);
+  if (found == members_.end())
+    return;
+  const bool in_step = is_in_step(*found);
+  drop(device, why);
+  if (!in_step)
+    return;
+  --world_;
+  recover(fmt::format("{} is lost", ringmaster::text_of(device)));
+}
+
+} // namespace ringmaster::training
