@@ -1,6 +1,5 @@
 // A node ends without a loss: its ranks leave when what runs has ended.
-#include "tests/support/actor_state.hpp"
-#include "tests/support/simulated_client.hpp"
+#include "tests/support/nodes/leaving_node.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
 
 #include <fmt/format.h>
@@ -24,27 +23,14 @@ struct drained_cluster {
   std::optional<all_reduce_trial> trial;
 
   explicit drained_cluster(proto::FailurePolicy policy, uint64_t seed = 1) : cluster(three_devices(policy, seed)) {
-    coordinator().options.own_nodes_may_end = true;
-    node_options settings;
-    settings.name = "leaver";
-    settings.devices = 1;
-    settings.device = cluster.device_settings;
-    settings.coordinator = cluster.host;
-    cluster.host_node = cluster.sys.spawn(node, settings);
-    proto::ClusterInfoRequest all;
-    all.set_min_devices(4);
-    all.set_timeout_ns(1'000'000'000);
-    REQUIRE(cluster.ask_coordinator<proto::ClusterInfo>(all).devices_size() == 4);
+    add_leaver(cluster, 4);
     trial.emplace(cluster, trial_options{.count = 24, .in_place = false});
     REQUIRE(trial->device(3) == 4);
   }
 
   coordinator_state& coordinator() { return state_of<coordinator_state>(cluster.host); }
   answer_ptr<proto::DrainResponse> drain(const std::string& name = "leaver", caf::timespan limit = 30s) {
-    proto::DrainRequest x;
-    x.set_node(name);
-    x.set_timeout_ns(static_cast<uint64_t>(limit.count()));
-    return host.ask<proto::DrainResponse>(cluster.host, x);
+    return test::drain(cluster, host, name, limit);
   }
   void run_steps(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i)
