@@ -62,6 +62,13 @@ void communicator_state::add_member(const gpu_sim::DeviceMetadata& metadata, con
   watch_->add(device, processes_.try_emplace(handle.relay->address(), next).first->second);
 }
 
+void communicator_state::end_watching() {
+  if (options.coordinator)
+    self->demonitor(options.coordinator.address());
+  for (auto& [device, handle] : handles_)
+    self->demonitor(handle.device->address());
+}
+
 device_handles communicator_state::handles() const {
   device_handles result;
   for (auto& x : epochs_->ranks())

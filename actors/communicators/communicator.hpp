@@ -223,6 +223,8 @@ private:
   std::vector<device_id> watched() const;
   void ask_progress(const std::vector<device_id>& devices);
   void add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle);
+  /// Devices and coordinator live on, and would keep the memory of all that have ever watched them.
+  void end_watching();
   operation_queue& operations() { return epochs_->operations(); }
   const operation_queue& operations() const { return epochs_->operations(); }
   time_point now() const { return self->clock().now(); }

@@ -168,8 +168,10 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
                counted(ids.size(), "device"), counted(x.rerun.size(), "operation"), x.reason);
   outbox_->journal(std::move(record));
   for (auto& [device, handle] : handles_)
-    if (!epochs_->is_there(device))
+    if (!epochs_->is_there(device)) {
       traffic_.forget(device);
+      self->demonitor(handle.device->address());
+    }
   std::erase_if(handles_, [&](auto& y) { return !epochs_->is_there(y.first); });
   std::erase_if(memories_, [&](auto& y) { return !epochs_->is_there(y.first); });
   find_hosts();
@@ -211,6 +213,7 @@ void communicator_state::carry_out(epoch_change::communicator_gone& x) {
   for (auto& promise : destroyers_)
     promise.deliver(answer);
   destroyers_.clear();
+  end_watching();
   self->quit();
 }
 

@@ -71,7 +71,8 @@ void trainer_state::end_run(const caf::error& problem) {
       settings_.watcher.note(render(unended));
     let_ranks_go([this, problem] {
       settings_.watcher.ended(problem ? caf::expected<model_image>{problem} : caf::expected<model_image>{image_});
-      self->quit(problem); // ranks of other processes are told why
+      self->demonitor(settings_.coordinator.address()); // which lives on, and would keep this
+      self->quit(problem);                              // ranks of other processes are told why
     });
   };
   if (calls_)

@@ -37,44 +37,64 @@ void trainer_state::find_model() {
 
 void trainer_state::gather(const std::vector<model_parts::source>& wanted,
                            std::function<void(const caf::expected<found_parts>&)> then) {
-  struct gathering {
-    found_parts found;
-    size_t left = 0;
-    caf::error problem;
-  };
-  auto all = std::make_shared<gathering>();
-  all->left = wanted.size() + 1;
-  auto all_done = [all, then] {
-    if (--all->left == 0)
-      then(all->problem ? caf::expected<found_parts>{all->problem} : caf::expected<found_parts>{std::move(all->found)});
-  };
-  for (auto& each : wanted) {
-    auto one_done = [all, all_done, what = each.what](const byte_block& x) {
-      all->found[what] = x;
-      all_done();
-    };
-    if (each.owner == on_host) {
-      one_done(image_.parts.at(each.what));
-      continue;
-    }
-    auto not_there = [this, all, one_done, step = step_, device = members_[each.owner].device,
-                      layer = each.what.layer](std::string_view why) {
-      all->problem = make_error(errc::device_lost, fmt::format("{} {}, and had a part of layer {}",
-                                                               ringmaster::text_of(device), why, layer));
-      has_nothing(device, step);
-      one_done({});
-    };
-    self->request(members_[each.owner].handle, settings_.patience, part_request{step_, each.what})
-      .then(
-        [one_done, not_there](const byte_block& x) {
-          if (x.size() != 0)
-            one_done(x);
-          else
-            not_there("has not kept what it made");
-        },
-        [not_there](const caf::error&) { not_there("no longer answers"); });
+  const auto number = ++gatherings_made_;
+  auto& all = gatherings_[number];
+  all = {.step = step_, .due = self->clock().now() + settings_.patience, .then = std::move(then)};
+  for (auto& each : wanted)
+    if (each.owner == on_host)
+      all.found[each.what] = image_.parts.at(each.what);
+    else
+      all.awaited[each.what] = members_[each.owner].device;
+  // No limit here: CAF's clock keeps a request's until it is over, of every part of every step.
+  for (auto& each : wanted)
+    if (each.owner != on_host)
+      self->request(members_[each.owner].handle, caf::infinite, part_request{all.step, each.what})
+        .then([this, number, what = each.what](const byte_block& x) { part_came(number, what, x); },
+              [this, number, what = each.what](const caf::error&) { no_part_came(number, what, "no longer answers"); });
+  if (all.awaited.empty())
+    end_gathering(number);
+}
+
+void trainer_state::part_came(uint64_t number, const kept_part& what, const byte_block& x) {
+  const auto its = gatherings_.find(number);
+  if (its == gatherings_.end())
+    return; // too late
+  if (x.size() == 0)
+    return no_part_came(number, what, "has not kept what it made");
+  its->second.found[what] = x;
+  its->second.awaited.erase(what);
+  if (its->second.awaited.empty())
+    end_gathering(number);
+}
+
+void trainer_state::no_part_came(uint64_t number, const kept_part& what, std::string_view why) {
+  const auto its = gatherings_.find(number);
+  if (its == gatherings_.end())
+    return;
+  auto& all = its->second;
+  const auto device = all.awaited.extract(what).mapped();
+  all.problem = make_error(errc::device_lost, fmt::format("{} {}, and had a part of layer {}",
+                                                          ringmaster::text_of(device), why, what.layer));
+  has_nothing(device, all.step);
+  if (all.awaited.empty())
+    end_gathering(number);
+}
+
+void trainer_state::end_gathering(uint64_t number) {
+  auto all = std::move(gatherings_.extract(number).mapped());
+  all.then(all.problem ? caf::expected<found_parts>{std::move(all.problem)}
+                       : caf::expected<found_parts>{std::move(all.found)});
+}
+
+void trainer_state::expire_gatherings() {
+  const auto now = self->clock().now();
+  for (auto next = gatherings_.begin(); next != gatherings_.end();) {
+    const auto number = next->first;
+    const auto late = next->second.due <= now ? next->second.awaited : std::map<kept_part, device_id>{};
+    for (auto& [what, device] : late) // the last one ends it
+      no_part_came(number, what, "no longer answers");
+    next = gatherings_.upper_bound(number);
   }
-  all_done();
 }
 
 void trainer_state::has_nothing(device_id device, uint64_t step) {

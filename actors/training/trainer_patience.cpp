@@ -17,7 +17,8 @@ void trainer_state::tick() {
   const auto now = self->clock().now();
   excuse(now - std::exchange(ticked_, now) - look_every);
   room_made(); // if there is any
-  if (record_ && record_->expire())
+  expire_gatherings();
+  if (now_ == phase::over || (record_ && record_->expire()))
     return;
   tell_silence();
   if (now_ == phase::recovering)
@@ -59,6 +60,8 @@ void trainer_state::excuse(caf::timespan late) {
   if (late < look_every)
     return;
   news_ += late;
+  for (auto& [number, each] : gatherings_)
+    each.due += late;
   if (record_)
     record_->excuse(late);
   if (calls_)

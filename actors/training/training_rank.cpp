@@ -31,7 +31,8 @@ void training_rank_state::start(rank_settings settings) {
 }
 
 void training_rank_state::found(const device_handle& x) {
-  self->monitor(caf::actor_cast<caf::actor>(x.device)); // no link: the device stays when the rank has done its part
+  device_ = x.device->address();
+  self->monitor(device_); // no link: the device stays when the rank has done its part
   if (!x.memory)
     return ready(make_error(errc::unreachable,
                             fmt::format("{} lets nobody reach its memory", text_of(settings_.device))));
@@ -165,7 +166,7 @@ caf::result<uint64_t> training_rank_state::leave() {
   auto promise = self->make_response_promise<uint64_t>();
   auto freed = [this, promise]() mutable {
     promise.deliver(uint64_t{0});
-    self->quit(caf::exit_reason::user_shutdown);
+    quit();
   };
   if (!store_) {
     freed();
@@ -178,6 +179,13 @@ caf::result<uint64_t> training_rank_state::leave() {
   self->request(settings_.coordinator, settings_.request_limit, id, request)
     .then([freed](const proto::FreeResponse&) mutable { freed(); }, [freed](const caf::error&) mutable { freed(); });
   return promise;
+}
+
+void training_rank_state::quit() {
+  self->demonitor(settings_.trainer.address());
+  if (device_)
+    self->demonitor(device_);
+  self->quit(caf::exit_reason::user_shutdown);
 }
 
 byte_block training_rank_state::part(const part_request& x) const {

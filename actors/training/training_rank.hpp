@@ -79,6 +79,8 @@ private:
   void allocate(uint64_t all);
   void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);
   void ready(const caf::error& problem);
+  /// Ends: those that it watches live on, and would keep its memory for as long.
+  void quit();
   bool exchange(pending& x);
   /// Of communications that were begun with nothing between them: as one message.
   void tell_arrivals();
@@ -97,6 +99,7 @@ private:
   void note(const pending& x, double begun, double ended, uint64_t held);
 
   rank_settings settings_;
+  caf::actor_addr device_;
   std::shared_ptr<mapped_memory> memory_;
   std::optional<value_store> store_;
   std::optional<rank_computation> computation_;

@@ -211,6 +211,8 @@ private:
       steps_.erase(steps_.lower_bound(x.step), steps_.end()); // it has gone back over them
       steps_[x.step] = x;
       line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch, opts_.model->of_text));
+      while (!opts_.json && opts_.svg.empty() && steps_.size() > steps_of_line)
+        steps_.erase(steps_.begin());
     };
     result.epoch_done = [this, &to, &line](const epoch_report& x) {
       if (!opts_.json)
@@ -271,8 +273,8 @@ private:
   std::string called_;
   run_options opts_;
   std::optional<launched_process> launched_; ///< As one of several.
-  std::map<uint64_t, step_report> steps_;
-  std::set<uint64_t> done_again_; ///< The first steps behind those that the run went back over.
+  std::map<uint64_t, step_report> steps_;    ///< The latest; all of them where they are written or drawn.
+  std::set<uint64_t> done_again_;            ///< The first steps behind those that the run went back over.
   std::vector<std::string> notes_;
   std::optional<double> yardstick_; ///< yardstick_of.
   bool told_to_end_ = false;        ///< By a signal.

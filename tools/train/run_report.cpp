@@ -104,11 +104,10 @@ std::string yardstick_text(std::optional<double> bits) {
 }
 
 std::string step_text(const std::map<uint64_t, step_report>& steps, uint64_t step, uint64_t batch, bool of_text) {
-  constexpr int latest = 20; // so many smooth it, and a change is soon seen
   const auto last = steps.find(step);
   auto first = last;
   uint64_t count = 0;
-  for (; count < latest && first != steps.begin(); ++count)
+  for (; count + 1 < steps_of_line && first != steps.begin(); ++count)
     --first;
   std::chrono::duration<double> took{last->second.seconds};
   if (first != last)

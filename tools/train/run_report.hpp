@@ -21,7 +21,9 @@ double in_bits(double nats);
 std::optional<double> yardstick_of(const training::run_settings& what);
 /// The same for people; else empty.
 std::string yardstick_text(std::optional<double> bits);
-/// Of a step that has just been done, and those before it: its loss, and how fast the latest of them were.
+/// Of a step that has just been done, and those before it: its loss, and how fast the latest of them were. It looks at
+/// so many: that smooths it, and a change is soon seen.
+inline constexpr size_t steps_of_line = 21;
 std::string step_text(const std::map<uint64_t, training::step_report>& steps, uint64_t step, uint64_t batch,
                       bool of_text);
 /// Of an epoch, a line.

@@ -127,6 +127,24 @@ TEST_CASE("communicator: several at once have devices of their own; too many ask
   CHECK(contains(cluster.ask_coordinator<gpu_sim::CommInitResponse>(unknown_policy).error(), "failure policy 7"));
 }
 
+TEST_CASE("communicator: when it has ended nobody keeps its memory, though devices and coordinator live on") {
+  simulated_cluster cluster{with_devices(3)};
+  simulated_client host{cluster};
+  caf::actor_addr first;
+  for (int i = 0; i < 2; ++i) { // streams keep their latest command
+    all_reduce_trial trial{cluster, on_ranks(3)};
+    if (!first)
+      first = communicator_of(cluster).address();
+    REQUIRE(trial.launch() == "");
+    CHECK(cluster.wait(trial.comm.commid()).error() == "");
+    CHECK(destroy(host, trial.comm.commid()).error() == "");
+    for (int left = 3000; left > 0 && cluster.step(); --left)
+      ;
+  }
+  CHECK(first.get()->strong_refs == 0);
+  CHECK(first.get()->weak_refs == 1); // ours
+}
+
 TEST_CASE("communicator: destroyed, its devices are free in the answer's moment, and it is unknown") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     auto how = with_devices(3);

@@ -95,3 +95,15 @@ TEST_CASE("a model that a rank does not give costs its image, and the others go 
   CHECK(x.run.reports.back().ranks == 1);
   CHECK(x.images.back() == 4);
 }
+
+TEST_CASE("a training leaves no timeouts behind, however many steps it keeps the model of") {
+  simulated_cluster cluster{training_devices(2)};
+  simulated_training run{cluster, small_job("zero3", 3, 6, 2), 2, 40};
+  run.settings.mirror = true;
+  std::vector<size_t> timeouts;
+  run.settings.watcher.step_done = [&](auto&) { timeouts.push_back(cluster.scheduler.clock().schedule().size()); };
+  run.run();
+  REQUIRE(run.problem() == "");
+  REQUIRE(timeouts.size() == 40);
+  CHECK(timeouts.back() <= timeouts[4] + 5);
+}
