@@ -84,9 +84,8 @@ double transformer_memory::working_bytes(const pending& x) const {
     bytes += plain_bytes(samples);
   auto whole = how_;
   whole.again = recomputation::none;
-  if (how_.again != recomputation::none)
-    bytes += activation_bytes(trained_, samples, whole, places_.kind_of(x.argument.layer));
-  return bytes;
+  const auto kind = places_.kind_of(x.argument.layer);
+  return bytes + activation_bytes(trained_, samples, whole, kind) - activation_bytes(trained_, samples, how_, kind);
 }
 
 } // namespace ringmaster::training

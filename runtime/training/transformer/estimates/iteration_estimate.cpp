@@ -74,6 +74,7 @@ stage_times times_of_stage(const stage_layers& has, const parallel_setting& how,
 /// The stage that takes the longest, and the one that does without the embedding and the logits.
 struct slowest_stages {
   stage_times with_ends, layers;
+  uint32_t index = 0;               ///< Of the first of these.
   double forward = 0, backward = 0; ///< Of one stage each, with its ends' part.
 };
 
@@ -84,8 +85,10 @@ slowest_stages slowest_stages_of(const language_model& m, const parallel_setting
     x.ends /= how.copies(); // DualPipe's: each end is a rank's for half of the micro-batches
     slowest.forward = std::max(slowest.forward, x.forward);
     slowest.backward = std::max(slowest.backward, x.backward + x.ends);
-    if (x.sum() > slowest.with_ends.sum())
+    if (x.sum() > slowest.with_ends.sum()) {
       slowest.with_ends = x;
+      slowest.index = index;
+    }
     if (x.forward + x.backward > slowest.layers.forward + slowest.layers.backward)
       slowest.layers = x;
   }
@@ -98,19 +101,31 @@ double imbalance_of(const parallel_setting& how, const stage_times& slowest, con
   return std::max(0.0, work - (times.whole_model - ways_of(how) * times.whole_exposed) / how.shape.pipeline);
 }
 
+bool is_zero_bubble(const parallel_setting& how) {
+  return how.schedule == pipeline_schedule::zb_h1 || how.schedule == pipeline_schedule::zb_h2;
+}
+
 /// A hop between stages: seconds, and of these what the receiver stands still for.
 struct hop_times {
   double whole = 0, exposed = 0;
   double received = 0; ///< Hops to the slowest rank for a micro-batch.
 };
 
-hop_times hop_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how, double whole_model) {
-  if (how.shape.pipeline == 1)
+hop_times hop_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                       const micro_batch_times& times, const slowest_stages& slowest) {
+  const auto p = how.shape.pipeline;
+  if (p == 1)
     return {};
-  const auto whole = hop_time(m, on, how);
+  const auto whole = hop_time(m, on, how), exposed = exposed_hop_time(whole, times.whole_model, on, how);
   // Forward and backward of each chunk; what goes in and out at the model's ends comes from no stage.
-  return {whole, exposed_hop_time(whole, whole_model, on, how),
-          (how.turns_around() ? 1.0 : 2.0) * how.chunks_of_stage()};
+  double received = (how.turns_around() ? 1.0 : 2.0) * how.chunks_of_stage();
+  // A stage at an end, where it is slower by that than the others, which receive both ways. (In 1F1B it waits for
+  // them.)
+  if (is_zero_bubble(how) && exposed > 0 && (slowest.index == 0 || slowest.index + 1 == p)) {
+    const auto slower = slowest.with_ends.sum() - slowest.layers.forward - slowest.layers.backward;
+    received -= std::min(1.0, slower / exposed);
+  }
+  return {whole, exposed, received};
 }
 
 /// Where a rank has both ends of the pipeline, these are its own work for all micro-batches, `extra` seconds; that time
@@ -163,23 +178,35 @@ double unevenness(const language_model& m, const parallel_setting& how, const mi
   return longest - (count - 1) * slowest.sum();
 }
 
+/// Of ZB-H1 and ZB-H2, from the end of the last stage on: the I of its last micro-batch goes back through the stages,
+/// and stage r has `each` r weights' halves left behind its own I; the last one as many of its own, W at its end, which
+/// may be less, where it has few layers beside the logits.
+double split_drain(const parallel_setting& how, const slowest_stages& slowest, double each) {
+  const double p = how.shape.pipeline;
+  const auto& stage = slowest.layers;
+  const auto by_weight = stage.by_weight, by_input = stage.backward - by_weight;
+  const auto at_end = slowest.index + 1 == how.shape.pipeline ? slowest.with_ends.by_weight : by_weight;
+  const auto of_last = each * (p - 1) * at_end, of_next = by_input + each * (p - 2) * by_weight;
+  return std::max({0.0, (p - 1) * by_input - of_last, of_next - of_last});
+}
+
 /// Seconds of filling and draining, beside hops; F, I and W are the stage's forward and its backward's halves. ZB-H2
-/// starts its ranks one after the other; its bubble is fitted to what the simulator finds where F, I and W differ.
+/// starts its ranks one after the other.
 /// `plain`: what all other stages take together, which may be less each. Chunks are filled and drained through the
 /// first ones and the last ones of stages: places that do nothing are all in the very last one.
 double bubble_of(const language_model& m, const parallel_setting& how, const slowest_stages& slowest, double plain) {
   const double p = how.shape.pipeline;
   const auto& stage = slowest.layers;
   const auto others = std::min(p - 1, plain / (stage.forward + stage.backward)); // in such stages
-  const auto forward = stage.forward, by_weight = stage.by_weight, by_input = stage.backward - by_weight;
+  const auto forward = stage.forward;
   switch (how.schedule) {
     case pipeline_schedule::interleaved_1f1b: {
       const double v = how.chunks, places = v * how.chunk_layers(m.layers);
       const auto idle = std::max(0.0, p * places - m.layers - 2) * (stage.forward + stage.backward) / places;
       return std::max(0.0, plain / v - (1 - 1 / v) * idle);
     }
-    case pipeline_schedule::zb_h1: return others * std::max(forward, forward + by_input - by_weight);
-    case pipeline_schedule::zb_h2: return others * std::max(forward, forward + by_input - 2 * by_weight);
+    case pipeline_schedule::zb_h1: return others * forward + others / (p - 1) * split_drain(how, slowest, 1);
+    case pipeline_schedule::zb_h2: return others * forward + others / (p - 1) * split_drain(how, slowest, 2);
     case pipeline_schedule::all_forwards_first: // each way waits for its own slowest stage
       return plain + (how.micro_batches() - 1) * (slowest.forward + slowest.backward - slowest.with_ends.sum());
     default: return plain;
@@ -240,17 +267,18 @@ last_of_step last_of(const language_model& m, const gpu_system& on, const parall
     return last_of_step{shared_times_of(on, how, x, body), update_time(on, how, x)};
   };
   using enum pipeline_schedule;
-  const bool by_turns = how.schedule == one_f_one_b || how.schedule == all_forwards_first
-                        || how.schedule == interleaved_1f1b;
-  if (!by_turns || how.shape.pipeline == 1)
+  if (how.turns_around() || how.shape.pipeline == 1)
     return of(most_parameters(m, how));
   const auto chunks = how.chunks_of_stage();
-  const auto first = times_of_stage(stage_layers_of(m, how, 0), how, times).backward / chunks;
+  // Where weights' halves are postponed they fill what a stage would be ready earlier.
+  const auto filled = is_zero_bubble(how) ? how.schedule == zb_h1 ? 2.0 : 3.0 : 0.0;
+  const auto ahead = [&](const stage_times& x) { return std::max(0.0, x.backward - filled * x.by_weight) / chunks; };
+  const auto first = ahead(times_of_stage(stage_layers_of(m, how, 0), how, times));
   const part_parameters parts{m, how};
   last_of_step result;
   for (auto index : stages_that_count(m, how)) {
     auto x = of(parts.of(stage_layers_of(m, how, index), how));
-    const auto earlier = index == 0 ? 0 : first + (index - 1) * stages.layers.backward / chunks;
+    const auto earlier = index == 0 ? 0 : first + (index - 1) * ahead(stages.layers);
     const auto done = std::min(earlier, x.shared.exposed);
     x.shared.exposed -= done;
     x.shared.hidden += done;
@@ -320,7 +348,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   const double p = how.shape.pipeline, count = how.micro_batches();
   const auto stages = slowest_stages_of(m, how, times);
   const auto& slowest = stages.with_ends;
-  const auto hop = hop_times_of(m, on, how, times.whole_model);
+  const auto hop = hop_times_of(m, on, how, times, stages);
   iteration_estimate result;
   if (p > 1 && how.turns_around())
     result.bubble = bubble_beside_ends(how, stages, hop, times);

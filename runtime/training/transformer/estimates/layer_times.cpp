@@ -27,6 +27,7 @@ struct device_times {
   double attention = 0, attention_backward = 0; ///< Of all, what comes before the network.
   double attention_products_backward = 0;       ///< The same of the products.
   double elements = 0, elements_backward = 0;   ///< Norms, residuals, dropouts, activation functions, biases, copies.
+  double elements_again = 0;                    ///< Of these, norms and activation functions.
 
   double forward() const { return products + core + elements; }
   double backward() const { return products_backward + core_backward + elements_backward; }
@@ -45,6 +46,7 @@ public:
     how_.attention == attention_kernel::flash ? flash_core() : unfused_core();
     const auto shared = how_.sequence_parallel ? tensor_ : 1;
     elements(rows_ * m_.hidden * 22 / shared, 6);
+    again(rows_ * m_.hidden * 8 / shared, 2); // of two norms, what they read and write
     x_.attention = x_.forward();
     x_.attention_backward = x_.backward();
     x_.attention_products_backward = x_.products_backward;
@@ -68,6 +70,11 @@ private:
     const auto seconds = bytes * on_.element_traffic / on_.memory_bandwidth + kernels * on_.kernel_s;
     x_.elements += seconds;
     x_.elements_backward += 2 * seconds;
+  }
+
+  /// Of `elements`, what selective recomputation does once more.
+  void again(double bytes, double kernels) {
+    x_.elements_again += bytes * on_.element_traffic / on_.memory_bandwidth + kernels * on_.kernel_s;
   }
 
   void attention_products() {
@@ -122,6 +129,7 @@ private:
     product(rows_, (m_.gated ? 2 : 1) * w, h);
     product(rows_, h, w);
     elements(rows_ * activation_bytes(w), 0);
+    again(rows_ * activation_bytes(w), 1);
   }
 
   /// Each rank's experts get their shares of all positions of the ranks that they are divided among.
@@ -134,10 +142,12 @@ private:
     product(taken, up * w, h, reached);
     product(taken, h, w, reached);
     elements(taken * (activation_bytes(w) + on_.dispatch_traffic * bf16_bytes * h), 6);
+    again(taken * activation_bytes(w), 1);
     if (x.shared > 0) {
       product(rows_, up * x.shared * w / tensor_, h);
       product(rows_, h, x.shared * w / tensor_);
       elements(rows_ * activation_bytes(x.shared * w / tensor_), 0);
+      again(rows_ * activation_bytes(x.shared * w / tensor_), 1);
     }
     elements(4 * dispatched_rows() * x.count * 4, 8); // the router's scores, float32
   }
@@ -224,7 +234,7 @@ layer_times layer_times_of(const language_model& m, const gpu_system& on, const 
   result.exposed = moved.exposed;
   result.hidden = moved.hidden;
   const auto forward = x.forward() + result.exposed.sum();
-  const auto selective = x.made_again + (how.attention == attention_kernel::flash ? x.elements : x.core);
+  const auto selective = how.attention == attention_kernel::flash ? x.made_again + x.elements_again : x.core;
   const auto again = how.again == recomputation::full ? forward : how.again == recomputation::selective ? selective : 0;
   const auto backward = x.backward() + result.exposed.sum() + again;
   const auto stretched = beside(forward + backward, launch_time(m, on, how, kind),

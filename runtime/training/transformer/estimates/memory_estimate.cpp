@@ -21,13 +21,15 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
   const bool again = how.again == recomputation::selective && how.attention == attention_kernel::flash;
   const auto heads = m.heads / t, groups = m.key_value_heads_on(how.shape.tensor);
   const double dropouts = m.layer_norms ? 2 : 0;
+  // The core's own, in tiles, which its backward reads again, is what the next product reads only where both are bf16.
+  const auto output = how.attention == attention_kernel::flash && kept != bf16_bytes ? bf16_bytes + kept : kept;
   auto bytes = (2 * bf16_bytes + (again ? 0 : 2 * kept) + dropouts) * h / shared;
   if (auto& x = m.latent; x.key_value_rank > 0) {
     const auto made = heads * (2.0 * (m.head_size + x.rotary_size) + x.value_size) * bf16_bytes;
     bytes += (kept + bf16_bytes) * (x.query_rank + x.key_value_rank) + (again ? 0 : made);
-    bytes += (kept + bf16_bytes) * heads * x.value_size;
+    bytes += output * heads * x.value_size;
   } else {
-    bytes += bf16_bytes * (heads + 2.0 * groups) * m.head_size + kept * heads * m.head_size;
+    bytes += bf16_bytes * (heads + 2.0 * groups) * m.head_size + output * heads * m.head_size;
   }
   auto network = [&](double width) { return bf16_bytes * (m.gated ? 2 : 1) * width + (again ? 0 : kept * width); };
   if (!kind.experts)
@@ -80,7 +82,7 @@ double last_layer(const language_model& m, const parallel_setting& how) {
 double whole_bytes_of(const language_model& m, const parallel_setting& how) {
   if (how.zero <= 1)
     return 0;
-  return last_layer(m, how) * (how.gradient_bytes + (how.zero == 3 ? 2 * bf16_bytes : 0));
+  return last_layer(m, how) * (how.gradient_bytes + (how.zero == 3 ? 2 * bytes_of(how.computed_in).weight : 0));
 }
 
 /// Of a rank that shares its weights fully: what it holds when it holds the most. `x` has all that there is at any
@@ -88,6 +90,7 @@ double whole_bytes_of(const language_model& m, const parallel_setting& how) {
 /// while it is scattered beside the next layer's backward.
 memory_parts largest_moment(const language_model& m, const parallel_setting& how, memory_parts x, double activations,
                             double in_flight) {
+  const auto weight = bytes_of(how.computed_in).weight;
   const auto layer = last_layer(m, how), table = table_parameters(m, how), output = output_parameters(m, how).sum();
   const bool several = how.micro_batches() > 1; // else nothing has been added up when the only backward begins
   const auto parts = layer_parameters(m, how, m.experts.count > 0);
@@ -96,16 +99,22 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
   const auto first_table = first_alike == 0 ? table : 0;
   auto last_scattered = x, second_begins = x;
   last_scattered.activations -= activations;
-  last_scattered.buffers = bf16_bytes * 2 * layer + how.gradient_bytes * (layer + output) + in_flight;
+  last_scattered.buffers = weight * 2 * layer + how.gradient_bytes * (layer + output) + in_flight;
   second_begins.activations = (2 + first_alike) * activations;
-  second_begins.buffers = bf16_bytes * (2 * layer + first_table) + how.gradient_bytes * layer + in_flight;
-  x.buffers = bf16_bytes * (2 * layer + output) + in_flight;
+  second_begins.buffers = weight * (2 * layer + first_table) + how.gradient_bytes * layer + in_flight;
+  x.buffers = weight * (2 * layer + output) + in_flight;
   last_scattered.logits = second_begins.logits = 0;
   if (!several) {
     x.gradients = last_scattered.gradients = 0;
     second_begins.gradients -= how.gradient_bytes * (3 * shard + table / how.sharers());
   }
-  return std::max({x, last_scattered, second_begins},
+  auto dense_begins = second_begins; // the second of several dense ones, which may be larger
+  if (first_alike > 1) {
+    const auto dense = layer_parameters(m, how, false).sum();
+    dense_begins.activations = 2 * activations;
+    dense_begins.buffers = weight * (2 * dense + table) + how.gradient_bytes * dense + in_flight;
+  }
+  return std::max({x, last_scattered, second_begins, dense_begins},
                   [](auto& one, auto& other) { return one.total() < other.total(); });
 }
 
@@ -139,6 +148,23 @@ double layers_kept_by_first(const language_model& m, const parallel_setting& how
 
 namespace {
 
+/// Of interleaved 1F1B, a layer of each kind's bytes times how many micro-batches of it a stage holds at most: of each
+/// of its chunks as many as there are among those that it has begun before its first backward, p of each chunk in turn.
+double held_interleaved(const language_model& m, const parallel_setting& how, uint32_t stage, double dense,
+                        double experts, double logits_input) {
+  const auto p = how.shape.pipeline, v = how.chunks, all = how.micro_batches() * v;
+  const auto begun = how.micro_batches() == p ? all : std::min(all, 2 * (p - 1 - stage) + (v - 1) * p + 1);
+  double bytes = 0;
+  for (uint32_t chunk = 0; chunk < v; ++chunk) {
+    const auto rounds = begun / (p * v), rest = begun % (p * v);
+    const auto held = rounds * p + std::clamp<int64_t>(int64_t{rest} - int64_t{chunk} * p, 0, p);
+    const auto has = chunk_layers_of(m, how, stage, chunk);
+    const auto inputs = has.logits && has.apart ? logits_input : 0;
+    bytes += static_cast<double>(held) * (has.dense * dense + has.experts * experts + inputs);
+  }
+  return bytes;
+}
+
 memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage,
                        const part_parameters& parts) {
   const double t = how.shape.tensor;
@@ -155,16 +181,19 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   const auto of_logits = has.logits && has.apart ? 1.0 : 0.0; // whose input waits, too, where they have a place
   const auto layers = has.dense * dense + has.experts * sparse + of_logits * hidden_bytes;
   const auto postponed = (has.dense + has.experts + of_logits) * hidden_bytes;
-  const auto all = std::max(held.activations * layers + held.gradients * postponed,
+  const auto kept = how.schedule == pipeline_schedule::interleaved_1f1b
+                      ? held_interleaved(m, how, stage, dense, sparse, hidden_bytes)
+                      : held.activations * layers;
+  const auto all = std::max(kept + held.gradients * postponed,
                             held.later_activations * layers + held.later_gradients * postponed);
   x.activations = how.offloads_activations ? std::min(all, 2 * std::max(dense, sparse) + held.gradients * postponed)
                                            : all;
   x.host += all - x.activations;
   auto whole = how;
   whole.again = recomputation::none;
-  const auto again = how.again == recomputation::none
-                       ? 0
-                       : activation_bytes(m, how.micro_batch, whole, {has.experts > 0, false});
+  const layer_kind last{has.experts > 0, false};
+  const auto again = activation_bytes(m, how.micro_batch, whole, last)
+                     - activation_bytes(m, how.micro_batch, how, last);
   const bool postpones = how.schedule == pipeline_schedule::zb_h1 || how.schedule == pipeline_schedule::zb_h2;
   const auto beside = t > 1 || has.logits ? 1 : 0; // a sum or the loss's gradient
   const auto gradients = hidden_bytes * (postpones ? has.dense + has.experts + beside : 1);
@@ -174,7 +203,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
                                                        : 0; // an input, the gradient by an output
   const auto backward = gradients + again + gathered + ring_bytes(m, how, how.micro_batch);
   const auto in_flight = std::max(output, backward);
-  x.buffers = whole_bytes_of(m, how) + in_flight;
+  x.buffers = whole_bytes_of(m, how) + in_flight; // of which there is nothing when there are logits
   if (has.logits) {
     const auto module = m.multi_token > 0 ? activation_bytes(m, how.micro_batch, how, {m.experts.count > 0, false}) : 0;
     const auto each = (1.0 + m.multi_token) * logit_bytes * rows * padded_vocabulary(m, how.shape.tensor) / t
@@ -184,7 +213,7 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
     const auto another = how.sequence_parallel ? hidden_bytes : each;
     const auto others = how.schedule == pipeline_schedule::dualpipe ? another : (held.logits - 1) * each;
     const auto not_yet = how.schedule == pipeline_schedule::zb_v ? held.gradients * postponed : 0;
-    x.logits = std::max({0.0, held.logits * each + outputs - in_flight - not_yet, others + outputs});
+    x.logits = std::max({0.0, held.logits * each + outputs - x.buffers - not_yet, others + outputs});
   }
   return how.shard > 0 ? largest_moment(m, how, x, has.dense > 0 ? dense : sparse, backward) : x;
 }

@@ -18,14 +18,20 @@ uint32_t windowed(uint32_t begin, uint32_t end, uint32_t from, uint32_t to, uint
   return (first + count + 1) / 2 - (first + 1) / 2;
 }
 
-} // namespace
+/// The model's layers in places: the embedding may have one of its own before them.
+struct placed_layers {
+  const language_model& m;
+  uint32_t stages, each, apart,
+    first_sparse; ///< Places of a piece, the first layer's, and the first one's with experts.
 
-stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index) {
-  const auto p = how.shape.pipeline, each = how.chunk_layers(m.layers), chunks = how.chunks_of_stage();
-  const uint32_t apart = each * p * chunks == m.layers ? 0 : 1;
-  const auto first_sparse = apart + (m.experts.count > 0 ? std::min(m.layers, m.experts.dense_first) : m.layers);
-  stage_layers x;
-  auto add = [&](uint32_t piece, double part) {
+  placed_layers(const language_model& of, const parallel_setting& how)
+    : m(of), stages(how.shape.pipeline), each(how.chunk_layers(of.layers)),
+      apart(each * stages * how.chunks_of_stage() == of.layers ? 0 : 1),
+      first_sparse(apart + (of.experts.count > 0 ? std::min(of.layers, of.experts.dense_first) : of.layers)) {}
+
+  uint32_t last_place() const { return apart == 0 ? m.layers - 1 : m.layers + 1; }
+
+  void add_to(stage_layers& x, uint32_t piece, double part) const {
     const auto begin = piece * each, end = begin + each;
     x.dense += part * overlap(begin, end, apart, first_sparse);
     x.experts += part * overlap(begin, end, first_sparse, apart + m.layers);
@@ -33,18 +39,37 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
       x.windowed_dense += part * windowed(begin, end, apart, first_sparse, apart);
       x.windowed_experts += part * windowed(begin, end, first_sparse, apart + m.layers, apart);
     }
-  };
+  }
+};
+
+} // namespace
+
+stage_layers chunk_layers_of(const language_model& m, const parallel_setting& how, uint32_t index, uint32_t chunk) {
+  const placed_layers all{m, how};
+  const auto piece = chunk * how.shape.pipeline + index;
+  stage_layers x;
+  all.add_to(x, piece, 1);
+  x.apart = all.apart > 0;
+  x.embedding = piece == 0;
+  x.logits = all.last_place() / all.each == piece;
+  return x;
+}
+
+stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index) {
+  const placed_layers all{m, how};
+  const auto p = how.shape.pipeline;
+  stage_layers x;
+  const auto add = [&](uint32_t piece, double part) { all.add_to(x, piece, part); };
   if (how.schedule == pipeline_schedule::dualpipe) { // both copies of a rank's layers, the mean
     add(index, 0.5);
     add(p - 1 - index, 0.5);
   } else {
-    for (uint32_t chunk = 0; chunk < chunks; ++chunk)
+    for (uint32_t chunk = 0; chunk < how.chunks_of_stage(); ++chunk)
       add(how.schedule == pipeline_schedule::zb_v && chunk == 1 ? 2 * p - 1 - index : chunk * p + index, 1);
   }
-  const auto last_place = apart == 0 ? m.layers - 1 : m.layers + 1;
-  x.apart = apart > 0;
+  x.apart = all.apart > 0;
   x.embedding = index == 0;
-  x.logits = how.turns_around() ? index == 0 : last_place / each % p == index;
+  x.logits = how.turns_around() ? index == 0 : all.last_place() / all.each % p == index;
   return x;
 }
 

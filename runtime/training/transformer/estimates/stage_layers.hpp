@@ -20,6 +20,9 @@ struct stage_layers {
 /// for itself, the logits the one behind the last layer, what is left over is empty.
 stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index);
 
+/// The same of one of its chunks, where it has several, in turns.
+stage_layers chunk_layers_of(const language_model& m, const parallel_setting& how, uint32_t index, uint32_t chunk);
+
 /// All of the model's.
 stage_layers all_layers_of(const language_model& m);
 
