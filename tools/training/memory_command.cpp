@@ -43,13 +43,18 @@ constexpr activation_row activation_rows[] = {{recomputation::none, false},
                                               {recomputation::selective, true},
                                               {recomputation::full, false}};
 
+/// As the published formulas of the model have it.
+attention_kernel attention_of(const memory_options& x) {
+  return x.trained.layer_norms ? attention_kernel::unfused : attention_kernel::flash;
+}
+
 double bytes_of(const memory_options& x, const activation_row& row) {
   parallel_setting how;
   how.shape.tensor = x.tensor;
   how.sequence_parallel = row.sequence_parallel;
   how.again = row.again;
   how.computed_in = x.transformer.computed_in;
-  how.attention = x.trained.layer_norms ? attention_kernel::unfused : attention_kernel::flash; // the formulas'
+  how.attention = attention_of(x);
   return activation_bytes(x.trained, x.micro_batch, how, {x.trained.experts.count > 0, false});
 }
 
@@ -63,10 +68,11 @@ std::string text_of(const memory_options& x, double parameters) {
                         zero_bytes(stage, x.ranks) * parameters / x.tensor / giga);
   if (!x.has_activations())
     return text;
-  text += fmt::format(
-    "\nactivations of a layer of {}: micro-batch {}, sequence {}, tensor parallel {}\n{:<12} {:<18} {:>14} {:>16}\n",
-    x.trained.name, x.micro_batch, x.trained.sequence, x.tensor, "recompute", "sequence parallel", "MB",
-    "GB, all layers");
+  text += fmt::format("\nactivations of a layer of {}: micro-batch {}, sequence {}, tensor parallel {}, {}\n{:<12} "
+                      "{:<18} {:>14} {:>16}\n",
+                      x.trained.name, x.micro_batch, x.trained.sequence, x.tensor,
+                      attention_of(x) == attention_kernel::flash ? "scores in tiles" : "scores in memory", "recompute",
+                      "sequence parallel", "MB", "GB, all layers");
   for (auto& row : activation_rows)
     text += fmt::format("{:<12} {:<18} {:>14.2f} {:>16.2f}\n", name_of(row.again), row.sequence_parallel ? "yes" : "no",
                         bytes_of(x, row) / 1e6, bytes_of(x, row) * x.trained.layers / giga);
@@ -82,7 +88,10 @@ std::string json_of(const memory_options& x, double parameters) {
   json.list("zero_bytes");
   for (uint32_t stage = 0; stage <= 3; ++stage)
     json.value(zero_bytes(stage, x.ranks) * parameters / x.tensor);
-  json.end().list("layer_activations");
+  json.end();
+  if (x.has_activations())
+    json.member("attention", name_of(attention_of(x)));
+  json.list("layer_activations");
   for (auto& row : x.has_activations() ? std::span{activation_rows} : std::span<const activation_row>{})
     json.object()
       .member("recompute", name_of(row.again))
@@ -113,6 +122,9 @@ class memory_call final : public command_call {
     if (!trained)
       return std::move(trained.error());
     opts_.trained = *trained;
+    if (opts_.has_activations() && trained->heads % opts_.tensor != 0)
+      return invalid(fmt::format("--tensor {}: the {} heads of {} do not divide among so many", opts_.tensor,
+                                 trained->heads, trained->name));
     return caf::none;
   }
 

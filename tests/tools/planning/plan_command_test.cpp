@@ -390,4 +390,11 @@ TEST_CASE("simulate memory: ZeRO's and the activations' formulas") {
   CHECK(simulated({"memory", "--parameters=7.5e9", "--tensor=2"}).out.find("60.0") != std::string::npos);
   CHECK(parse_json(simulated({"memory", "--model=megatron-22b", "--ranks=8", "--tensor=8", "--json"}).out).engaged());
   CHECK(simulated({"memory", "--parameters=many"}).code == 2);
+  CHECK(simulated({"memory", "--model=megatron-22b"}).out.find("tensor parallel 1, scores in memory\n")
+        != std::string::npos);
+  CHECK(simulated({"memory", "--model=llama3-8b"}).out.find("tensor parallel 1, scores in tiles\n")
+        != std::string::npos);
+  const auto uneven = simulated({"memory", "--model=llama3-8b", "--tensor=5"});
+  CHECK(uneven.code == 2);
+  CHECK(uneven.err.find("the 32 heads of llama3-8b do not divide among so many") != std::string::npos);
 }
