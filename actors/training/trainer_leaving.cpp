@@ -26,9 +26,16 @@ void trainer_state::look_for_drains() {
     for (auto& node : x.nodes())
       if (node.draining())
         drained[node.node_id()] = node.name();
+    std::set<device_id> leaving;
     for (auto& device : x.devices())
-      if (auto node = drained.find(device.node_id()); node != drained.end())
-        is_to_leave(device_id{device.metadata().deviceid().value()}, fmt::format("node {} is drained", node->second));
+      if (auto node = drained.find(device.node_id()); node != drained.end()) {
+        const device_id id{device.metadata().deviceid().value()};
+        leaving.insert(id);
+        is_to_leave(id, fmt::format("node {} is drained", node->second));
+      }
+    if (now_ == phase::gathering || now_ == phase::stepping)
+      for (auto& each : members_)
+        each.leaves = each.leaves && leaving.contains(each.device); // a drain may be given up
   };
   self->request(settings_.coordinator, settings_.operation_limit, proto::ClusterInfoRequest{})
     .then(look, [](const caf::error&) {}); // it is asked again
@@ -72,7 +79,8 @@ void trainer_state::let_leave(const caf::error& problem) {
                              ? fmt::format("{} has left, and what it had could not be taken over: {}",
                                            ringmaster::text_of(each.device), render(problem))
                              : fmt::format("{} has left; what it had, others have", ringmaster::text_of(each.device)));
-    lost_.insert(each.device);
+    if (!settings_.starts_ranks) // else nobody gets it while it is drained, and it may come back
+      lost_.insert(each.device);
     if (each.handle)
       let_go(each.handle, [] {});
   }

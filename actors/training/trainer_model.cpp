@@ -110,10 +110,14 @@ void trainer_state::take_image(std::function<void(const caf::expected<model_imag
   gather(*all, [this, then, step = step_](const caf::expected<found_parts>& x) {
     if (!x)
       return then(x.error());
+    if (now_ == phase::over)
+      return; // with another one
     if (step > step_)
       return then(make_error(errc::aborted, fmt::format("the run has gone back behind step {}", step)));
-    image_ = {step, *x};
-    then(image_);
+    const model_image found{step, *x};
+    if (image_.parts.empty() || step >= image_.step) // of a later step, which had other sources, one may be there
+      image_ = found;
+    then(found);
   });
 }
 

@@ -53,12 +53,12 @@ std::string advice(const trial& x) {
   add(first_of("--micro-batch", x, m.micro_batch + 1, 1, m.global_batch - m.micro_batch, batch_at_once));
   if (found.empty())
     add(first_of("--micro-batch", x, m.micro_batch - 1, -1, m.micro_batch - 1, batch_at_once));
-  add(first_of("--global-batch", x, m.global_batch + 1, 1, UINT64_MAX, global_batch));
+  add(first_of("--global-batch", x, m.global_batch + 1, 1, x.data.training->count() - m.global_batch, global_batch));
   if (m.virtual_ranks > 1)
     add(first_of("--virtual-ranks", x, m.virtual_ranks - 1, -1, m.virtual_ranks - 1, virtual_ranks));
   else
     add(first_of("--ranks", x, x.ranks - 1, -1, x.ranks - 1, ranks));
-  return found.empty() ? "a much larger --global-batch is wanted"
+  return found.empty() ? "no --micro-batch, --global-batch or number of ranks near these would do"
                        : fmt::format("{} would do", fmt::join(found, " or "));
 }
 

@@ -34,7 +34,7 @@ caf::expected<double> parse_rate(const std::string& text) {
   constexpr double most = 1e38; // fits into float32
   double x = 0;
   const auto* end = text.data() + text.size();
-  const auto [at, problem] = std::from_chars(text.data(), end, x);
+  const auto [at, problem] = std::from_chars(text.data() + text.starts_with('+'), end, x);
   if (problem != std::errc{} || at != end || !(x >= 0 && x <= most))
     return invalid(fmt::format("\"{}\" is no number from 0 to {:g}, such as 0.001", text, most));
   return x;

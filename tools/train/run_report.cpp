@@ -52,7 +52,6 @@ double bits_of(const loss_sums& x) {
   return in_bits(loss_of(x));
 }
 
-/// Of a step or an epoch; of texts in the unit in which they are measured when they are held out.
 /// With four digits behind the point; of a run that diverges, four at all.
 std::string short_text(double x) {
   return std::abs(x) < 1e6 ? fmt::format("{:.4f}", x) : fmt::format("{:.4g}", x);
@@ -62,6 +61,7 @@ std::string bits_text(double bits) {
   return bits < 1e6 ? fmt::format("{:.3f} bits a byte", bits) : fmt::format("{:.4g} bits a byte", bits);
 }
 
+/// Of a step or an epoch; of texts in the unit in which they are measured when they are held out.
 std::string loss_text(double loss, bool of_text) {
   return of_text ? bits_text(in_bits(loss)) : "loss " + short_text(loss);
 }

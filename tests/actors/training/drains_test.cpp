@@ -1,6 +1,7 @@
 // A node with a rank of a training is drained: the rank hands over what it has, and the node ends while the run goes
 // on.
 #include "tests/support/nodes/leaving_node.hpp"
+#include "tests/support/text_search.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -55,4 +56,25 @@ TEST_CASE("a training's rank leaves a node that is drained, no step is done agai
       for (uint32_t layer = 0; layer < depth; ++layer)
         CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
     }
+}
+
+TEST_CASE("a training's rank stays where its node is no longer drained before the step has ended") {
+  simulated_cluster cluster{training_devices(2, 3)};
+  simulated_client host{cluster};
+  add_leaver(cluster, 3);
+  simulated_training run{cluster, small_job("zero1", 3, 6, 2), 3, 4};
+  bool has_room = false;
+  run.settings.watcher.has_room = [&](uint64_t step, bool) { return step < 1 || has_room; };
+  run.start();
+  run.run_steps(1);
+  auto drained = drain(cluster, host, "leaver", std::chrono::seconds{3});
+  CHECK(contains(host.wait_for(drained).error(), "node leaver was not drained within 3 s"));
+  CHECK(run.notes_with("is to leave, behind step 1: node leaver is drained") == 1);
+  const auto end = cluster.scheduler.clock().now() + std::chrono::seconds{3};
+  cluster.run_until([&] { return cluster.scheduler.clock().now() >= end; });
+  has_room = true;
+  run.finish();
+  REQUIRE(run.problem() == "");
+  CHECK(run.notes_with("has left") == 0);
+  CHECK(run.reports.back().ranks == 3);
 }
