@@ -14,15 +14,13 @@ namespace ringmaster::training {
 
 namespace {
 
-using trial = run_settings;
-
-bool would_do(const trial& x) {
+bool would_do(const run_settings& x) {
   return can_train(x.job, {x.ranks, sides_of(x.job.shape)});
 }
 
 /// The option with the first value of from, from + by, ... that would do, of so many. Empty: none.
 template <class Set>
-std::string first_of(std::string_view option, const trial& x, uint64_t from, int by, uint64_t count, Set set) {
+std::string first_of(std::string_view option, const run_settings& x, uint64_t from, int by, uint64_t count, Set set) {
   constexpr uint64_t most = 256; // whoever is further off wants another run
   for (uint64_t i = 0; i < std::min(count, most); ++i) {
     const auto value = by > 0 ? from + i : from - i;
@@ -34,17 +32,17 @@ std::string first_of(std::string_view option, const trial& x, uint64_t from, int
   return {};
 }
 
-std::string advice(const trial& x) {
+std::string advice(const run_settings& x) {
   const auto& m = x.job.shape;
-  const auto batch_at_once = [](trial& of, uint64_t value) {
+  const auto batch_at_once = [](run_settings& of, uint64_t value) {
     of.job.all_at_once = false;
     of.job.shape.micro_batch = value;
   };
-  const auto global_batch = [](trial& of, uint64_t value) { of.job.shape.global_batch = value; };
-  const auto virtual_ranks = [](trial& of, uint64_t value) {
+  const auto global_batch = [](run_settings& of, uint64_t value) { of.job.shape.global_batch = value; };
+  const auto virtual_ranks = [](run_settings& of, uint64_t value) {
     of.job.shape.virtual_ranks = static_cast<uint32_t>(value);
   };
-  const auto ranks = [](trial& of, uint64_t value) { of.ranks = static_cast<uint32_t>(value); };
+  const auto ranks = [](run_settings& of, uint64_t value) { of.ranks = static_cast<uint32_t>(value); };
   std::vector<std::string> found;
   const auto add = [&](std::string what) {
     if (!what.empty())

@@ -101,8 +101,9 @@ double imbalance_of(const parallel_setting& how, const stage_times& slowest, con
   return std::max(0.0, work - (times.whole_model - ways_of(how) * times.whole_exposed) / how.shape.pipeline);
 }
 
-bool is_zero_bubble(const parallel_setting& how) {
-  return how.schedule == pipeline_schedule::zb_h1 || how.schedule == pipeline_schedule::zb_h2;
+/// Of ZB-H1 and ZB-H2: stage r leaves so many times r weights' halves behind. 0: any other schedule.
+uint32_t left_behind(const parallel_setting& how) {
+  return how.schedule == pipeline_schedule::zb_h1 ? 1 : how.schedule == pipeline_schedule::zb_h2 ? 2 : 0;
 }
 
 /// A hop between stages: seconds, and of these what the receiver stands still for.
@@ -121,7 +122,7 @@ hop_times hop_times_of(const language_model& m, const gpu_system& on, const para
   double received = (how.turns_around() ? 1.0 : 2.0) * how.chunks_of_stage();
   // A stage at an end, where it is slower by that than the others, which receive both ways. (In 1F1B it waits for
   // them.)
-  if (is_zero_bubble(how) && exposed > 0 && (slowest.index == 0 || slowest.index + 1 == p)) {
+  if (left_behind(how) > 0 && exposed > 0 && (slowest.index == 0 || slowest.index + 1 == p)) {
     const auto slower = slowest.with_ends.sum() - slowest.layers.forward - slowest.layers.backward;
     received -= std::min(1.0, slower / exposed);
   }
@@ -179,10 +180,10 @@ double unevenness(const language_model& m, const parallel_setting& how, const mi
 }
 
 /// Of ZB-H1 and ZB-H2, from the end of the last stage on: the I of its last micro-batch goes back through the stages,
-/// and stage r has `each` r weights' halves left behind its own I; the last one as many of its own, W at its end, which
-/// may be less, where it has few layers beside the logits.
-double split_drain(const parallel_setting& how, const slowest_stages& slowest, double each) {
-  const double p = how.shape.pipeline;
+/// and stage r has its weights' halves left behind its own I; the last one as many of its own, W at its end, which may
+/// be less, where it has few layers beside the logits.
+double split_drain(const parallel_setting& how, const slowest_stages& slowest) {
+  const double p = how.shape.pipeline, each = left_behind(how);
   const auto& stage = slowest.layers;
   const auto by_weight = stage.by_weight, by_input = stage.backward - by_weight;
   const auto at_end = slowest.index + 1 == how.shape.pipeline ? slowest.with_ends.by_weight : by_weight;
@@ -198,15 +199,14 @@ double bubble_of(const language_model& m, const parallel_setting& how, const slo
   const double p = how.shape.pipeline;
   const auto& stage = slowest.layers;
   const auto others = std::min(p - 1, plain / (stage.forward + stage.backward)); // in such stages
-  const auto forward = stage.forward;
   switch (how.schedule) {
     case pipeline_schedule::interleaved_1f1b: {
       const double v = how.chunks, places = v * how.chunk_layers(m.layers);
       const auto idle = std::max(0.0, p * places - m.layers - 2) * (stage.forward + stage.backward) / places;
       return std::max(0.0, plain / v - (1 - 1 / v) * idle);
     }
-    case pipeline_schedule::zb_h1: return others * forward + others / (p - 1) * split_drain(how, slowest, 1);
-    case pipeline_schedule::zb_h2: return others * forward + others / (p - 1) * split_drain(how, slowest, 2);
+    case pipeline_schedule::zb_h1:
+    case pipeline_schedule::zb_h2: return others * stage.forward + others / (p - 1) * split_drain(how, slowest);
     case pipeline_schedule::all_forwards_first: // each way waits for its own slowest stage
       return plain + (how.micro_batches() - 1) * (slowest.forward + slowest.backward - slowest.with_ends.sum());
     default: return plain;
@@ -271,7 +271,7 @@ last_of_step last_of(const language_model& m, const gpu_system& on, const parall
     return of(most_parameters(m, how));
   const auto chunks = how.chunks_of_stage();
   // Where weights' halves are postponed they fill what a stage would be ready earlier.
-  const auto filled = is_zero_bubble(how) ? how.schedule == zb_h1 ? 2.0 : 3.0 : 0.0;
+  const double left = left_behind(how), filled = left > 0 ? 1 + left : 0;
   const auto ahead = [&](const stage_times& x) { return std::max(0.0, x.backward - filled * x.by_weight) / chunks; };
   const auto first = ahead(times_of_stage(stage_layers_of(m, how, 0), how, times));
   const part_parameters parts{m, how};

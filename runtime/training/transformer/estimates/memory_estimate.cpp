@@ -45,6 +45,13 @@ struct held_micro_batches {
   double later_activations = 0, later_gradients = 0; ///< At another time, if these are more.
 };
 
+/// Of interleaved 1F1B, the chunks' micro-batches that a stage has begun before its first backward: all, where none
+/// begins before all forwards have ended.
+uint32_t begun_interleaved(const parallel_setting& how, uint32_t stage) {
+  const auto p = how.shape.pipeline, m = how.micro_batches(), v = how.chunks;
+  return m == p ? m * v : std::min(m * v, 2 * (p - 1 - stage) + (v - 1) * p + 1);
+}
+
 held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
   const double p = how.shape.pipeline, m = how.micro_batches(), i = stage;
   const held_micro_batches all_at_once{m, 0, how.sequence_parallel ? 1 : m, m}; // else the logits are made when needed
@@ -54,7 +61,7 @@ held_micro_batches held_by(const parallel_setting& how, uint32_t stage) {
     case pipeline_schedule::interleaved_1f1b:
       if (how.micro_batches() == how.shape.pipeline) // no backward begins before all forwards have ended
         return all_at_once;
-      return {std::min(m, p * (1 + (p - 1) / (p * how.chunks)) - 2 * i / how.chunks)};
+      return {static_cast<double>(begun_interleaved(how, stage)) / how.chunks}; // the mean
     case pipeline_schedule::zb_h1: return {std::min(m, p), std::min(m, i)};
     case pipeline_schedule::zb_h2: return {std::min(m, 2 * p - 1), std::min(m, 2 * i)};
     case pipeline_schedule::zb_v: // the weights' halves wait longest where the pipeline turns round
@@ -152,11 +159,10 @@ namespace {
 /// of its chunks as many as there are among those that it has begun before its first backward, p of each chunk in turn.
 double held_interleaved(const language_model& m, const parallel_setting& how, uint32_t stage, double dense,
                         double experts, double logits_input) {
-  const auto p = how.shape.pipeline, v = how.chunks, all = how.micro_batches() * v;
-  const auto begun = how.micro_batches() == p ? all : std::min(all, 2 * (p - 1 - stage) + (v - 1) * p + 1);
+  const auto p = how.shape.pipeline, v = how.chunks, begun = begun_interleaved(how, stage);
+  const auto rounds = begun / (p * v), rest = begun % (p * v);
   double bytes = 0;
   for (uint32_t chunk = 0; chunk < v; ++chunk) {
-    const auto rounds = begun / (p * v), rest = begun % (p * v);
     const auto held = rounds * p + std::clamp<int64_t>(int64_t{rest} - int64_t{chunk} * p, 0, p);
     const auto has = chunk_layers_of(m, how, stage, chunk);
     const auto inputs = has.logits && has.apart ? logits_input : 0;

@@ -21,12 +21,13 @@ uint32_t windowed(uint32_t begin, uint32_t end, uint32_t from, uint32_t to, uint
 /// The model's layers in places: the embedding may have one of its own before them.
 struct placed_layers {
   const language_model& m;
-  uint32_t stages, each, apart,
-    first_sparse; ///< Places of a piece, the first layer's, and the first one's with experts.
+  uint32_t each;         ///< Places of a piece.
+  uint32_t apart;        ///< The first layer's place.
+  uint32_t first_sparse; ///< That of the first one with experts.
 
   placed_layers(const language_model& of, const parallel_setting& how)
-    : m(of), stages(how.shape.pipeline), each(how.chunk_layers(of.layers)),
-      apart(each * stages * how.chunks_of_stage() == of.layers ? 0 : 1),
+    : m(of), each(how.chunk_layers(of.layers)),
+      apart(each * how.shape.pipeline * how.chunks_of_stage() == of.layers ? 0 : 1),
       first_sparse(apart + (of.experts.count > 0 ? std::min(of.layers, of.experts.dense_first) : of.layers)) {}
 
   uint32_t last_place() const { return apart == 0 ? m.layers - 1 : m.layers + 1; }
