@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
+#include "runtime/text/decimal.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
@@ -15,7 +16,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -32,12 +32,10 @@ constexpr uint32_t held_out_max = 10'000; ///< Samples that an epoch is tried on
 
 caf::expected<double> parse_rate(const std::string& text) {
   constexpr double most = 1e38; // fits into float32
-  double x = 0;
-  const auto* end = text.data() + text.size();
-  const auto [at, problem] = std::from_chars(text.data() + text.starts_with('+'), end, x);
-  if (problem != std::errc{} || at != end || !(x >= 0 && x <= most))
+  const auto x = decimal_in(std::string_view{text}.substr(text.starts_with('+')));
+  if (!x || !(*x >= 0 && *x <= most))
     return invalid(fmt::format("\"{}\" is no number from 0 to {:g}, such as 0.001", text, most));
-  return x;
+  return *x;
 }
 
 /// "128" or "256-64".
