@@ -25,7 +25,7 @@ namespace ringmaster {
 ///
 /// It is told what happens, and answers with what is to be done, in this order, and why; whoever asks carries it out
 /// before he tells of anything else. No clock, no actor: a pure state machine. Invariants, which
-/// tests/runtime/operations/epoch_change_test.cpp tries in every order of events: no epoch opens while a member that is
+/// tests/runtime/operations/epoch_orders_test.cpp tries in every order of events: no epoch opens while a member that is
 /// not lost has not stopped; epochs only rise; who was lost does not come back; what was decided is not cancelled;
 /// behind the end nothing opens.
 class epoch_change {
