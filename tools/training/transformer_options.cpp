@@ -74,17 +74,19 @@ void transformer_options::add_to(option_table& table) {
 }
 
 std::string transformer_options::given() const {
-  return named         ? "--model"
-         : hidden      ? "--hidden"
-         : heads       ? "--heads"
-         : sequence    ? "--sequence"
-         : vocabulary  ? "--vocabulary"
-         : imbalance   ? "--imbalance"
-         : capacity    ? "--capacity"
-         : multi_token ? "--multi-token"
-         : told        ? "--system"
-         : recompute   ? "--recompute"
-                       : "";
+  return named            ? "--model"
+         : hidden         ? "--hidden"
+         : heads          ? "--heads"
+         : sequence       ? "--sequence"
+         : vocabulary     ? "--vocabulary"
+         : imbalance      ? "--imbalance"
+         : capacity       ? "--capacity"
+         : multi_token    ? "--multi-token"
+         : told           ? "--system"
+         : precision_name ? "--precision"
+         : attention_name ? "--attention"
+         : recompute      ? "--recompute"
+                          : "";
 }
 
 caf::expected<language_model> transformer_options::model(std::optional<uint32_t> layers) {
@@ -94,12 +96,13 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
     again = *recompute == "none"   ? recomputation::none
             : *recompute == "full" ? recomputation::full
                                    : recomputation::selective;
-  attention = attention_name == "flash" ? attention_kernel::flash : attention_kernel::unfused;
+  attention = attention_name == "unfused" ? attention_kernel::unfused : attention_kernel::flash;
+  const auto precision = precision_name.value_or("bf16");
   for (auto x : {number_format::bf16, number_format::fp8, number_format::mxfp8, number_format::nvfp4})
-    if (name_of(x) == precision_name)
+    if (name_of(x) == precision)
       computed_in = x;
   if (system.peak_of(computed_in) == 0)
-    return make_error(errc::invalid_argument, fmt::format("{} has no {}", system.name, precision_name));
+    return make_error(errc::invalid_argument, fmt::format("{} has no {}", system.name, precision));
   auto x = model_from(named.value_or(name), sequence);
   if (!x)
     return x;

@@ -17,8 +17,7 @@ struct transformer_options {
   std::string name = "gpt3-175b";
   std::optional<uint32_t> hidden, heads, sequence, vocabulary, multi_token;
   std::optional<double> imbalance, capacity;
-  std::optional<std::string> named, recompute;
-  std::string precision_name = "bf16", attention_name = "flash";
+  std::optional<std::string> named, precision_name, attention_name, recompute;
   std::optional<training::gpu_system> told;
   training::gpu_system system = training::known_systems().front();
   training::recomputation again = training::recomputation::none;

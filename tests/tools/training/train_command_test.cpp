@@ -11,6 +11,7 @@
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -167,8 +168,10 @@ TEST_CASE("simulate train: a transformer takes its model's layers, and its optio
   CHECK(result.code == 0);
   CHECK(result.out.find(R"("layers":48)") != std::string::npos);
   CHECK(result.out.find(R"("peak_memory_unit":"bytes")") != std::string::npos);
-  CHECK(train_refusal({"--strategy=ddp", "--model=gpt3-13b"})
-        == "ringmaster simulate train: --model is of --cost-model transformer, not of lab\n");
+  for (std::string option : {"--model=gpt3-13b", "--precision=bf16", "--attention=unfused"})
+    CHECK(train_refusal({"--strategy=ddp", option})
+          == fmt::format("ringmaster simulate train: {} is of --cost-model transformer, not of lab\n",
+                         option.substr(0, option.find('='))));
   CHECK(train_refusal({"--strategy=ddp", "--cost-model=transformer", "--model=x"}).find("there is no model \"x\"")
         != std::string::npos);
 }
