@@ -81,6 +81,12 @@ void group_calls::flush() {
       next(each);
 }
 
+void group_calls::hold() {
+  const group all{0, static_cast<uint32_t>(settings_.devices.size()), 1};
+  if (auto& its = lines_[{all.first, all.count, all.stride}]; its.ranks == 0)
+    open(its, all);
+}
+
 void group_calls::open(line& to, group among) {
   to.ranks = among.count;
   to.busy = true;

@@ -37,6 +37,9 @@ public:
   /// says, device_lost among it, and an answer that is not of all ranks, which all have that were called together.
   void run(const exchange_desk::exchange& x, done_function done);
   void flush();
+  /// Makes the communicator of all ranks before it is needed, or where none is: a node with a rank is not drained away
+  /// from under it.
+  void hold();
   /// "the coordinator has not told within 60 s how 2 operations of communicator 1 ended", if so. The communicator tells
   /// within the limit; whether it is heard of at all is for the owner to ask now and then, whose timer serves for all
   /// operations: one for each would cost two more wake-ups of a thread.

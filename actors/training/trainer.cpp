@@ -82,6 +82,8 @@ void trainer_state::begin_step() {
     its.deterministic = settings_.deterministic;
     its.limit = settings_.operation_limit;
     calls_ = std::make_shared<group_calls>(self, std::move(its));
+    if (world_ == 1) // others communicate soon
+      calls_->hold();
   }
   desk_ = {};
   open_.clear();

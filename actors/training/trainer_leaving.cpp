@@ -78,7 +78,7 @@ void trainer_state::let_leave(const caf::error& problem) {
     settings_.watcher.note(problem
                              ? fmt::format("{} has left, and what it had could not be taken over: {}",
                                            ringmaster::text_of(each.device), render(problem))
-                             : fmt::format("{} has left; what it had, others have", ringmaster::text_of(each.device)));
+                             : fmt::format("{} has left; what it had is taken over", ringmaster::text_of(each.device)));
     if (!settings_.starts_ranks) // else nobody gets it while it is drained, and it may come back
       lost_.insert(each.device);
     if (each.handle)

@@ -304,7 +304,7 @@ TEST_CASE("a rank that is told to end hands over what it has, and no step is don
       CHECK(x.run.reports.size() == steps);
       for (auto& each : x.run.reports)
         CHECK(each.attempts == 1);
-      const auto went = x.run.notes_with("has left; what it had, others have");
+      const auto went = x.run.notes_with("has left; what it had is taken over");
       CHECK(x.run.reports.back().ranks == 3 - went);
       left += went;
     }

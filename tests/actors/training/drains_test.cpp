@@ -17,6 +17,16 @@ device_id last_device(simulated_cluster& of) {
   return {last};
 }
 
+/// No second step ends before the trainer has looked for drains.
+void wait_for_leaving(simulated_training& run) {
+  auto told = std::make_shared<bool>(false);
+  run.settings.watcher.has_room = [told](uint64_t step, bool) { return step < 1 || *told; };
+  run.settings.watcher.note = [told, &run](const std::string& x) {
+    run.notes.push_back(x);
+    *told = *told || x.find("is to leave, behind step 1: node leaver is drained") != x.npos;
+  };
+}
+
 } // namespace
 
 TEST_CASE("a training's rank leaves a node that is drained, no step is done again, and the node ends meanwhile") {
@@ -34,12 +44,7 @@ TEST_CASE("a training's rank leaves a node that is drained, no step is done agai
       simulated_training run{cluster, small_job(strategy, depth, batch_size, 2), 3, steps_wanted};
       if (const auto leaver = last_device(cluster); std::ranges::count(run.settings.devices, leaver) == 0)
         run.settings.devices[1] = leaver;
-      bool told = false; // else all steps would be done before the trainer looks
-      run.settings.watcher.has_room = [&](uint64_t step, bool) { return step < 1 || told; };
-      run.settings.watcher.note = [&](const std::string& x) {
-        run.notes.push_back(x);
-        told = told || x.find("is to leave, behind step 1: node leaver is drained") != x.npos;
-      };
+      wait_for_leaving(run);
       run.start();
       run.run_steps(1);
       auto drained = drain(cluster, host);
@@ -47,7 +52,7 @@ TEST_CASE("a training's rank leaves a node that is drained, no step is done agai
       CHECK(host.wait_for(drained).error() == "");
       REQUIRE(run.problem() == "");
       REQUIRE(run.reports.size() == steps_wanted);
-      CHECK(run.notes_with("has left; what it had, others have") == 1);
+      CHECK(run.notes_with("has left; what it had is taken over") == 1);
       CHECK(run.notes_with("back to ") == 0);
       CHECK(run.reports.back().ranks == (has_spare ? 3 : 2));
       for (auto& each : run.reports)
@@ -56,6 +61,31 @@ TEST_CASE("a training's rank leaves a node that is drained, no step is done agai
       for (uint32_t layer = 0; layer < depth; ++layer)
         CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
     }
+}
+
+TEST_CASE("a training's only rank leaves a node that is drained, for one elsewhere, and no step is done again") {
+  constexpr uint64_t batch_size = 6, steps_wanted = 5;
+  constexpr uint32_t depth = 3;
+  simulated_cluster cluster{training_devices(1, 5)};
+  simulated_client host{cluster};
+  add_leaver(cluster, 2);
+  simulated_training run{cluster, small_job("ddp", depth, batch_size, 2), 1, steps_wanted};
+  run.settings.devices = {last_device(cluster)};
+  wait_for_leaving(run);
+  run.start();
+  run.run_steps(1);
+  auto drained = drain(cluster, host);
+  run.finish();
+  CHECK(host.wait_for(drained).error() == "");
+  REQUIRE(run.problem() == "");
+  REQUIRE(run.reports.size() == steps_wanted);
+  CHECK(run.notes_with("has left; what it had is taken over") == 1);
+  CHECK(run.notes_with("back to ") == 0);
+  for (auto& each : run.reports)
+    CHECK(each.attempts == 1);
+  const auto alone = weights_alone(batch_size, steps_wanted, depth);
+  for (uint32_t layer = 0; layer < depth; ++layer)
+    CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
 }
 
 TEST_CASE("a training's rank stays where its node is no longer drained before the step has ended") {

@@ -248,7 +248,7 @@ TEST_CASE("a process that is told to end hands over what its rank has, and the o
   REQUIRE(run.await_output("epoch  2/60"));
   ::kill(ranks_of(run.child.pid()).at(2), SIGTERM);
   CHECK(run.finish() == 0);
-  CHECK_MESSAGE(run.output.find(" has left; what it had, others have") != std::string::npos, run.output);
+  CHECK_MESSAGE(run.output.find(" has left; what it had is taken over") != std::string::npos, run.output);
   CHECK_MESSAGE(run.output.find("to be done again") == std::string::npos, run.output);
   CHECK_MESSAGE(run.output.find("epoch 60/60") != std::string::npos, run.output);
 }
