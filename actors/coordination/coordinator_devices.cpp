@@ -1,6 +1,7 @@
 // The COORDINATOR's devices and nodes: how they come and how they go.
 #include "actors/coordination/coordinator.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "runtime/coordination/common_route.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/version_text.hpp"

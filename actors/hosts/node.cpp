@@ -8,6 +8,7 @@
 #include "messages/wire_ids.hpp"
 #include "runtime/health/clock_estimates.hpp"
 
+#include <caf/actor_system_config.hpp>
 #include <caf/blocking_actor.hpp>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // How ranks leave a TRAINER's run in good order: behind a step, when others have what they have.
 #include "actors/training/trainer.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
 // Where a TRAINER finds the model as it is before a step: what its ranks have of it, and the host's image.
 #include "actors/training/trainer.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

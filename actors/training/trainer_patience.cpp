@@ -1,5 +1,6 @@
 // Whom a TRAINER waits for, how long, and what it says meanwhile.
 #include "actors/training/trainer.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // What a TRAINER does when a rank is lost, comes or leaves: the attempt is given up, and the next one begins with what
 // is left.
 #include "actors/training/trainer.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 
 #include <fmt/format.h>
 

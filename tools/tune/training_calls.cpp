@@ -1,6 +1,7 @@
 #include "tools/tune/training_calls.hpp"
 
 #include "client/training/training_run.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/training/collective_kind.hpp"
 #include "runtime/training/data/synthetic_digits.hpp"
 #include "runtime/training/layers/plain_layers.hpp"
