@@ -1,8 +1,11 @@
 #include "tools/validation/pretraining_report.hpp"
 
 #include "runtime/training/transformer/calibrated/calibration.hpp"
+#include "runtime/training/transformer/plans/planner.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace ringmaster {
 
@@ -117,6 +120,35 @@ void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::s
                !split                       ? ""
                : is_fitted(rows.numbers[i]) ? "  calibrated on"
                                             : "  held out");
+  }
+}
+
+double best_plan_of(const published_training& x) {
+  plan_question asked{x.trained, with_pretraining_software(x.on, x.generation), x.how.devices(), x.how.global_batch};
+  asked.filter.computed_in = x.how.computed_in;
+  const auto found = plan_transformer(asked, 1);
+  return found.best.empty() ? 0 : found.best.front().cost.seconds;
+}
+
+void print_beside_best(std::FILE* out, const pretraining_rows& rows) {
+  std::vector<double> dense, experts;
+  fmt::print(out, "\n{:<21} {:<9} {:<5} {:>5} {:>11} {:>11} {:>8}\n", "model", "system", "in", "GPUs", "published s",
+             "best plan s", "times");
+  for (auto& x : rows.known) {
+    const auto best = best_plan_of(x);
+    if (best == 0)
+      continue;
+    (x.trained.experts.count > 0 ? experts : dense).push_back(x.seconds / best);
+    fmt::print(out, "{:<21} {:<9} {:<5} {:>5} {:>11.3f} {:>11.3f} {:>8.2f}\n", x.model,
+               x.system.substr(x.system.find('-') + 1), name_of(x.how.computed_in), x.how.devices(), x.seconds, best,
+               x.seconds / best);
+  }
+  for (auto [what, times] : {std::pair{"dense", &dense}, {"with experts", &experts}}) {
+    if (times->empty())
+      continue;
+    std::ranges::sort(*times);
+    fmt::print(out, "{}: {} trainings took {:.2f} times as long as the best plan for them, up to {:.2f}\n", what,
+               times->size(), (*times)[times->size() / 2], times->back());
   }
 }
 

@@ -14,11 +14,15 @@ void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<c
 void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split);
 /// Each of these rows by constants that are fitted to the others: what is to be expected of rows that nobody has seen.
 void print_left_out(std::FILE* out, const std::vector<training::published_training>& fitted);
+/// Every row beside the best plan for its model, GPUs and batch, in closed form: how many times as long it took.
+void print_beside_best(std::FILE* out, const pretraining_rows& rows);
 /// The constants.
 void print_pretraining_constants(std::FILE* out, std::span<const double> values);
 
 /// A row as `plan` takes it: with the newest software, and its graphs and hidden dispatch.
 training::published_training as_planned(training::published_training x);
+/// Seconds of an iteration by the best plan that fits, whatever the row's own way; 0: none does.
+double best_plan_of(const training::published_training& x);
 /// The rows that are fitted to.
 std::vector<training::published_training> fitted_rows(const pretraining_rows& rows);
 

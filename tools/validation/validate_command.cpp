@@ -25,6 +25,7 @@ struct validate_options {
   bool calibrate = false;
   bool rows = false;
   bool leave_one_out = false;
+  bool best = false;
 };
 
 constexpr const char* trainings_file = "pretraining.csv";
@@ -188,6 +189,8 @@ class validate_call final : public command_call {
     table.flag("--leave-one-out", opts_.leave_one_out)
       .says(
         "of the published trainings, fits to all calibrated rows but one, each in turn, and compares with that one");
+    table.flag("--best", opts_.best)
+      .says("each published training beside the best plan that is found for its model, GPUs and batch");
   }
 
   caf::expected<int> run(const console& to) override {
@@ -246,6 +249,8 @@ class validate_call final : public command_call {
     print_pretraining(to.out, *rows, values, split);
     if (opts_.leave_one_out && split)
       print_left_out(to.out, fitted_rows(*rows));
+    if (opts_.best)
+      print_beside_best(to.out, *rows);
     if (opts_.rows)
       print_pretraining_rows(to.out, *rows, values, split);
     return caf::none;

@@ -45,6 +45,8 @@ struct gpu_system {
   double devices_per_pod = 0; ///< Whose domains have the network's full bandwidth, some whole ones; 0: all.
   double pod_bandwidth = 0;   ///< Of a domain, to other pods; where there are pods.
 
+  double matrix_most = 1;          ///< Part of the bf16 peak that the fastest products have been seen to reach.
+  double fp8_most = 1;             ///< The same of fp8's.
   double matrix_efficiency = 0;    ///< Part of the peak that large products with weights reach, bf16.
   double fp8_efficiency = 1;       ///< Of fp8's peak, as a part of that.
   double nvfp4_efficiency = 1;     ///< Of nvfp4's.
