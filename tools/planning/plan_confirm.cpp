@@ -21,7 +21,7 @@ constexpr uint64_t operations_max = 100'000'000; ///< Of all, as expected: some 
 class confirmation {
 public:
   confirmation(const plan_question& asked, const std::vector<planned>& best, const std::function<bool(double)>& watch)
-    : watch_(watch), parts_(best.size()) {
+    : watch_(watch), done_(best.size()) {
     auto left = operations_max;
     for (auto& plan : best) {
       result.push_back({plan, {}, {}});
@@ -35,6 +35,7 @@ public:
       else
         left -= count;
     }
+    wanted_operations_ = static_cast<double>(operations_max - left);
   }
 
   void run() {
@@ -53,25 +54,27 @@ private:
       x.problem = "interrupted";
       return;
     }
-    const auto expected = static_cast<double>(runs_[i].operations());
-    auto done = runs_[i].simulate(false, [&](uint64_t now) { return goes_on(i, static_cast<double>(now) / expected); });
+    const auto expected = runs_[i].operations();
+    auto done = runs_[i].simulate(false, [&](uint64_t now) { return goes_on(i, std::min(now, expected)); });
     if (done)
       x.simulated = {done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations};
     else
-      x.problem = goes_on(i, 1) ? render(done.error()) : "interrupted";
+      x.problem = goes_on(i, expected) ? render(done.error()) : "interrupted";
   }
 
-  bool goes_on(size_t i, double part) {
+  /// So many operations of it are done.
+  bool goes_on(size_t i, uint64_t operations) {
     std::scoped_lock lock{mutex_};
-    parts_[i] = std::min(part, 1.0);
-    wanted_ = watch_(std::accumulate(parts_.begin(), parts_.end(), 0.0) / static_cast<double>(parts_.size()))
-              && wanted_;
+    done_[i] = static_cast<double>(operations);
+    const auto all = std::accumulate(done_.begin(), done_.end(), 0.0);
+    wanted_ = watch_(wanted_operations_ > 0 ? all / wanted_operations_ : 1) && wanted_;
     return wanted_;
   }
 
   const std::function<bool(double)>& watch_;
   std::vector<plan_run> runs_;
-  std::vector<double> parts_; ///< That are done.
+  std::vector<double> done_; ///< Operations, by plan.
+  double wanted_operations_ = 0;
   std::mutex mutex_;
   bool wanted_ = true;
 };

@@ -65,7 +65,13 @@ void write_confirmed(json_writer& json, const plan_outcome& outcome, const confi
       .fixed(x.simulated->memory_bytes, 0)
       .member("simulated_fits", x.simulated->fits(outcome.asked.system));
   else
-    json.key("simulated_time_s").null().key("simulated_memory_bytes").null().key("simulated_fits").null();
+    json.key("simulated_time_s")
+      .null()
+      .key("simulated_memory_bytes")
+      .null()
+      .key("simulated_fits")
+      .null()
+      .member("not_simulated", x.problem);
   json.end();
 }
 
@@ -94,7 +100,7 @@ std::string json_of(const plan_outcome& x) {
     .member("global_batch", x.asked.global_batch)
     .member("evaluated", x.found.evaluated)
     .member("fitting", x.found.fitting)
-    .member("interrupted", x.found.interrupted)
+    .member("interrupted", x.found.interrupted || x.some_unconfirmed)
     .member("not_calibrated", not_calibrated(x.asked))
     .list("best");
   for (auto& each : x.best)

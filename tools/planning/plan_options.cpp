@@ -112,7 +112,8 @@ void plan_filter_options::add_to(option_table& table) {
   add_range("--chunks", filter.chunks, "chunks of a stage: 2 or more interleaved, 2 in zb-v and dualpipe, else 1");
   table.parsed("--micro-batch", filter.micro_batches, parse_numbers).says("B,...", "samples of a micro-batch");
   table.words("--schedule", filter.only, choices())
-    .says("NAME,...", "only these schedules and shardings, fsdp and hsdp beside schedules: {words}");
+    .says("NAME,...",
+          "only these schedules and shardings; beside a schedule fsdp and hsdp are to be named, too: {words}");
   table.words("--exclude", filter.excluded, choices()).says("NAME,...", "none of these");
 }
 

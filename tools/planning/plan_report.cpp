@@ -88,14 +88,20 @@ uint32_t spare_gpus(const plan_outcome& x) {
   return x.failures ? x.failures->asked.spares * x.failures->asked.gpus_per_host : 0;
 }
 
+/// Of all GPUs that are rented, at work as long as the run is; those that stand by are taken to need nothing.
+double run_joules(const plan_outcome& x, const plan_figures& figures) {
+  return x.asked.system.watts * x.asked.devices * figures.days * day;
+}
+
 /// What an iteration of the best comes to: rates, seconds and bytes by part, energy, the run.
 std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   const auto& plan = first.plan;
   const auto figures = figures_of(x, plan, first.seconds());
   auto text = fmt::format(
-    "\nThe first of them, {}: {:.0f} tokens/s, {:.0f} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % of {}'s peak\n",
-    first.simulated ? "as simulated" : "in closed form", figures.tokens_a_second,
-    figures.tokens_a_second / x.asked.devices, figures.flops / 1e12, 100 * figures.mfu, name_of(plan.how.computed_in));
+    "\nThe first of them, {}: {} tokens/s, {} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % of {}'s peak\n",
+    first.simulated ? "as simulated" : "in closed form", grouped_text(figures.tokens_a_second),
+    grouped_text(figures.tokens_a_second / x.asked.devices), figures.flops / 1e12, 100 * figures.mfu,
+    name_of(plan.how.computed_in));
   text += first.simulated ? "in closed form, time:  " : "time:  ";
   for (auto& [name, seconds] : seconds_by_part(plan.cost))
     if (seconds > 0)
@@ -116,7 +122,9 @@ std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
     text += fmt::format("off-loaded: {:.1f} of a GPU's {:.1f} GB of its host's memory\n", plan.cost.host_bytes / giga,
                         x.asked.system.host_memory_bytes / giga);
   if (figures.joules > 0)
-    text += fmt::format("energy: {:.1f} kWh a thousand iterations, of the GPUs alone\n", figures.joules * 1000 / 3.6e6);
+    text += fmt::format(
+      "energy: {} kWh a thousand iterations{}, of the GPUs alone\n", grouped_text(figures.joules * 1000 / 3.6e6),
+      figures.days > 0 ? fmt::format(", {} MWh the run", grouped_text(run_joules(x, figures) / 3.6e9)) : "");
   if (figures.days > 0)
     text += fmt::format("run:    {} tokens in {:.1f} days, {} GPU-hours{}{}{}\n", amount_text(*x.run.tokens),
                         figures.days, grouped_text(figures.gpu_hours),
@@ -160,14 +168,18 @@ std::string undivided_text(const plan_outcome& x) {
 
 /// Why there is no plan, and what would have one.
 std::string nothing_text(const plan_outcome& x) {
-  if (x.found.smallest.empty())
-    return fmt::format(
-      "\nNo plan divides the model and the batch among so many devices{}.{} Numbers of GPUs that do: {}. "
-      "Global batches that do: {}.\n",
-      x.near.filters.empty()
-        ? ""
-        : fmt::format(" as the options say; without --{} some do", fmt::join(x.near.filters, ", or without --")),
-      undivided_text(x), joined(x.near.devices), joined(x.near.batches));
+  if (x.found.smallest.empty()) {
+    const auto undivided = undivided_text(x);
+    auto text = fmt::format("\nNo plan divides the model and the batch among so many devices{}.{}",
+                            x.near.filters.empty() ? ""
+                                                   : fmt::format(" as the options say; without --{} some do",
+                                                                 fmt::join(x.near.filters, ", or without --")),
+                            undivided);
+    if (undivided.empty() || !x.near.devices.empty() || !x.near.batches.empty())
+      text += fmt::format(" Numbers of GPUs that do: {}. Global batches that do: {}.", joined(x.near.devices),
+                          joined(x.near.batches));
+    return text + "\n";
+  }
   auto& nearest = x.found.smallest.front();
   return fmt::format("\nNone fits. The nearest lacks {}:\n{}\n{}\n{}\n{}", lack_text(x, nearest), plan_header(),
                      plan_line(nearest),
@@ -204,7 +216,10 @@ std::string report_of(const plan_outcome& x) {
                           m.name, parameters_text(m), x.asked.devices, x.asked.system.name,
                           name_of(x.asked.filter.computed_in), counted(x.asked.global_batch, "sequence"), m.sequence,
                           counted(x.found.evaluated, "plan"), x.found.fitting, x.asked.system.room_bytes() / giga,
-                          x.found.interrupted ? "; the search was interrupted" : "");
+                          x.found.interrupted ? "; the search was interrupted"
+                          : x.some_unconfirmed
+                            ? "; interrupted: the closed form stands for plans that were not simulated"
+                            : "");
   if (m.positions > 0 && m.sequence > m.positions)
     text += fmt::format("sequences of {} are beyond the {} positions that {} was made for\n", m.sequence, m.positions,
                         m.name);

@@ -38,6 +38,7 @@ struct plan_outcome {
   training::plan_question asked;
   training::transformer_plans found;
   std::vector<confirmed_plan> best; ///< In the order in which they are to stand.
+  bool some_unconfirmed = false;    ///< The program was to end before all of them were simulated.
   run_question run;
   std::optional<uint32_t> least_devices;    ///< Where none fits; 0: none does, nothing: that was not found out.
   std::optional<failure_findings> failures; ///< Where they are asked for.

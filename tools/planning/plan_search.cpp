@@ -98,6 +98,7 @@ caf::expected<plan_outcome> search_plans(const plan_call_options& opts, std::FIL
     watched_progress watch{"plan: simulating the best"};
     result.best = confirm_plans(result.asked, result.found,
                                 [&](double part) { return watch(part) && !result.found.interrupted; });
+    result.some_unconfirmed = watch.interrupted();
   }
   leave_out_too_large(result);
   if (result.found.evaluated == 0)

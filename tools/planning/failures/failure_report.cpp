@@ -19,7 +19,7 @@ std::string way_to_go_on(const failure_question& asked, recovery how) {
     case recovery::wait: return fmt::format("restart, {}: wait", spares);
     case recovery::smaller: return fmt::format("restart, {}: go on smaller", spares);
     case recovery::shrink:
-      return fmt::format("shrink, {}: {}", spares, asked.sharded ? "from the checkpoint" : "no restart");
+      return fmt::format("shrink, {}: {}", spares, asked.sharded ? "from checkpoint" : "no restart");
   }
   return {};
 }

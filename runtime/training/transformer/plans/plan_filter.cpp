@@ -32,7 +32,7 @@ bool plan_filter::takes(pipeline_schedule schedule, std::string_view sharding, b
   if (std::ranges::any_of(only, is_stage_of_zero))
     return false;
   const bool alone = std::ranges::none_of(only, is_fully_sharded);
-  return fits && (alone || (any_schedule && is_stage_of_zero(sharding)));
+  return fits && (any_schedule ? is_stage_of_zero(sharding) : alone);
 }
 
 } // namespace ringmaster::training

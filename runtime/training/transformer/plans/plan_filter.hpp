@@ -31,8 +31,9 @@ struct plan_filter {
   bool offloads_states = false, offloads_activations = false;
 
   /// Whether `only` names a plan of these two, and `excluded` does not. FSDP and HSDP that are named are meant as they
-  /// are, beside the schedules that are named; a ZeRO stage is meant with each of these. What is not named at all is
-  /// free. Where all layers are on one stage no schedule is excluded, for there is none; `only` means it as 1F1B.
+  /// are, beside the schedules that are named, and where schedules are named only then; a ZeRO stage is meant with each
+  /// of these. What is not named at all is free. Where all layers are on one stage no schedule is excluded, for there
+  /// is none; `only` means it as 1F1B.
   bool takes(pipeline_schedule schedule, std::string_view sharding, bool on_one_stage) const;
 };
 

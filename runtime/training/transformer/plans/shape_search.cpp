@@ -115,8 +115,11 @@ void shape_search::try_sharding(pipeline_schedule schedule, uint32_t chunks) {
     try_shard(group);
   const auto room = on_.devices_per_host / how_.shape.tensor;
   const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
-  if (domain > 1 && domain < group && taken[hsdp])
-    try_shard(domain);
+  if (domain == 1 || !taken[hsdp])
+    return;
+  for (auto sharers = domain; sharers < group && group % sharers == 0; sharers *= 2)
+    if (try_shard(sharers)) // of 1, 2, 4, ... domains the fewest
+      return;
 }
 
 bool shape_search::goes_with_pipelines(uint32_t zero) const {
@@ -127,15 +130,17 @@ bool shape_search::is_asked_for(pipeline_schedule schedule, uint32_t chunks) con
   return std::ranges::count(taken_of(schedule), true) > 0 && filter_.chunks.contains(chunks);
 }
 
-void shape_search::try_shard(uint32_t ranks) {
+bool shape_search::try_shard(uint32_t ranks) {
   const auto usual = times_;
   const bool hid = how_.paired_part() > 0;
   how_.shard = ranks;
   if (hid && how_.expert > 1)
     times_ = micro_batch_times_of(m_, on_, how_);
-  found_.note({how_, estimate_iteration(m_, on_, how_, times_)});
+  const planned x{how_, estimate_iteration(m_, on_, how_, times_)};
+  found_.note(x);
   times_ = usual;
   how_.shard = 0;
+  return lack_of(x, on_).sum() == 0;
 }
 
 bool shape_search::all_have_layers() const {

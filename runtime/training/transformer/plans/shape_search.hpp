@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/training/transformer/plans/found_plans.hpp"
+#include "runtime/training/transformer/plans/planner.hpp"
 
 #include <array>
 
@@ -28,8 +29,8 @@ private:
   const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
     return taken_[how_.shape.pipeline == 1 ? 0 : 1][static_cast<size_t>(schedule)];
   }
-  /// Nothing hides dispatch there.
-  void try_shard(uint32_t ranks);
+  /// Nothing hides dispatch there. Whether it fits.
+  bool try_shard(uint32_t ranks);
   /// No chunk of a stage is empty.
   bool all_have_layers() const;
 

@@ -8,8 +8,10 @@
 #include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
@@ -28,18 +30,40 @@ std::string names_of_systems() {
   return names;
 }
 
+/// Whether it is written as data sheets do, or as here.
+bool begins_so(const std::string& whole, std::string_view part) {
+  auto small = [](char x) { return static_cast<char>(std::tolower(static_cast<unsigned char>(x))); };
+  return whole.size() >= part.size() && std::ranges::equal(whole.substr(0, part.size()), part, {}, small, small);
+}
+
 const gpu_system* known(std::string_view name) {
   auto all = known_systems();
-  auto i = std::ranges::find(all, name, &gpu_system::name);
+  auto i = std::ranges::find_if(all, [=](auto& x) { return x.name.size() == name.size() && begins_so(x.name, name); });
   return i == all.end() ? nullptr : &*i;
+}
+
+std::vector<const gpu_system*> all_beginning_so(std::string_view name) {
+  std::vector<const gpu_system*> result;
+  for (auto& x : known_systems())
+    if (!name.empty() && begins_so(x.name, name))
+      result.push_back(&x);
+  return result;
 }
 
 /// Where only one begins so.
 const gpu_system* beginning_so(std::string_view name) {
-  auto all = known_systems();
-  auto begins_so = [=](const gpu_system& x) { return x.name.starts_with(name); };
-  auto first = std::ranges::find_if(all, begins_so);
-  return std::ranges::count_if(all, begins_so) == 1 ? &*first : nullptr;
+  const auto all = all_beginning_so(name);
+  return all.size() == 1 ? all.front() : nullptr;
+}
+
+/// Why a name is none: which there are, or between which it does not tell.
+std::string unknown_system(std::string_view what, std::string_view name) {
+  std::vector<std::string_view> several;
+  for (auto* x : all_beginning_so(name))
+    several.push_back(x->name);
+  if (several.size() > 1)
+    return fmt::format("\"{}\" is more than one system: say {}", name, fmt::join(several, " or "));
+  return fmt::format("there is no {} \"{}\"; systems are: {}", what, name, names_of_systems());
 }
 
 /// What a data sheet says of a device, and what is reached of it, which a file may say instead.
@@ -86,8 +110,7 @@ private:
       if (key.name == "name")
         name = value.text;
       else if (like_ = known(value.text) ? known(value.text) : beginning_so(value.text); like_ == nullptr)
-        return refused(document_, value.offset,
-                       fmt::format("there is no system \"{}\"; there are: {}", value.text, names_of_systems()));
+        return refused(document_, value.offset, unknown_system("system", value.text));
     }
     if (like_ == nullptr)
       return refused(document_, object_.offset,
@@ -227,8 +250,7 @@ caf::expected<gpu_system> system_of(const std::string& name_or_file) {
   if (auto* found = beginning_so(name_or_file))
     return *found;
   return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
-                    fmt::format("there is no system and no file \"{}\"; systems are: {}", name_or_file,
-                                names_of_systems()));
+                    unknown_system("system and no file", name_or_file));
 }
 
 } // namespace ringmaster::training
