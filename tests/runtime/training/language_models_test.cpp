@@ -17,7 +17,7 @@ TEST_CASE("language models: parameters are those that are published") {
   };
   // Llama: the checkpoints' own counts (Hugging Face). Qwen3: the same; active as in the technical report, table 2.
   // Mixtral: the checkpoint; active as in Jiang et al. 2024. gpt-oss: the model card, table 1, whose active ones leave
-  // out the embedding. DeepSeek-V3: the technical report, 671B and 37B.
+  // out the embedding. DeepSeek-V3: the technical report, 671B and 37B, and the checkpoint's tensors without MTP's.
   for (auto& x : {published{"llama3-8b", 8'030'261'248, 8'030'261'248},
                   {"llama3-70b", 70'553'706'496, 70'553'706'496},
                   {"llama3.1-405b", 405'853'388'800, 405'853'388'800},
@@ -25,7 +25,7 @@ TEST_CASE("language models: parameters are those that are published") {
                   {"qwen3-235b-a22b", 235'093'634'560, 22e9},
                   {"mixtral-8x7b", 46'702'792'704, 12.9e9},
                   {"gpt-oss-120b", 116.83e9, 5.13e9},
-                  {"deepseek-v3", 671e9, 37e9},
+                  {"deepseek-v3", 671'026'419'200, 37e9},
                   {"gpt2-117m", 124'439'808, 124'439'808}}) {
     CAPTURE(x.name);
     const auto m = *model_of(x.name);

@@ -293,7 +293,10 @@ TEST_CASE("planner: another batch is named where it trains more samples a second
   asked.global_batch = 1024;
   const auto best = plan_transformer(asked, 1);
   CHECK(near.seconds == best.best.at(0).cost.seconds);
-  CHECK(faster_batch(asked, best, 1e9).global_batch == 0); // its step divides it
+  CHECK(faster_batch(asked, best, 1e9).global_batch == 0); // a power of two
+  asked.global_batch = 1536;
+  asked.devices = 1024;
+  CHECK(faster_batch(asked, plan_transformer(asked, 1), 1e9).global_batch % 1024 == 0);
 }
 
 TEST_CASE("planner: domains that groups do not fill are named, where there are several") {

@@ -284,7 +284,7 @@ TEST_CASE(
   "transformer: tensor ranks have whole what nobody cuts: norms, routers, latent attention's common vectors, heads") {
   parallel_setting how;
   how.shape = {8, 1, 1};
-  const double common = 7168 * (1536 + 512 + 64) + 1536 + 512, norms = 2 * 7168, router = 7168 * 256;
+  const double common = 7168 * (1536 + 512 + 64) + 1536 + 512, norms = 2 * 7168, router = (7168 + 1) * 256;
   const double cut = 1536 * 128 * 192 + 512 * 128 * 256 + 128 * 128 * 7168, shared = 3 * 7168 * 2048;
   const auto deepseek = layer_parameters(*model_of("deepseek-v3"), how, true);
   CHECK(deepseek.dense == doctest::Approx(common + norms + router + (cut + shared) / 8).epsilon(1e-12));

@@ -63,8 +63,14 @@ language_model deepseek_v3() {
   auto x = llama_shape("deepseek-v3", 7168, 128, 61, 18432, 4096, 129280, 163840);
   x.key_value_heads = 128;
   x.latent = {.query_rank = 1536, .key_value_rank = 512, .rotary_size = 64, .value_size = 128};
-  x.experts = {
-    .count = 256, .chosen = 8, .shared = 1, .width = 2048, .dense_first = 3, .groups = 8, .groups_chosen = 4};
+  x.experts = {.count = 256,
+               .chosen = 8,
+               .shared = 1,
+               .width = 2048,
+               .dense_first = 3,
+               .groups = 8,
+               .groups_chosen = 4,
+               .corrected = true};
   return x;
 }
 

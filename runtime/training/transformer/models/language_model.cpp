@@ -86,7 +86,7 @@ parameter_counts parameter_counts_of(const language_model& m) {
   x.dense = network(m.width);
   if (m.experts.count > 0) {
     x.one_expert = network(m.experts.width);
-    x.router = (h + (m.biases ? 1 : 0)) * m.experts.count;
+    x.router = (h + (m.biases || m.experts.corrected ? 1 : 0)) * m.experts.count;
   }
   x.embedding = h * m.vocabulary + (m.learned_positions ? h * m.sequence : 0);
   x.output = norm + (m.tied ? 0 : h * m.vocabulary);

@@ -26,6 +26,7 @@ struct expert_layers {
   double capacity = 0;        ///< What an expert takes at most, of the mean: the rest is dropped. 0: dropless.
   uint32_t groups = 0;        ///< Of neighbouring experts, where a position's choices lie in some only; 0: anywhere.
   uint32_t groups_chosen = 0; ///< So many of them (DeepSeek-V2 2024, 2.2.2).
+  bool corrected = false;     ///< A score of each expert has a bias, for their balance (DeepSeek-V3 2024, 2.1.2).
   double imbalance = 1;       ///< What the rank with the most positions is sent, of the mean.
 
   /// What that rank computes, of the mean, where so many share the experts: at most what all of them are sent.

@@ -108,6 +108,7 @@ void read_experts(config_members& file, const model_family& family, language_mod
     file.refuse(chosen, fmt::format("at most \"{}\", the {} experts of a layer", family.experts, e.count));
   e.shared = file.size("n_shared_experts", {.most = shared_max, .least = 0, .absent = 0});
   e.width = file.size(family.expert_width);
+  e.corrected = family.latent;
   e.dense_first = file.size("first_k_dense_replace", {.most = layers_max, .least = 0, .absent = 0});
   const auto groups = file.size("n_group", {.most = e.count, .least = 0, .absent = 0});
   const auto groups_chosen = file.size("topk_group", {.most = e.count, .least = 0, .absent = 0});
@@ -235,6 +236,12 @@ caf::expected<language_model> model_from(const std::string& name_or_file, std::o
   auto known = model_of(name_or_file);
   if (known || !means_file(name_or_file))
     return known;
+  std::error_code unknown;
+  if (!name_or_file.ends_with(".json") && !std::filesystem::exists(name_or_file, unknown))
+    return make_error(errc::io_error,
+                      fmt::format("there is no file {}: a model is a known one's name, such as llama3-8b, or a "
+                                  "config.json that is here; nothing is fetched from Hugging Face's hub",
+                                  name_or_file));
   auto x = parse_file(name_or_file, [&](const std::string& text) { return parse_model(text, sequence); });
   if (x)
     x->name = name_or_file;

@@ -123,8 +123,10 @@ near_batch faster_batch(const plan_question& asked, const transformer_plans& fou
                         const std::function<bool(double)>& watch) {
   near_batch result;
   const auto tenth = std::max(1u, asked.global_batch / 10), thirds = asked.devices % 3 == 0 ? 3u : 1u;
-  const auto step = std::bit_floor(std::max(1u, tenth / thirds)) * thirds;
-  if (found.interrupted || found.best.empty() || asked.global_batch % step == 0)
+  auto step = std::bit_floor(std::max(1u, tenth / thirds)) * thirds;
+  if (asked.global_batch % step == 0) // a third away at most, one divides among more ranks
+    step = 2 * (asked.global_batch & (~asked.global_batch + 1));
+  if (found.interrupted || found.best.empty() || step > asked.global_batch)
     return result;
   auto limit = worth_a_word * std::min(seconds, found.best.front().cost.seconds) / asked.global_batch;
   for (const auto batch : {asked.global_batch / step * step, (asked.global_batch / step + 1) * step}) {

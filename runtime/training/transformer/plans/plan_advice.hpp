@@ -40,7 +40,8 @@ struct near_batch {
   double seconds = 0;        ///< Of an iteration.
 };
 /// Tries the next below and above that are multiples of a power of two, or three times one where devices are, of some
-/// tenth of the batch at most, if it is none itself and the search is no long one. Else as `faster_on_fewer`.
+/// tenth of the batch at most; if it is one itself, multiples of twice the largest power of two that divides it, as 512
+/// and 1,024 are of 768. Not if the search is a long one. Else as `faster_on_fewer`.
 near_batch faster_batch(const plan_question& asked, const transformer_plans& found, double seconds,
                         const std::function<bool(double)>& watch = {});
 
