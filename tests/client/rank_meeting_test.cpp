@@ -5,6 +5,7 @@
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 

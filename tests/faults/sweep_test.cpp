@@ -1,4 +1,5 @@
 #include "runtime/algorithms/registry.hpp"
+#include "tests/support/simulated_cluster.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 // Reads the sources: two classes of one name in one namespace would be one class to the linker, which takes either's
 // functions for both.
+#include "tests/support/file_content.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>

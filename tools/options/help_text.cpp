@@ -116,6 +116,12 @@ std::string examples_of(const option_table& table) {
 
 } // namespace
 
+std::string bulleted(std::string_view text) {
+  std::string result = "- ";
+  fill_line(result, text, result.size(), result.size());
+  return result;
+}
+
 std::string filled(std::string_view text) {
   std::string result, paragraph;
   auto end_paragraph = [&] {

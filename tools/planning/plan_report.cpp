@@ -1,6 +1,7 @@
 #include "tools/planning/plan_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
+#include "tools/options/help_text.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_text.hpp"
 #include "tools/training/transformer_options.hpp"
@@ -117,7 +118,7 @@ std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   text += fmt::format(", in all {:.1f} of {:.1f} GB\n", plan.cost.memory_bytes / giga,
                       x.asked.system.room_bytes() / giga);
   for (auto& each : notes_of(x))
-    text += each + "\n";
+    text += bulleted(each);
   if (plan.cost.host_bytes > 0)
     text += fmt::format("off-loaded: {:.1f} of a GPU's {:.1f} GB of its host's memory\n", plan.cost.host_bytes / giga,
                         x.asked.system.host_memory_bytes / giga);
@@ -224,7 +225,7 @@ std::string report_of(const plan_outcome& x) {
     text += fmt::format("sequences of {} are beyond the {} positions that {} was made for\n", m.sequence, m.positions,
                         m.name);
   if (auto why = not_calibrated(x.asked); !why.empty())
-    text += fmt::format("not calibrated: {}\n", why);
+    text += filled("not calibrated: " + why);
   if (x.found.best.empty())
     return text + nothing_text(x);
   text += "t, c, d, e, p: tensor-, context-, data-, expert- and pipeline-parallel ranks; v: chunks of a stage\n";

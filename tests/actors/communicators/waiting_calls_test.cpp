@@ -6,6 +6,7 @@
 
 using namespace ringmaster;
 using namespace ringmaster::test;
+using namespace std::chrono_literals;
 
 namespace {
 

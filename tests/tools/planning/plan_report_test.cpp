@@ -3,6 +3,7 @@
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tools/options/help_text.hpp"
 #include "tools/planning/plan_command.hpp"
 
 #include <doctest/doctest.h>
@@ -40,17 +41,17 @@ TEST_CASE("plan: what is counted of a model, and what was not calibrated, is sai
   const auto oss = head({"--model=gpt-oss-120b", "--system=mi300x"});
   CHECK(says(oss, "(116.8 billion parameters, 5.7 active, 5.1 without the embedding) on 64 x mi300x"));
   CHECK(says(oss,
-             "\nnot calibrated: no training on mi300x was measured; what software reaches there is taken as on "
-             "h100-80g; its products are taken at the 51 % of the bf16 peak that were seen, its fp8 by the same; the "
-             "rest is Hopper's\n"));
+             filled("not calibrated: no training on mi300x was measured; what software reaches there is taken as on "
+                    "h100-80g; its products are taken at the 51 % of the bf16 peak that were seen, its fp8 by the "
+                    "same; the rest is Hopper's")));
   CHECK(says(head({"--model=deepseek-v3", "--system=h100-80g", "--multi-token=2"}),
              "36.6 without the embedding, with 2 modules for further tokens) on"));
   CHECK(!says(head({"--model=llama3-8b", "--system=h100-80g"}), "not calibrated"));
   CHECK(says(head({"--model=llama3-8b", "--system=h100-80g", "--attention=unfused"}),
              "not calibrated: unfused attention's part of the peak is set by hand\n"));
   CHECK(says(head({"--model=llama3-8b", "--system=a100-80g"}),
-             "not calibrated: flash attention's part of the peak is set by hand, and estimates are 8 to 31 % too fast "
-             "beside published trainings\n"));
+             filled("not calibrated: flash attention's part of the peak is set by hand, and estimates are 8 to 31 % "
+                    "too fast beside published trainings")));
   CHECK(!says(head({"--model=llama3-8b", "--system=a100-80g", "--attention=unfused"}), "not calibrated"));
   auto json = parse_json(head({"--model=llama3-8b", "--system=h200-141g", "--json"}));
   REQUIRE(json.engaged());

@@ -112,14 +112,16 @@ void shape_search::try_sharding(pipeline_schedule schedule, uint32_t chunks) {
     return;
   how_.overlapped = true;
   if (taken[fsdp])
-    try_shard(group);
+    found_.note(sharded(group));
   const auto room = on_.devices_per_host / how_.shape.tensor;
   const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
-  if (domain == 1 || !taken[hsdp])
+  if (domain == 1 || domain == group || !taken[hsdp])
     return;
-  for (auto sharers = domain; sharers < group && group % sharers == 0; sharers *= 2)
-    if (try_shard(sharers)) // of 1, 2, 4, ... domains the fewest
-      return;
+  const auto in_one = sharded(domain);
+  auto fewest = in_one; // of 1, 2, 4, ... domains in which it fits
+  for (auto sharers = 2 * domain; !fits(fewest) && sharers < group && group % sharers == 0; sharers *= 2)
+    fewest = sharded(sharers);
+  found_.note(fits(fewest) ? fewest : in_one);
 }
 
 bool shape_search::goes_with_pipelines(uint32_t zero) const {
@@ -130,16 +132,19 @@ bool shape_search::is_asked_for(pipeline_schedule schedule, uint32_t chunks) con
   return std::ranges::count(taken_of(schedule), true) > 0 && filter_.chunks.contains(chunks);
 }
 
-bool shape_search::try_shard(uint32_t ranks) {
+planned shape_search::sharded(uint32_t ranks) {
   const auto usual = times_;
   const bool hid = how_.paired_part() > 0;
   how_.shard = ranks;
   if (hid && how_.expert > 1)
     times_ = micro_batch_times_of(m_, on_, how_);
-  const planned x{how_, estimate_iteration(m_, on_, how_, times_)};
-  found_.note(x);
+  const planned result{how_, estimate_iteration(m_, on_, how_, times_)};
   times_ = usual;
   how_.shard = 0;
+  return result;
+}
+
+bool shape_search::fits(const planned& x) const {
   return lack_of(x, on_).sum() == 0;
 }
 

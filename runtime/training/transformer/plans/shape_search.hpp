@@ -29,8 +29,9 @@ private:
   const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
     return taken_[how_.shape.pipeline == 1 ? 0 : 1][static_cast<size_t>(schedule)];
   }
-  /// Nothing hides dispatch there. Whether it fits.
-  bool try_shard(uint32_t ranks);
+  /// By FSDP or HSDP, whose ranks so many share weights. Nothing hides dispatch there.
+  planned sharded(uint32_t ranks);
+  bool fits(const planned& x) const;
   /// No chunk of a stage is empty.
   bool all_have_layers() const;
 
