@@ -111,6 +111,8 @@ private:
   static constexpr caf::timespan quiet_max = std::chrono::seconds{5};
   /// And told so again, behind 10, 20, 40 s more.
   static constexpr caf::timespan told_again = std::chrono::seconds{10};
+  /// Of one step with the same ranks: then it is their program that waits for what never comes.
+  static constexpr uint32_t standstills_max = 3;
   /// For the last image of a run that is told to end, and for ranks to give their memory back.
   static constexpr caf::timespan ending_limit = std::chrono::seconds{5};
   /// So that whoever has failed is known to be lost before the next attempt, or most often.
@@ -196,11 +198,18 @@ private:
   /// Those that leave. `problem`: why what they have is lost.
   void let_leave(const caf::error& problem);
 
+  /// Ends the run where what its program does cannot be: "step 3: why".
+  void refuse(std::string_view why);
+  /// Where ranks wait for what never comes.
+  bool is_stuck();
+
   // trainer_commit.cpp: what the end of a step makes.
   /// Once all ranks have ended the step, and the journal has the one before.
   void commit();
   bool all_have_ended() const;
-  std::string refusal_of_step() const;
+  std::string refusal_of_step();
+  /// What of the model nobody has as it is behind the step; empty: somebody has each part.
+  std::string missing_of_step();
   proto::TrainingStep step_done() const;
   void tell_profile();
 
@@ -230,6 +239,8 @@ private:
   void give_up_gathering();
   /// This process has stood still for so long: nobody else was late.
   void excuse(caf::timespan late);
+  /// Once more with the same ranks, and as often as may be.
+  bool stands_still_again();
 
   // trainer_recovery.cpp: when a step is given up, and begun again.
   void recover(const std::string& why);
@@ -276,10 +287,13 @@ private:
   phase now_ = phase::gathering;
   std::vector<member> members_; ///< Alive; the first `world_` are the ranks of the step.
   uint32_t world_ = 0, wanted_ = 0;
-  told_sides sides_;  ///< Of the step.
-  uint32_t idle_ = 0; ///< Of those that are ready, ranks that it has no use for.
+  told_sides sides_;                               ///< Of the step.
+  std::vector<std::vector<kept_part>> whole_made_; ///< What ranks made in the latest step that was looked through.
+  uint32_t idle_ = 0;                              ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;
-  uint32_t attempts_ = 0;                                   ///< Of this step.
+  uint32_t attempts_ = 0;    ///< Of this step.
+  uint32_t standstills_ = 0; ///< Of these with the same ranks, for all of its patience.
+  std::vector<device_id> still_ranks_;
   caf::actor_clock::time_point silent_since_{};             ///< As it was told.
   caf::timespan told_after_{};                              ///< From then on, the next time.
   std::optional<caf::actor_clock::time_point> asked_at_;    ///< The coordinator, by ask_again; it has not answered.

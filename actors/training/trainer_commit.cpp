@@ -21,16 +21,47 @@ void trainer_state::ended(const rank_ended& x) {
   its.strays_at = x.strays_at;
   its.makes = x.made;
   events_.insert(events_.end(), x.events.begin(), x.events.end());
-  commit();
+  if (!is_stuck())
+    commit();
+}
+
+void trainer_state::refuse(std::string_view why) {
+  end_run(make_error(errc::invalid_argument, fmt::format("step {}: {}", step_, why)));
+}
+
+bool trainer_state::is_stuck() {
+  const auto why = desk_.stuck([this](uint32_t rank) { return members_[rank].losses.has_value(); });
+  if (!why.empty())
+    refuse(why);
+  return !why.empty();
+}
+
+std::string trainer_state::missing_of_step() {
+  std::vector<std::vector<kept_part>> made;
+  for (uint32_t i = 0; i < world_; ++i)
+    made.push_back(members_[i].makes);
+  if (made == whole_made_)
+    return {};
+  model_parts all{*settings_.job};
+  for (uint32_t i = 0; i < world_; ++i)
+    for (auto& part : made[i])
+      all.add(part, i);
+  if (auto part = all.missing())
+    return fmt::format("no rank has finished the whole of {}: update it, and finish it",
+                       ringmaster::training::text_of(*part));
+  whole_made_ = std::move(made);
+  return {};
 }
 
 /// Why the step cannot count; empty: it can.
-std::string trainer_state::refusal_of_step() const {
+std::string trainer_state::refusal_of_step() {
   const auto first = members_.begin(), last = first + world_;
   const auto bad = std::find_if(first, last, [](auto& x) { return !std::isfinite(x.losses->loss); });
   if (bad == last) {
-    auto why = desk_.waiting();
-    return why.empty() ? desk_.left_behind() : why;
+    for (auto& why : {desk_.waiting(), desk_.left_behind(), missing_of_step()})
+      if (!why.empty())
+        return fmt::format("step {}: {}", step_, why);
+    return {};
   }
   const auto source = std::min_element(first, last, [](auto& x, auto& y) { return x.strays_at < y.strays_at; });
   constexpr auto advice = "a lower learning rate, or inputs without infinities, would help";
@@ -79,6 +110,7 @@ void trainer_state::commit() {
     tell_profile();
   ++step_;
   attempts_ = 0;
+  still_ranks_.clear();
   if (step_ == settings_.steps)
     return finish();
   keep_model();

@@ -13,7 +13,8 @@ namespace ringmaster::training {
 void trainer_state::arrived(std::vector<rank_arrival>& all) {
   for (auto& each : all)
     arrived(each);
-  call_gathered();
+  if (now_ == phase::stepping && !is_stuck())
+    call_gathered();
 }
 
 void trainer_state::call_gathered() {
@@ -46,7 +47,7 @@ void trainer_state::arrived(rank_arrival& x) {
   mine.output = x.output;
   auto all = desk_.arrive(std::move(mine));
   if (!all)
-    return end_run(all.error());
+    return refuse(render(all.error()));
   if (*all)
     exchange(std::move(**all));
 }

@@ -38,9 +38,23 @@ void trainer_state::tick() {
     return give_up_gathering();
   if (now_ != phase::stepping)
     return;
-  auto why = desk_.waiting();
-  recover(fmt::format("nothing has happened for {}, which training.patience allows{}",
-                      duration_text(settings_.patience), why.empty() ? "" : ": " + why));
+  const auto waiting = desk_.waiting();
+  const auto why = fmt::format("nothing has happened for {}, which training.patience allows{}",
+                               duration_text(settings_.patience), waiting.empty() ? "" : ": " + waiting);
+  if (stands_still_again())
+    return end_with_model(
+      make_error(errc::gave_up,
+                 fmt::format("step {} has stood still {} times with the same ranks: {}", step_, standstills_max, why)));
+  recover(why);
+}
+
+bool trainer_state::stands_still_again() {
+  std::vector<device_id> ranks;
+  for (uint32_t i = 0; i < world_; ++i)
+    ranks.push_back(members_[i].device);
+  standstills_ = ranks == still_ranks_ ? standstills_ + 1 : 1;
+  still_ranks_ = std::move(ranks);
+  return standstills_ == standstills_max;
 }
 
 void trainer_state::give_up_gathering() {

@@ -5,6 +5,7 @@
 #include "runtime/training/collective_rules.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -86,23 +87,58 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
   return std::optional<exchange>{std::move(all)};
 }
 
-std::string exchange_desk::waiting() const {
-  for (auto& [where, its] : lines_)
+std::vector<exchange_desk::wait> exchange_desk::waits() const {
+  std::vector<wait> result;
+  for (auto& [where, its] : lines_) {
+    const auto& [from, to, kind, aside] = where;
     if (!its.wanted.empty())
-      return fmt::format("rank {} waits for rank {} to send it {}", std::get<1>(where), std::get<0>(where),
-                         text_of(std::get<2>(where)));
+      result.push_back({to, from, aside,
+                        fmt::format("rank {} waits for rank {} to send it {}", to, from, text_of(kind))});
+  }
   for (auto& [where, ranks] : meetings_) {
-    auto here = std::ranges::find_if(ranks, [](auto& y) { return !y.empty(); });
-    if (here == ranks.end())
-      continue;
-    const auto& x = here->front().about;
-    std::string others;
+    std::vector<uint32_t> late;
     for (uint32_t i = 0; i < ranks.size(); ++i)
       if (ranks[i].empty())
-        others += fmt::format("{}{}", others.empty() ? "" : ", ", x.among.rank(i));
-    return fmt::format("rank {} waits for {} {} to call {} of the {}", x.rank,
-                       others.find(',') == std::string::npos ? "rank" : "ranks", others, name_of(x.what),
-                       text_of(x.argument));
+        late.push_back(i);
+    for (auto& each : ranks) {
+      if (each.empty())
+        continue;
+      const auto& x = each.front().about;
+      std::vector<uint32_t> others;
+      for (auto i : late)
+        others.push_back(x.among.rank(i));
+      result.push_back({x.rank, others.front(), x.aside,
+                        fmt::format("rank {} waits for {} {} to call {} of the {}", x.rank,
+                                    others.size() > 1 ? "ranks" : "rank", fmt::join(others, ", "), name_of(x.what),
+                                    text_of(x.argument))});
+    }
+  }
+  return result;
+}
+
+std::string exchange_desk::waiting() const {
+  const auto all = waits();
+  return all.empty() ? "" : all.front().text;
+}
+
+std::string exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) const {
+  std::map<uint32_t, const wait*> of;
+  const auto all = waits();
+  for (auto& each : all) {
+    if (ended(each.other))
+      return each.text + ", which has ended";
+    if (!each.aside)
+      of.try_emplace(each.rank, &each);
+  }
+  for (auto& [first, begun] : of) {
+    auto text = begun->text;
+    auto next = of.find(begun->other);
+    for (size_t steps = 1; next != of.end() && next->first != first && steps < of.size(); ++steps) {
+      text += ", " + next->second->text;
+      next = of.find(next->second->other);
+    }
+    if (next != of.end() && next->first == first)
+      return text + ": none of them can go on";
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <caf/expected.hpp>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -38,6 +39,10 @@ public:
 
   /// "rank 2 has not called all_reduce of the ..., for which ranks 0 and 1 wait"; empty: nobody waits for anybody.
   std::string waiting() const;
+  /// "rank 0 waits for rank 1 to ..., rank 1 waits for rank 0 to ...: none of them can go on", or ", which has ended":
+  /// what `ended` says of a rank; empty: whoever is waited for may come yet. What goes aside keeps nobody from going
+  /// on.
+  std::string stuck(const std::function<bool(uint32_t)>& ended) const;
   /// Sent and not received; empty: nothing.
   std::string left_behind() const;
 
@@ -48,6 +53,14 @@ private:
     std::deque<arrival> sent, wanted;
   };
   using place = std::tuple<uint32_t, uint32_t, uint32_t, bool>;
+
+  /// A rank waits for another one.
+  struct wait {
+    uint32_t rank = 0, other = 0;
+    bool aside = false;
+    std::string text; ///< "rank 0 waits for rank 1 to send it ...".
+  };
+  std::vector<wait> waits() const;
 
   caf::expected<std::optional<exchange>> pass(arrival x);
   caf::expected<std::optional<exchange>> meet(arrival x);

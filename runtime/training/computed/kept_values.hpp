@@ -15,6 +15,7 @@ struct kept_part {
   shard tensor{};
 
   friend bool operator<(const kept_part& a, const kept_part& b) { return a.sorted_by() < b.sorted_by(); }
+  bool operator==(const kept_part&) const = default;
   std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, value_kind> sorted_by() const {
     return {layer, tensor.count, tensor.index, part.count, part.index, kind};
   }

@@ -88,20 +88,36 @@ std::optional<std::vector<model_parts::source>> model_parts::sources_of(const ke
   return result;
 }
 
+std::vector<kept_part> model_parts::all_there_are() const {
+  std::vector<kept_part> result;
+  for (uint32_t layer = 0; layer < job_->layers.size(); ++layer)
+    for (auto kind : {value_kind::weight, value_kind::optimizer_state})
+      if (const auto each = whole_part(kind, layer); bytes_of(*job_, each) > 0)
+        result.push_back(each);
+  return result;
+}
+
+std::optional<kept_part> model_parts::missing() const {
+  for (auto& each : all_there_are())
+    if (!sources_of(each))
+      return each;
+  return std::nullopt;
+}
+
 caf::expected<std::vector<model_parts::source>> model_parts::whole() const {
   std::vector<source> result;
-  for (uint32_t layer = 0; layer < job_->layers.size(); ++layer)
-    for (auto kind : {value_kind::weight, value_kind::optimizer_state}) {
-      if (bytes_of(*job_, whole_part(kind, layer)) == 0)
-        continue;
-      auto found = sources_of(whole_part(kind, layer));
-      if (!found)
-        return make_error(errc::device_lost,
-                          fmt::format("{} of layer {} is lost in part",
-                                      kind == value_kind::weight ? "the weight" : "the optimizer state", layer));
-      result.insert(result.end(), found->begin(), found->end());
-    }
+  for (auto& each : all_there_are()) {
+    auto found = sources_of(each);
+    if (!found)
+      return make_error(errc::device_lost, fmt::format("{} is lost in part", text_of(each)));
+    result.insert(result.end(), found->begin(), found->end());
+  }
   return result;
+}
+
+std::string text_of(const kept_part& whole) {
+  return fmt::format("the {} of layer {}", whole.kind == value_kind::weight ? "weight" : "optimizer state",
+                     whole.layer);
 }
 
 } // namespace ringmaster::training

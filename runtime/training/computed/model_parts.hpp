@@ -24,6 +24,8 @@ public:
   };
   /// Parts that all elements of this one are in; none: some are in no part.
   std::optional<std::vector<source>> sources_of(const kept_part& wanted) const;
+  /// The first weight or optimizer state of which some is in no part; none: all are there.
+  std::optional<kept_part> missing() const;
   /// Parts that the whole model, and what the optimizer keeps, is in, as few as there need be; else what is missing:
   /// "weight of layer 3".
   caf::expected<std::vector<source>> whole() const;
@@ -33,6 +35,8 @@ private:
     uint32_t first = 0, count = 0;
   };
 
+  std::vector<kept_part> all_there_are() const;
+
   const training_job* job_;
   std::map<kept_part, holders> owners_;
 };
@@ -41,6 +45,9 @@ private:
 inline kept_part whole_part(value_kind kind, uint32_t layer) {
   return {kind, layer, {}, {}};
 }
+
+/// "the weight of layer 3".
+std::string text_of(const kept_part& whole);
 
 uint64_t bytes_of(const training_job& job, const kept_part& x);
 
