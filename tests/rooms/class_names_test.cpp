@@ -154,7 +154,7 @@ TEST_CASE("class names: no class is defined twice in one namespace") {
          std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + floor}) {
       if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp")
         continue;
-      names.read(test::content_of(entry.path()),
+      names.read(ringmaster::test::content_of(entry.path()),
                  std::filesystem::relative(entry.path(), RINGMASTER_SOURCE_DIR).string());
     }
   CHECK(names.count() > 300);
