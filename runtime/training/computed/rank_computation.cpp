@@ -57,8 +57,8 @@ caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, u
   auto made = store_.make(used + spare, used, stays);
   if (made)
     return made;
-  constexpr std::string_view sharding[] = {"zero3", "fsdp", "hsdp", "tensor", "1f1b"};
-  const bool shards = job_.strategy != nullptr && std::ranges::count(sharding, job_.strategy->name) > 0;
+  const bool shards = job_.strategy != nullptr
+                      && (job_.strategy->gathers != sharded::nothing || job_.strategy->shares != sharing::none);
   const bool of_samples = of_activation(what.kind) && job_.shape.micro_batch > 1;
   return make_error(
     errc::out_of_memory,
