@@ -5,9 +5,9 @@
 //
 // prints, the same each time,
 //
-//   epoch 1: loss 1.5765 as it was trained; held out 0.9018, 416 of 500 right
+//   epoch 1: loss 1.5765 as it was trained; 416 of 500 held-out synthetic digits right, loss 0.9018
 //   ...
-//   epoch 4: loss 0.2278 as it was trained; held out 0.2340, 475 of 500 right
+//   epoch 4: loss 0.2278 as it was trained; 475 of 500 held-out synthetic digits right, loss 0.2340
 #include "actors/configuration/configuration.hpp"
 #include "client/cluster.hpp"
 #include "client/training/training_run.hpp"
@@ -49,8 +49,9 @@ caf::error run(caf::actor_system& system, const coordinator_actor& coordinator) 
     return std::move(what.error());
   training::run_watcher watcher;
   watcher.epoch_done = [](const training::epoch_report& x) {
-    fmt::print("epoch {}: loss {:.4f} as it was trained; held out {:.4f}, {} of {} right\n", x.epoch, x.loss,
-               x.held_out.loss / static_cast<double>(x.held_out.samples), x.held_out.right, x.held_out.samples);
+    fmt::print("epoch {}: loss {:.4f} as it was trained; {} of {} held-out synthetic digits right, loss {:.4f}\n",
+               x.epoch, x.loss, x.held_out.right, x.held_out.samples,
+               x.held_out.loss / static_cast<double>(x.held_out.samples));
   };
   watcher.note = [](const std::string& text) { fmt::print("{}\n", text); };
   auto found = training::train(system, coordinator, std::move(*what), watcher);

@@ -1,7 +1,10 @@
 // What documents and comments name is there, and what is there is named.
+#include "runtime/algorithms/registry.hpp"
+#include "runtime/training/strategies/strategies.hpp"
 #include "tests/rooms/house_files.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <regex>
 #include <set>
@@ -62,4 +65,17 @@ TEST_CASE("documents: the page of the protocol has every message that an actor t
         CHECK_MESSAGE((is_plain || named.count(name) == 1), name);
       }
   CHECK(messages > 90);
+}
+
+TEST_CASE(
+  "documents: each strategy has its section in docs/strategies.md, each algorithm is told in docs/collectives.md") {
+  const auto strategies_page = text_of_file("docs/strategies.md"),
+             collectives_page = text_of_file("docs/collectives.md");
+  const std::regex word{R"([a-z][a-z_]*)"};
+  const auto words = all_of(collectives_page, word, 0);
+  const std::set<std::string> told{words.begin(), words.end()};
+  for (auto& each : ringmaster::training::strategies())
+    CHECK_MESSAGE(strategies_page.find(fmt::format("\n### {}: ", each.name)) != std::string::npos, each.name);
+  for (auto& each : ringmaster::algorithms())
+    CHECK_MESSAGE(told.contains(std::string{each.name}), each.name);
 }

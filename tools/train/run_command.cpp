@@ -146,7 +146,7 @@ private:
       fmt::print(to.out, "{}{}", ending_text(found, seconds_taken()),
                  predicted ? prediction_text(found, *predicted) : "");
     std::fflush(to.out); // whatever becomes of the files
-    const bool drawn = wrote(to, opts_.svg, draw(found));
+    const bool drawn = wrote(to, opts_.svg, draw(what, found));
     const bool traced = !predicted || wrote(to, opts_.trace, trace(found, predicted->measured_costs));
     if (found.not_kept) // matters most, so it stands last
       return make_error(code_of(found.not_kept),
@@ -195,7 +195,7 @@ private:
     steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // done once, and lost again
     if (opts_.json)
       fmt::print(to.out, "{}", run_json(opts_, what, yardstick_, found, steps_, notes_, seconds_taken(), {}, why));
-    if (auto problem = draw(found))
+    if (auto problem = draw(what, found))
       fmt::print(to.err, "{}: {}\n", called_, render(problem));
   }
 
@@ -241,11 +241,12 @@ private:
     return write_output_file(opts_.trace, *text, "the trace");
   }
 
-  caf::error draw(const run_outcome& found) const {
+  caf::error draw(const run_settings& what, const run_outcome& found) const {
     if (opts_.svg.empty())
       return caf::none;
     loss_curve curve;
-    curve.title = fmt::format("{} by {}, {}", opts_.model->name, opts_.which->name, counted(opts_.ranks, "rank"));
+    curve.title = fmt::format("{} by {}, {}: {}", opts_.model->name, opts_.which->name, counted(opts_.ranks, "rank"),
+                              what.data.training->name());
     curve.first = found.began_at;
     curve.steps.resize(found.steps_done - found.began_at);
     for (auto& [step, each] : steps_) {
