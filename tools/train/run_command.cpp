@@ -72,7 +72,7 @@ private:
     std::fflush(to.out); // whoever follows a file sees what is trained
     for (auto& each : what->data.remarks) {
       notes_.push_back(each);
-      fmt::print(to.err, "{}: {}\n", called_, printable(each));
+      fmt::print(to.err, "{}: left out: {}\n", called_, printable(each));
     }
     block_ending_signals();
     auto all = cfg_.values();

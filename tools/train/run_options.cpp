@@ -198,10 +198,11 @@ caf::error run_options::unused_option() const {
     return invalid(fmt::format("{}: {}", option, why));
   };
   if (samples && !data.empty())
-    return refused("--samples", "of drawn digits, and --data has as many as its files hold");
+    return refused("--samples",
+                   "says how many digits are drawn; with --data there are as many samples as its files hold");
   if (samples && model->of_text)
     return refused("--samples",
-                   fmt::format("of drawn digits, and {} learns from all windows of its texts", model->name));
+                   fmt::format("says how many digits are drawn; {} learns from all windows of its texts", model->name));
   if (sizes && !model->takes_sizes)
     return refused("--sizes", fmt::format("{} has layers of its own; those of mlp are told", model->name));
   if (model->of_text)

@@ -228,7 +228,7 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--data", texts.path().string()},
        ": mlp needs images, and neither train-images-idx3-ubyte, train-labels-idx1-ubyte, ");
   says({"--samples", "600", "--data", "/nowhere"},
-       "--samples: of drawn digits, and --data has as many as its files hold");
+       "--samples: says how many digits are drawn; with --data there are as many samples as its files hold");
   says({"--global-batch", "1"}, "there is none for each of 2 ranks");
   says({"--samples", "20"}, "20 samples never fill a batch of 64: take smaller batches\n");
 }
