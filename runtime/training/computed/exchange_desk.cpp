@@ -92,53 +92,58 @@ std::vector<exchange_desk::wait> exchange_desk::waits() const {
   for (auto& [where, its] : lines_) {
     const auto& [from, to, kind, aside] = where;
     if (!its.wanted.empty())
-      result.push_back({to, from, aside,
-                        fmt::format("rank {} waits for rank {} to send it {}", to, from, text_of(kind))});
+      result.push_back({to, from, aside, kind, nullptr, nullptr});
   }
   for (auto& [where, ranks] : meetings_) {
-    std::vector<uint32_t> late;
-    for (uint32_t i = 0; i < ranks.size(); ++i)
-      if (ranks[i].empty())
-        late.push_back(i);
-    for (auto& each : ranks) {
-      if (each.empty())
-        continue;
-      const auto& x = each.front().about;
-      std::vector<uint32_t> others;
-      for (auto i : late)
-        others.push_back(x.among.rank(i));
-      result.push_back({x.rank, others.front(), x.aside,
-                        fmt::format("rank {} waits for {} {} to call {} of the {}", x.rank,
-                                    others.size() > 1 ? "ranks" : "rank", fmt::join(others, ", "), name_of(x.what),
-                                    text_of(x.argument))});
-    }
+    const auto late = std::ranges::find_if(ranks, [](auto& x) { return x.empty(); }) - ranks.begin();
+    for (auto& each : ranks)
+      if (!each.empty()) {
+        const auto& x = each.front().about;
+        result.push_back({x.rank, x.among.rank(static_cast<uint32_t>(late)), x.aside, {}, &x, &ranks});
+      }
   }
   return result;
 }
 
+std::string exchange_desk::told(const wait& x) {
+  if (x.meets == nullptr)
+    return fmt::format("rank {} waits for rank {} to send it {}", x.rank, x.other, text_of(x.kind));
+  std::vector<uint32_t> late;
+  for (uint32_t i = 0; i < x.all->size(); ++i)
+    if ((*x.all)[i].empty())
+      late.push_back(x.meets->among.rank(i));
+  return fmt::format("rank {} waits for {} {} to call {} of the {}", x.rank, late.size() > 1 ? "ranks" : "rank",
+                     fmt::join(late, ", "), name_of(x.meets->what), text_of(x.meets->argument));
+}
+
 std::string exchange_desk::waiting() const {
   const auto all = waits();
-  return all.empty() ? "" : all.front().text;
+  return all.empty() ? "" : told(all.front());
 }
 
 std::string exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) const {
-  std::map<uint32_t, const wait*> of;
-  const auto all = waits();
-  for (auto& each : all) {
+  auto all = waits();
+  std::ranges::stable_sort(all, {}, &wait::rank);
+  for (auto& each : all)
     if (ended(each.other))
-      return each.text + ", which has ended";
-    if (!each.aside)
-      of.try_emplace(each.rank, &each);
-  }
-  for (auto& [first, begun] : of) {
-    auto text = begun->text;
-    auto next = of.find(begun->other);
-    for (size_t steps = 1; next != of.end() && next->first != first && steps < of.size(); ++steps) {
-      text += ", " + next->second->text;
-      next = of.find(next->second->other);
+      return told(each) + ", which has ended";
+  auto wait_of = [&](uint32_t rank) {
+    return std::ranges::find_if(all, [=](auto& x) { return x.rank == rank && !x.aside; });
+  };
+  for (auto& begun : all) {
+    if (begun.aside)
+      continue;
+    std::vector<const wait*> chain{&begun};
+    for (auto next = wait_of(begun.other); next != all.end() && chain.size() <= all.size();
+         next = wait_of(next->other)) {
+      if (next->rank == begun.rank) {
+        std::string text;
+        for (auto* each : chain)
+          text += (text.empty() ? "" : ", ") + told(*each);
+        return text + ": none of them can go on";
+      }
+      chain.push_back(&*next);
     }
-    if (next != of.end() && next->first == first)
-      return text + ": none of them can go on";
   }
   return {};
 }

@@ -54,12 +54,15 @@ private:
   };
   using place = std::tuple<uint32_t, uint32_t, uint32_t, bool>;
 
-  /// A rank waits for another one.
+  /// A rank waits for another one: to send it something of the kind, or to meet it and others.
   struct wait {
     uint32_t rank = 0, other = 0;
     bool aside = false;
-    std::string text; ///< "rank 0 waits for rank 1 to send it ...".
+    value_kind kind{};
+    const pending* meets = nullptr; ///< Null: it receives.
+    const std::vector<std::deque<arrival>>* all = nullptr;
   };
+  static std::string told(const wait& x);
   std::vector<wait> waits() const;
 
   caf::expected<std::optional<exchange>> pass(arrival x);
