@@ -233,7 +233,7 @@ caf::actor make_silence_watch(caf::actor_system& system) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
   const auto overdue = 2 * caf::get_or(system.config(), "middleman.heartbeat-interval", caf::timespan{0});
   // A broker, for all of them are of one thread: so it may look at what CAF's own one knows.
-  return system.middleman().spawn_broker<caf::hidden>([=](caf::io::broker* self) -> caf::behavior {
+  auto watch = [](caf::io::broker* self, const caf::actor& protocol, caf::timespan overdue) -> caf::behavior {
     return {[=](const caf::node_id& whom) -> uint64_t {
       auto& known = static_cast<caf::io::basp_broker&>(*caf::actor_cast<caf::abstract_actor*>(protocol));
       const auto way = known.instance.tbl().lookup_direct(whom);
@@ -243,7 +243,8 @@ caf::actor make_silence_watch(caf::actor_system& system) {
       const caf::timespan length = self->clock().now() - its->second.last_seen;
       return overdue.count() > 0 && length >= overdue ? static_cast<uint64_t>(length.count()) : 0;
     }};
-  });
+  };
+  return system.middleman().spawn_broker<caf::hidden>(watch, protocol, overdue); // without arguments CAF reads a null
 }
 
 void raise_descriptor_limit() {
