@@ -230,8 +230,6 @@ std::string why_not_open(const std::string& host, uint16_t port) {
 caf::actor make_silence_watch(caf::actor_system& system) {
   if (!system.has_middleman())
     return nullptr;
-  auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  const auto overdue = 2 * caf::get_or(system.config(), "middleman.heartbeat-interval", caf::timespan{0});
   // A broker, for all of them are of one thread: so it may look at what CAF's own one knows.
   auto watch = [](caf::io::broker* self, const caf::actor& protocol, caf::timespan overdue) -> caf::behavior {
     return {[=](const caf::node_id& whom) -> uint64_t {
@@ -244,6 +242,8 @@ caf::actor make_silence_watch(caf::actor_system& system) {
       return overdue.count() > 0 && length >= overdue ? static_cast<uint64_t>(length.count()) : 0;
     }};
   };
+  auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
+  const auto overdue = 2 * caf::get_or(system.config(), "middleman.heartbeat-interval", caf::timespan{0});
   return system.middleman().spawn_broker<caf::hidden>(watch, protocol, overdue); // without arguments CAF reads a null
 }
 
