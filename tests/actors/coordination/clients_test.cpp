@@ -243,7 +243,7 @@ TEST_CASE("clients: whoever is found by a name is so until its end, and is forgo
 
 TEST_CASE("clients: whoever is found by a name is forgotten in the end, also when it had memory in between") {
   simulated_cluster cluster{{}};
-  auto who = cluster.sys.spawn([host = cluster.host](caf::event_based_actor* self) -> caf::behavior {
+  auto user = [](caf::event_based_actor* self, const coordinator_actor& host) -> caf::behavior {
     gpu_sim::DeviceId id;
     id.set_value(1);
     self->request(host, caf::infinite, id, of_bytes(4096)).then([=](const proto::AllocateResponse& mine) {
@@ -252,7 +252,8 @@ TEST_CASE("clients: whoever is found by a name is forgotten in the end, also whe
       self->request(host, caf::infinite, id, give_back).then([](const proto::FreeResponse&) {});
     });
     return {[](int) {}};
-  });
+  };
+  auto who = cluster.sys.spawn(user, cluster.host);
   caf::anon_send(cluster.host, std::string{"a"}, caf::actor_cast<caf::strong_actor_ptr>(who));
   run_messages(cluster);
   CHECK(found_by(cluster, "a") == who);

@@ -35,7 +35,8 @@ TEST_CASE("awaited end: the system waits for an actor until all who monitor it h
   caf::actor_system_config config;
   caf::actor_system system{config};
   const auto before = system.registry().running();
-  auto x = system.spawn<caf::detached>([](caf::event_based_actor*) { return caf::behavior{[](int) {}}; });
+  auto idle = [](caf::event_based_actor*, int) { return caf::behavior{[](int) {}}; };
+  auto x = system.spawn<caf::detached>(idle, 0);
   const auto its = caf::actor_cast<caf::strong_actor_ptr>(x);
   awaited_end::of(its);
   std::promise<void> hears, may_go_on;

@@ -34,13 +34,13 @@ caf::behavior helper(caf::event_based_actor* self, caf::actor first, bool holds_
       self->send(first, caf::ok_atom::value);
       if (holds_up) { // with more to do than one
         auto until = std::chrono::steady_clock::now() + 2 * helping_hand::patience;
-        self->send(self->spawn([until](caf::event_based_actor*) -> caf::behavior {
-          return {[until](caf::ok_atom) {
-            while (std::chrono::steady_clock::now() < until)
+        auto busy = [](caf::event_based_actor*, std::chrono::steady_clock::time_point end) -> caf::behavior {
+          return {[end](caf::ok_atom) {
+            while (std::chrono::steady_clock::now() < end)
               std::this_thread::yield();
           }};
-        }),
-                   caf::ok_atom::value);
+        };
+        self->send(self->spawn(busy, until), caf::ok_atom::value);
       }
     };
     helping_hand::help(self, say, [] { return true; });
