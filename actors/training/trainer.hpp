@@ -198,12 +198,11 @@ private:
   /// Those that leave. `problem`: why what they have is lost.
   void let_leave(const caf::error& problem);
 
+  // trainer_commit.cpp: what the end of a step makes.
   /// Ends the run where what its program does cannot be: "step 3: why".
   void refuse(std::string_view why);
-  /// Where ranks wait for what never comes.
+  /// Refuses it where ranks wait for what never comes.
   bool is_stuck();
-
-  // trainer_commit.cpp: what the end of a step makes.
   /// Once all ranks have ended the step, and the journal has the one before.
   void commit();
   bool all_have_ended() const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace ringmaster::training {
 
@@ -37,19 +38,19 @@ bool trainer_state::is_stuck() {
 }
 
 std::string trainer_state::missing_of_step() {
-  std::vector<std::vector<kept_part>> made;
-  for (uint32_t i = 0; i < world_; ++i)
-    made.push_back(members_[i].makes);
-  if (made == whole_made_)
-    return {};
+  const auto ranks = std::span{members_}.first(world_);
+  if (std::ranges::equal(ranks, whole_made_, {}, &member::makes))
+    return {}; // as in the step before
+  whole_made_.clear();
   model_parts all{*settings_.job};
   for (uint32_t i = 0; i < world_; ++i)
-    for (auto& part : made[i])
+    for (auto& part : ranks[i].makes)
       all.add(part, i);
   if (auto part = all.missing())
     return fmt::format("no rank has finished the whole of {}: update it, and finish it",
                        ringmaster::training::text_of(*part));
-  whole_made_ = std::move(made);
+  for (auto& each : ranks)
+    whole_made_.push_back(each.makes);
   return {};
 }
 
@@ -58,10 +59,10 @@ std::string trainer_state::refusal_of_step() {
   const auto first = members_.begin(), last = first + world_;
   const auto bad = std::find_if(first, last, [](auto& x) { return !std::isfinite(x.losses->loss); });
   if (bad == last) {
-    for (auto& why : {desk_.waiting(), desk_.left_behind(), missing_of_step()})
-      if (!why.empty())
-        return fmt::format("step {}: {}", step_, why);
-    return {};
+    auto why = desk_.left_behind(); // nobody waits: that was stuck
+    if (why.empty())
+      why = missing_of_step();
+    return why.empty() ? why : fmt::format("step {}: {}", step_, why);
   }
   const auto source = std::min_element(first, last, [](auto& x, auto& y) { return x.strays_at < y.strays_at; });
   constexpr auto advice = "a lower learning rate, or inputs without infinities, would help";

@@ -27,6 +27,22 @@ void wait_for_leaving(simulated_training& run) {
   };
 }
 
+/// The node has ended, a rank has handed over what it had, and the run has gone on as if nobody had left.
+void check_left(simulated_training& run, simulated_client& host, const answer_ptr<proto::DrainResponse>& drained,
+                uint64_t batch_size, uint64_t steps_wanted) {
+  CHECK(host.wait_for(drained).error() == "");
+  REQUIRE(run.problem() == "");
+  REQUIRE(run.reports.size() == steps_wanted);
+  CHECK(run.notes_with("has left; what it had is taken over") == 1);
+  CHECK(run.notes_with("back to ") == 0);
+  for (auto& each : run.reports)
+    CHECK(each.attempts == 1);
+  const auto depth = static_cast<uint32_t>(run.job->layers.size());
+  const auto alone = weights_alone(batch_size, steps_wanted, depth);
+  for (uint32_t layer = 0; layer < depth; ++layer)
+    CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+}
+
 } // namespace
 
 TEST_CASE("a training's rank leaves a node that is drained, no step is done again, and the node ends meanwhile") {
@@ -49,17 +65,8 @@ TEST_CASE("a training's rank leaves a node that is drained, no step is done agai
       run.run_steps(1);
       auto drained = drain(cluster, host);
       run.finish();
-      CHECK(host.wait_for(drained).error() == "");
-      REQUIRE(run.problem() == "");
-      REQUIRE(run.reports.size() == steps_wanted);
-      CHECK(run.notes_with("has left; what it had is taken over") == 1);
-      CHECK(run.notes_with("back to ") == 0);
+      check_left(run, host, drained, batch_size, steps_wanted);
       CHECK(run.reports.back().ranks == (has_spare ? 3 : 2));
-      for (auto& each : run.reports)
-        CHECK(each.attempts == 1);
-      const auto alone = weights_alone(batch_size, steps_wanted, depth);
-      for (uint32_t layer = 0; layer < depth; ++layer)
-        CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
     }
 }
 
@@ -76,16 +83,7 @@ TEST_CASE("a training's only rank leaves a node that is drained, for one elsewhe
   run.run_steps(1);
   auto drained = drain(cluster, host);
   run.finish();
-  CHECK(host.wait_for(drained).error() == "");
-  REQUIRE(run.problem() == "");
-  REQUIRE(run.reports.size() == steps_wanted);
-  CHECK(run.notes_with("has left; what it had is taken over") == 1);
-  CHECK(run.notes_with("back to ") == 0);
-  for (auto& each : run.reports)
-    CHECK(each.attempts == 1);
-  const auto alone = weights_alone(batch_size, steps_wanted, depth);
-  for (uint32_t layer = 0; layer < depth; ++layer)
-    CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  check_left(run, host, drained, batch_size, steps_wanted);
 }
 
 TEST_CASE("a training's rank stays where its node is no longer drained before the step has ended") {
