@@ -2,13 +2,26 @@
 
 #include "runtime/training/transformer/calibrated/published_training.hpp"
 
+#include <optional>
+
 namespace ringmaster {
 
 /// How the source's software ran models with experts, as its recipes say (scripts/performance of Megatron Bridge
-/// v0.2.1 for 25.11, v0.3.0 and v0.3.1 for 26.02, v0.4.0 for 26.04, v0.4.2 for 26.04.01, v0.5.0 for 26.06, v0.6.0
-/// for 26.08); the table of results says none of it. `months` after 2025-11. Where there is no recipe: as most of that
-/// system's.
+/// v0.2.1 for 25.11, v0.3.0 for 26.02, v0.3.1 for 26.02.01, v0.4.0 for 26.04, v0.4.2 for 26.04.01, v0.5.0 for 26.06,
+/// v0.6.0 for 26.08); the table of results says none of it. `months` after 2025-11. Where there is no recipe: as most
+/// of that system's.
 training::experts_software experts_software_of(const training::language_model& m, const training::gpu_system& on,
                                                training::number_format computed_in, double months);
+
+/// What a row says of how a training was cut, and may say wrong.
+struct published_layout {
+  uint32_t micro_batch, pipeline, virtual_stages, expert;
+
+  friend constexpr bool operator==(const published_layout&, const published_layout&) = default;
+};
+
+/// How a row was cut that its release's recipe contradicts, where the next release's row, which agrees with the recipe,
+/// has the same throughput; none: as it says.
+std::optional<published_layout> layout_of_recipe(const training::published_training& row, double months);
 
 } // namespace ringmaster

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
 namespace ringmaster {
 
@@ -34,8 +36,8 @@ std::vector<double> deviations(const pretraining_rows& rows, std::span<const dou
 }
 
 void print_head(std::FILE* out) {
-  fmt::print(out, "\n{:<38} {:>45} {:>23}\n", "", "of times, seconds an iteration", "of throughputs");
-  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "published trainings", "count",
+  fmt::print(out, "\n{:<42} {:>45} {:>23}\n", "", "of times, seconds an iteration", "of throughputs");
+  fmt::print(out, "{:<36} {:>5} {:>12} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "published trainings", "count",
              "mean |dev.|", "median", "bias", "worst", "mean |dev.|", "worst");
 }
 
@@ -46,17 +48,26 @@ void print_line(std::FILE* out, const std::string& what, const std::vector<doubl
   for (auto x : relative)
     of_throughputs.push_back(1 / (1 + x) - 1);
   const auto x = deviation_of(relative), y = deviation_of(of_throughputs);
-  fmt::print(out, "{:<32} {:>5} {:>10.2f} % {:>8.2f} % {:>+8.1f} % {:>+8.1f} % {:>10.2f} % {:>+8.1f} %\n", what,
+  fmt::print(out, "{:<36} {:>5} {:>10.2f} % {:>8.2f} % {:>+8.1f} % {:>+8.1f} % {:>10.2f} % {:>+8.1f} %\n", what,
              x.count, 100 * x.mean_absolute, 100 * x.median_absolute, 100 * x.mean, 100 * x.worst,
              100 * y.mean_absolute, 100 * y.worst);
+}
+
+/// Rows that are taken to be cut otherwise than they say.
+void print_corrected(std::FILE* out, const pretraining_rows& rows) {
+  for (auto& x : rows.known)
+    if (x.corrected)
+      fmt::print(out,
+                 "corrected: {} on {}, {} s an iteration: as its release's recipe has it, p = {}, v = {}, e = {} and "
+                 "{} {} a micro-batch\n",
+                 x.model, x.system, fmt::format("{:.3f}", x.seconds), x.how.shape.pipeline, x.how.chunks, x.how.expert,
+                 x.how.micro_batch, x.how.micro_batch == 1 ? "sample" : "samples");
 }
 
 } // namespace
 
 published_training as_planned(published_training x) {
-  constexpr double newest = 9; // of the releases that are published: 26.08
-  x.months = std::max(x.months, newest);
-  x.experts = {launch_graphs::whole, true};
+  x.ran.reset();
   return x;
 }
 
@@ -88,6 +99,21 @@ void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<c
   print_line(out, "with experts, as plan takes it", deviations(planned, values, fitted_to::either, false, true));
   for (auto& x : rows.skipped)
     fmt::print(out, "left out: \"{}\", of which nothing is known here\n", x);
+  print_corrected(out, rows);
+}
+
+void print_further(std::FILE* out, const pretraining_rows& rows, const pretraining_rows& further,
+                   std::span<const double> values) {
+  print_head(out);
+  for (auto [end, with_held_out] : {std::pair{", further", false}, {", held out and further", true}})
+    for (auto [kind, dense, experts] :
+         {std::tuple{"dense", true, false}, {"with experts", false, true}, {"all", true, true}}) {
+      auto relative = deviations(further, values, fitted_to::either, dense, experts);
+      if (with_held_out)
+        std::ranges::copy(deviations(rows, values, fitted_to::no, dense, experts), std::back_inserter(relative));
+      print_line(out, fmt::format("{}{}", kind, end), relative);
+    }
+  print_corrected(out, further);
 }
 
 void print_left_out(std::FILE* out, const std::vector<published_training>& fitted) {

@@ -10,6 +10,10 @@ namespace ringmaster {
 /// How the constants' `values` explain published trainings: dense models, those with experts, all; each for rows that
 /// were fitted to (the first, third, ... of the file) and those that were not, or for all together.
 void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split);
+/// The same of further rows of that source, none of which was fitted to; and of these with those of `rows` that are
+/// held out.
+void print_further(std::FILE* out, const pretraining_rows& rows, const pretraining_rows& further,
+                   std::span<const double> values);
 /// Every row.
 void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split);
 /// Each of these rows by constants that are fitted to the others: what is to be expected of rows that nobody has seen.
@@ -19,7 +23,7 @@ void print_beside_best(std::FILE* out, const pretraining_rows& rows);
 /// The constants.
 void print_pretraining_constants(std::FILE* out, std::span<const double> values);
 
-/// A row as `plan` takes it: with the newest software, and its graphs and hidden dispatch.
+/// A row as `plan` takes it: with the newest software, its graphs, and dispatch hidden where that is faster.
 training::published_training as_planned(training::published_training x);
 /// Seconds of an iteration by the best plan that fits, whatever the row's own way; 0: none does.
 double best_plan_of(const training::published_training& x);

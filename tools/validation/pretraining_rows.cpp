@@ -139,9 +139,7 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
     *system_of(std::string{system.ours}),
     system.generation,
     {},
-    *months,
-    experts_software_of(*model_of(model.ours), *system_of(std::string{system.ours}), *computed_in, *months),
-    0};
+    experts_software_of(*model_of(model.ours), *system_of(std::string{system.ours}), *computed_in, *months)};
   x.trained.sequence = whole[column::sequence];
   x.trained.multi_token = model.multi_token;
   auto& how = x.how;
@@ -151,7 +149,6 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   how.global_batch = whole[column::global_batch];
   how.micro_batch = whole[column::micro_batch];
   how.chunks = whole[column::virtual_stages];
-  how.schedule = how.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
   how.shard = whole[column::fsdp];
   how.zero = 1;
   how.overlapped = true;
@@ -159,6 +156,14 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   how.sequence_parallel = how.shape.tensor > 1;
   how.computed_in = *computed_in;
   how.attention = attention_kernel::flash;
+  if (auto ran = layout_of_recipe(x, *months)) {
+    how.micro_batch = ran->micro_batch;
+    how.shape.pipeline = ran->pipeline;
+    how.chunks = ran->virtual_stages;
+    how.expert = ran->expert;
+    x.corrected = true;
+  }
+  how.schedule = how.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
   if (auto problem = problem_of(x, whole[column::gpus]); !problem.empty())
     return table.refused(from, problem);
   how.shape.data = whole[column::gpus] / (how.shape.tensor * how.shape.pipeline * how.context);

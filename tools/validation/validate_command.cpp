@@ -172,7 +172,7 @@ class validate_call final : public command_call {
       "Compares what the transformer cost model estimates with measured and published iteration times of GPTs "
       "under Megatron-LM on A100 GPUs, and with published throughputs of models of today on H100 to GB300. Of these "
       "rows the first, third, ... were used to calibrate the "
-      "constants, the others were not.");
+      "constants, the others were not; of further rows of that source none was.");
     table.file("--data", opts_.data)
       .says("PLACE", "a CSV file with columns as in bench/data, or a directory of them")
       .otherwise("both sets, which came with the program");
@@ -247,12 +247,29 @@ class validate_call final : public command_call {
       print_pretraining_constants(to.out, values);
     }
     print_pretraining(to.out, *rows, values, split);
+    if (opts_.data.empty())
+      if (auto problem = validate_further(to, *rows, values))
+        return problem;
     if (opts_.leave_one_out && split)
       print_left_out(to.out, fitted_rows(*rows));
     if (opts_.best)
       print_beside_best(to.out, *rows);
     if (opts_.rows)
       print_pretraining_rows(to.out, *rows, values, split);
+    return caf::none;
+  }
+
+  caf::error validate_further(const console& to, const pretraining_rows& rows, std::span<const double> values) {
+    auto place = place_of("gpu_pretraining_further");
+    if (!place)
+      return std::move(place.error());
+    auto further = read_pretraining_rows(*place + "/" + trainings_file);
+    if (!further)
+      return std::move(further.error());
+    fmt::print(to.out, "\nfurther rows of that source: {}/{}\n", *place, trainings_file);
+    print_further(to.out, rows, *further, values);
+    if (opts_.rows)
+      print_pretraining_rows(to.out, *further, values, false);
     return caf::none;
   }
 

@@ -51,6 +51,13 @@ drawn_plan shared_sequence(std::string_view name, uint32_t ranks) {
   return x;
 }
 
+/// A plan for a model whose dispatch hides wherever it can: what launching in pieces takes, no program shows.
+drawn_plan hiding_plan(const char* name, const char* system) {
+  drawn_plan x{*model_of(name), *system_of(system), {}};
+  x.on.paired_launches = 1;
+  return x;
+}
+
 /// Seconds of each such operation of rank 0 in a step, by layer.
 std::multimap<uint32_t, double> seconds_of(op what, std::string_view strategy, const drawn_plan& x) {
   auto* which = strategy_of(strategy);
@@ -94,7 +101,7 @@ TEST_CASE(
     for (auto* system : {"h100-80g", "b200"})
       for (uint32_t experts : {2, 8})
         for (uint32_t micro_batches : {4, 16}) {
-          drawn_plan x{*model_of(name), *system_of(system), {}};
+          auto x = hiding_plan(name, system);
           x.how.shape.data = 8;
           x.how.expert = experts;
           x.how.global_batch = micro_batches * x.how.shape.data;
@@ -115,7 +122,7 @@ TEST_CASE("own exchanges: blocks of a forward beside a backward hide what the cl
         for (uint32_t stages : {2, 4})
           for (uint32_t turns : {2, 6}) // of as many micro-batches as there are stages
             for (auto schedule : {pipeline_schedule::interleaved_1f1b, pipeline_schedule::dualpipe}) {
-              drawn_plan x{*model_of(name), *system_of(system), {}};
+              auto x = hiding_plan(name, system);
               const bool both_ways = schedule == pipeline_schedule::dualpipe;
               x.trained.layers = 16;
               x.how.shape = {1, 8, stages};

@@ -227,7 +227,8 @@ TEST_CASE("transformer: what runs again in a backward communicates again, and th
 
 TEST_CASE(
   "transformer: one stage hides dispatch behind another micro-batch, if there is one and its weights are whole") {
-  const auto on = *system_of("gb200-nvl72");
+  auto on = *system_of("gb200-nvl72");
+  on.paired_launches = 1; // so it is not slower for that
   const auto m = *model_of("qwen3-30b-a3b");
   auto exposed = [&](uint32_t micro_batches, uint32_t shard) {
     parallel_setting how;
@@ -241,6 +242,30 @@ TEST_CASE(
   CHECK(exposed(1, 0) == 1);
   CHECK(exposed(4, 0) == doctest::Approx((1 + 3 * on.exposed_expert) / 4)); // the first one has none before it
   CHECK(exposed(4, 8) == 1);
+}
+
+TEST_CASE("transformer: dispatch hides where that is faster than what the host launches more for it") {
+  const auto m = *model_of("qwen3-30b-a3b");
+  parallel_setting how;
+  how.shape = {1, 8, 1};
+  how.expert = 8;
+  how.global_batch = 32;
+  how.micro_batch = 1;
+  auto seconds = [&](double paired_launches, double exposed_expert, number_format computed_in) {
+    auto on = *system_of("gb200-nvl72");
+    on.paired_launches = paired_launches;
+    on.exposed_expert = exposed_expert;
+    how.computed_in = computed_in;
+    const auto x = layer_times_of(m, on, how, {true, false});
+    return x.forward + x.backward;
+  };
+  using enum number_format;
+  const auto apart = seconds(1, 1, bf16), free = seconds(1, 0.2, bf16);
+  CHECK(free < apart);
+  CHECK(seconds(1.01, 0.2, bf16) > free);
+  CHECK(seconds(1.01, 0.2, bf16) < apart);
+  CHECK(seconds(1.4, 0.2, bf16) == apart);                   // the host is what takes so long here
+  CHECK(seconds(1.4, 0.2, mxfp8) == seconds(1, 0.2, mxfp8)); // a graph launches the whole iteration
 }
 
 TEST_CASE("transformer: pipelines hide dispatch as far as forwards of one micro-batch go beside backwards of another") {

@@ -13,8 +13,9 @@ constexpr double dense_outlier = 0.04, experts_outlier = 0.1;
 } // namespace
 
 double estimate_of(const published_training& x, std::span<const double> values) {
-  const auto on = with_experts_software(with_pretraining_software(x.on, x.generation, values), x.experts, x.months,
-                                        values);
+  auto on = with_pretraining_software(x.on, x.generation, values);
+  if (x.ran)
+    on = with_experts_software(std::move(on), *x.ran, values);
   return estimate_iteration(x.trained, on, x.how).seconds;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
 #include "runtime/training/transformer/systems/pretraining_software.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +17,9 @@ struct published_training {
   gpu_system on;
   gpu_generation generation = gpu_generation::hopper;
   parallel_setting how;
-  double months = 0; ///< Of the software, after 2025-11.
-  experts_software experts{};
-  double seconds = 0; ///< Of an iteration.
+  std::optional<experts_software> ran{}; ///< None: the newest, as `plan` takes it.
+  bool corrected = false;                ///< Whether `how` is another than the source's table has it.
+  double seconds = 0;                    ///< Of an iteration.
 };
 
 double estimate_of(const published_training& x, std::span<const double> values);

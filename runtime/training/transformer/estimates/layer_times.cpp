@@ -165,8 +165,9 @@ struct exchanges {
   exchange_parts exposed, hidden;
 };
 
+/// Where a part of the micro-batches, `paired`, has others' work beside it to hide dispatch and combine behind.
 exchanges exchanges_of(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind,
-                       const device_times& work) {
+                       const device_times& work, double paired) {
   const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.context;
   const auto row_bytes = bf16_bytes * m.hidden;
   exchanges x;
@@ -174,7 +175,9 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
     x.exposed.*part = exposed;
     x.hidden.*part = seconds - exposed;
   };
-  const auto reduced = (kind.experts && m.experts.shared == 0 ? 1 : 2)
+  // the half that gathers moves what is cast already (Transformer Engine), the half that reduces bf16
+  const auto gathered = (1 + bytes_of(how.computed_in).kept / bf16_bytes) / 2;
+  const auto reduced = (kind.experts && m.experts.shared == 0 ? 1 : 2) * gathered
                        * tensor_all_reduce_time(row_bytes * rows, how.shape.tensor, on);
   // hidden behind products, within a domain only
   const bool within = how.shape.tensor <= on.devices_per_host;
@@ -184,7 +187,6 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
     const auto moved = 2 * m.experts.most(how.expert) // what is dropped is not sent
                        * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts, how.expert, on);
     const auto beside = (work.forward() + work.backward()) / 2; // of another micro-batch
-    const auto paired = how.paired_part();
     set(&exchange_parts::experts, moved,
         (1 - paired) * moved + paired * std::max(moved * on.exposed_expert, moved - beside));
   }
@@ -206,17 +208,41 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
   return x;
 }
 
-/// Of the host's thread.
-double launch_time(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind) {
+/// Of the host's thread. A layer that goes beside another micro-batch's is launched in pieces.
+double launch_time(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind,
+                   double paired) {
   auto seconds = (kind.experts ? 0 : on.launch_s) + on.launch_tensor_s * (how.shape.tensor - 1);
   if (how.attention == attention_kernel::unfused && how.micro_batch * m.heads / how.shape.tensor % 4 != 0)
     seconds += on.launch_unfused_s;
   if (kind.experts) {
     const auto each = on.launch_expert_s + (how.computed_in == number_format::bf16 ? 0 : on.launch_expert_cast_s);
-    const auto left = on.launches_whole(how.computed_in) ? on.whole_graph_launches : on.expert_launches;
+    const auto left = on.launches_whole(how.computed_in) ? on.whole_graph_launches
+                                                         : on.expert_launches * (1 + paired * (on.paired_launches - 1));
     seconds += left * (on.launch_experts_s + each * m.experts.count / how.expert);
   }
   return seconds * on.launch_scale * (how.again == recomputation::full ? 1.5 : 1);
+}
+
+/// A layer of whose micro-batches so many go beside another's work.
+struct whole_layer_times {
+  exchanges moved;
+  double forward, backward; ///< On the device, with what nothing hides.
+  double seconds;           ///< Of both, with the host.
+};
+
+whole_layer_times whole_layer(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                              layer_kind kind, const device_times& x, double paired) {
+  whole_layer_times result{exchanges_of(m, on, how, kind, x, paired), 0, 0, 0};
+  const auto exposed = result.moved.exposed.sum();
+  result.forward = x.forward() + exposed;
+  const auto selective = how.attention == attention_kernel::flash ? x.made_again + x.elements_again : x.core;
+  const auto again = how.again == recomputation::full        ? result.forward
+                     : how.again == recomputation::selective ? selective
+                                                             : 0;
+  result.backward = x.backward() + exposed + again;
+  result.seconds = beside(result.forward + result.backward, launch_time(m, on, how, kind, paired),
+                          kind.experts ? on.unhidden_experts : on.unhidden);
+  return result;
 }
 
 } // namespace
@@ -229,19 +255,16 @@ double padded_vocabulary(const language_model& m, uint32_t tensor) {
 layer_times layer_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
                            layer_kind kind) {
   const auto x = layer_work{m, on, how, kind}.times();
-  const auto moved = exchanges_of(m, on, how, kind, x);
+  auto way = whole_layer(m, on, how, kind, x, how.paired_part());
+  if (kind.experts && how.paired_part() > 0)
+    if (auto apart = whole_layer(m, on, how, kind, x, 0); apart.seconds < way.seconds)
+      way = apart;
   layer_times result;
-  result.exposed = moved.exposed;
-  result.hidden = moved.hidden;
-  const auto forward = x.forward() + result.exposed.sum();
-  const auto selective = how.attention == attention_kernel::flash ? x.made_again + x.elements_again : x.core;
-  const auto again = how.again == recomputation::full ? forward : how.again == recomputation::selective ? selective : 0;
-  const auto backward = x.backward() + result.exposed.sum() + again;
-  const auto stretched = beside(forward + backward, launch_time(m, on, how, kind),
-                                kind.experts ? on.unhidden_experts : on.unhidden)
-                         / (forward + backward);
-  result.forward = stretched * forward;
-  result.backward = stretched * backward;
+  result.exposed = way.moved.exposed;
+  result.hidden = way.moved.hidden;
+  const auto stretched = way.seconds / (way.forward + way.backward);
+  result.forward = stretched * way.forward;
+  result.backward = stretched * way.backward;
   result.by_weight = stretched * x.products_backward / backward_kernels;
   result.core = stretched * x.core;
   result.core_backward = stretched * x.core_backward;

@@ -22,7 +22,7 @@ double gpu_system::product_rate(number_format x) const {
 
 std::span<const system_constant> system_constants() {
   using s = gpu_system;
-  static const std::array<system_constant, 54> all{{
+  static const std::array<system_constant, 55> all{{
     {"peak_flops", &s::peak_flops},
     {"fp8_flops", &s::fp8_flops},
     {"mxfp8_flops", &s::mxfp8_flops},
@@ -61,6 +61,7 @@ std::span<const system_constant> system_constants() {
     {"launch_expert_s", &s::launch_expert_s},
     {"launch_expert_cast_s", &s::launch_expert_cast_s},
     {"expert_launches", &s::expert_launches},
+    {"paired_launches", &s::paired_launches},
     {"whole_graph_launches", &s::whole_graph_launches},
     {"launch_ends_s", &s::launch_ends_s},
     {"launch_scale", &s::launch_scale},

@@ -63,6 +63,7 @@ struct gpu_system {
   double launch_expert_cast_s = 0; ///< More for each of them where its inputs are cast.
   double expert_launches = 1;      ///< Part of these that is left, where graphs have the rest.
   double whole_graph_launches = 1; ///< The same in mxfp8, where a graph has the whole iteration; 1: there is none.
+  double paired_launches = 1;      ///< These of a layer that goes beside another micro-batch's, to hide its dispatch.
   double launch_ends_s = 0;        ///< To launch a micro-batch's embedding and loss.
   double launch_scale = 1;         ///< Of these, for another generation of the software.
   double unhidden = 0;         ///< Part of the smaller of device and host time that is not hidden behind the larger.
