@@ -1,7 +1,5 @@
 #include "actors/communicators/joint_movers.hpp"
 
-#include "actors/calls/spin.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -14,17 +12,18 @@ struct joint_movers::shared_state {
   std::atomic<uint64_t> changes{0}; ///< Jobs that came, and the end.
   std::mutex mutex;
   std::condition_variable changed;
+  std::atomic<size_t> jobs_there{0}; ///< So many of `jobs`.
   // Under the mutex:
   std::deque<std::shared_ptr<joint_job>> jobs; ///< With slices that nobody may have taken yet.
   uint32_t sleeping = 0;
   bool ending = false;
 
   /// Under the lock, which is free again when others are woken: they would only find it taken.
-  void announce(std::unique_lock<std::mutex> lock) {
+  void announce(std::unique_lock<std::mutex> lock, bool wakes) {
     ++changes;
     const bool some_sleep = sleeping > 0;
     lock.unlock();
-    if (some_sleep)
+    if (some_sleep && wakes)
       changed.notify_all();
   }
 
@@ -37,6 +36,20 @@ struct joint_movers::shared_state {
   void remove(const std::shared_ptr<joint_job>& job) {
     std::lock_guard guard{mutex};
     std::erase(jobs, job);
+    jobs_there = jobs.size();
+  }
+
+  /// Of the first job that has one left. Returns whether there was one.
+  bool move_slice(uint32_t worker) {
+    while (jobs_there > 0) {
+      auto job = first_job();
+      if (job == nullptr)
+        break;
+      if (job->move_slice(worker))
+        return true;
+      remove(job);
+    }
+    return false;
   }
 
   /// Returns whether there is to be more work than there was at `seen`.
@@ -73,7 +86,7 @@ joint_movers::~joint_movers() {
   {
     std::unique_lock lock{state_->mutex};
     state_->ending = true;
-    state_->announce(std::move(lock));
+    state_->announce(std::move(lock), true);
   }
   for (auto& x : threads_)
     if (x.get_id() == std::this_thread::get_id())
@@ -85,7 +98,50 @@ joint_movers::~joint_movers() {
 void joint_movers::help_with(std::shared_ptr<joint_job> job) {
   std::unique_lock lock{state_->mutex};
   state_->jobs.push_back(std::move(job));
-  state_->announce(std::move(lock));
+  state_->jobs_there = state_->jobs.size();
+  state_->announce(std::move(lock), lookers_ < threads());
+}
+
+bool joint_movers::move_slice(uint32_t worker) {
+  return state_->move_slice(worker);
+}
+
+void joint_movers::wake_for_rest() {
+  if (state_->jobs_there > 0)
+    state_->announce(std::unique_lock{state_->mutex}, true);
+}
+
+namespace {
+
+struct process_movers {
+  std::mutex mutex;
+  std::weak_ptr<joint_movers> there; ///< Under the mutex.
+
+  static process_movers& instance() {
+    static process_movers result;
+    return result;
+  }
+};
+
+} // namespace
+
+std::shared_ptr<joint_movers> joint_movers::of_this_process() {
+  auto& its = process_movers::instance();
+  std::lock_guard guard{its.mutex};
+  return its.there.lock();
+}
+
+std::shared_ptr<joint_movers> joint_movers::begin_of_this_process() {
+  constexpr uint32_t threads_max = 15;
+  const auto processors = std::thread::hardware_concurrency();
+  if (processors < 2) // one of them is for the communicator
+    return nullptr;
+  auto& its = process_movers::instance();
+  std::lock_guard guard{its.mutex};
+  auto result = its.there.lock();
+  if (!result)
+    its.there = result = std::make_shared<joint_movers>(std::min(processors - 1, threads_max));
+  return result;
 }
 
 } // namespace ringmaster

@@ -15,8 +15,9 @@ namespace {
 /// What a slice touches: at most some ten microseconds' work, and less where that divides the work more evenly.
 constexpr uint64_t slice_bytes_max = 512u << 10, slice_bytes_min = 64u << 10;
 constexpr uint32_t slices_a_worker = 4;
-/// Operations that touch less are moved by the communicator itself: on two cores help costs them as much as it saves.
-constexpr uint64_t help_bytes_min = 2u << 20;
+/// Operations that touch less are moved by the communicator itself: on two cores help costs them as much as it saves,
+/// and less where nobody needs to be woken.
+constexpr uint64_t help_bytes_min = 2u << 20, lookers_bytes_min = 2 * slice_bytes_min;
 
 } // namespace
 
@@ -121,7 +122,8 @@ bool joint_run::begin_moving() {
   auto work = work_of(*op, bytes);
   moving_ = {moving_.number + 1, op->sequence, nullptr, 0};
   owner_.carry_out(epochs_.data_moves(*op));
-  if (bytes < help_bytes_min) {
+  const bool looked_for = options_.movers != nullptr && options_.movers->has_lookers();
+  if (bytes < (looked_for ? lookers_bytes_min : help_bytes_min)) {
     joint_execution execution{std::move(work), help_bytes_min};
     for (uint32_t slice = 0; slice < execution.slices(); ++slice)
       execution.run(slice);

@@ -106,9 +106,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.meet_bytes = result.communicators.share_memory ? opts.ranks.meet_bytes : 0;
   if (result.communicators.share_memory)
     result.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);
-  constexpr uint32_t movers_max = 15;                                        // memory is seldom faster for more
-  if (auto processors = std::thread::hardware_concurrency(); processors > 1) // one of them is for the communicator
-    result.communicators.movers = std::make_shared<joint_movers>(std::min(processors - 1, movers_max));
+  result.communicators.movers = joint_movers::begin_of_this_process();
   result.communicators.spare_limit = opts.communicator.spare_timeout;
   result.communicators.clock = result.clock;
   return result;

@@ -110,17 +110,10 @@ void training_rank_state::run(std::coroutine_handle<> next) {
   }
   if (stopped_)
     return;
-  if (settings_.helps && bytes_open() <= help_bytes_max)
+  if (settings_.helps)
     tell_and_help();
   else
     tell();
-}
-
-uint64_t training_rank_state::bytes_open() const {
-  uint64_t elements = 0;
-  for (auto& [number, each] : open_)
-    elements += each.data.count;
-  return elements * bytes_of(settings_.job->as);
 }
 
 void training_rank_state::tell() {
@@ -144,7 +137,9 @@ void training_rank_state::tell_and_help() {
   const auto has_come = [this] { return !self->mailbox().empty(); };
   helping_hand::help(
     self, [this] { tell(); }, has_come);
-  spin_until(has_come, looks_for);
+  if (movers_ == nullptr)
+    movers_ = joint_movers::of_this_process();
+  movers_ ? movers_->help_until(has_come, looks_for) : spin_until(has_come, looks_for);
 }
 
 void training_rank_state::stop() {

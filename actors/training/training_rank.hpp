@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/communicators/joint_movers.hpp"
 #include "actors/training/interfaces.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/training/computed/rank_computation.hpp"
@@ -57,9 +58,6 @@ public:
   void release(uint32_t, uint64_t memory) noexcept override { store_->release(memory); }
 
 private:
-  /// What takes longer to move than a thread to wake is left to other threads: this one has work when the first of it
-  /// comes.
-  static constexpr uint64_t help_bytes_max = 1 << 20;
   /// For an answer, before it sleeps: of ranks that have as much to do the others come soon, and to wake a thread on
   /// another core takes 23 to 80 us twice (two-phase waiting: Karlin, Li, Manasse and Owicki, Empirical studies of
   /// competitive spinning, 1991). It gives way to whoever has no processor meanwhile.
@@ -86,10 +84,9 @@ private:
   void tell_arrivals();
   /// What has come of the program so far.
   void tell();
-  /// The same, and runs those who hear of it, up to the answer, if there is one by then; then looks for it for a while.
+  /// The same, and runs those who hear of it, up to the answer, if there is one by then; then looks for it for a while,
+  /// and moves what the process's communicators have to move meanwhile.
   void tell_and_help();
-  /// Of the communications that it has come to.
-  uint64_t bytes_open() const;
   void end(pending& x);
   void fail(uint32_t rank, const caf::error& why);
   void fail(const pending& x, const caf::error& why);
@@ -113,6 +110,7 @@ private:
   uint64_t numbers_ = 0;
   pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
   size_t parts_awaited_ = 0;
+  std::shared_ptr<joint_movers> movers_;     ///< Of its process, if it helps them.
   pending* paused_ = nullptr;                ///< Is done, but there was no look at the mailbox for a while.
   caf::actor_clock::time_point looked_at_{}; ///< At the mailbox.
   std::vector<event> events_;

@@ -123,6 +123,50 @@ TEST_CASE("joint_movers: many jobs, one after the other and at once, come out ri
   }
 }
 
+TEST_CASE(
+  "joint_movers: a thread that looks for something else moves slices meanwhile, and leaves the rest to others") {
+  using namespace std::chrono_literals;
+  joint_movers pool{1};
+  auto job_of = [&](all_reduce_of_three& data) {
+    return std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<mapped_memory>>{}, 2,
+                                       communicator_actor{}, 1);
+  };
+  for (uint64_t count : {10, 1000, 5000}) {
+    for (bool stays : {true, false}) {
+      CAPTURE(count);
+      CAPTURE(stays);
+      all_reduce_of_three data{count};
+      auto job = job_of(data);
+      spin_until([] { return false; }, 100us); // so its thread sleeps
+      CHECK(!pool.has_lookers());
+      uint32_t looks = 0;
+      const bool came = pool.help_until(
+        [&] {
+          CHECK(pool.has_lookers());
+          if (looks++ == 0)
+            pool.help_with(job); // wakes nobody
+          return !stays || job->slices_moved() == job->slices();
+        },
+        10s);
+      CHECK(came);
+      CHECK(!pool.has_lookers());
+      CHECK(spin_until([&] { return job->slices_moved() == job->slices(); }, 10s));
+      CHECK(data.right());
+    }
+  }
+  CHECK(!pool.help_until([] { return false; }, 1us));
+}
+
+TEST_CASE("joint_movers: a process has one set of them, as long as somebody holds it") {
+  CHECK(joint_movers::of_this_process() == nullptr);
+  auto held = joint_movers::begin_of_this_process();
+  REQUIRE((held != nullptr || std::thread::hardware_concurrency() < 2));
+  CHECK(joint_movers::of_this_process() == held);
+  CHECK(joint_movers::begin_of_this_process() == held);
+  held = nullptr;
+  CHECK(joint_movers::of_this_process() == nullptr);
+}
+
 TEST_CASE("joint_movers: it ends with jobs that nobody has begun") {
   all_reduce_of_three data{10};
   auto job = std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<mapped_memory>>{},
