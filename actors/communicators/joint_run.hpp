@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/communicators/joint_movers.hpp"
+#include "actors/movers/joint_movers.hpp"
 #include "runtime/operations/epoch_change.hpp"
 
 #include <caf/timespan.hpp>

@@ -1,6 +1,6 @@
 #include "actors/configuration/settings.hpp"
 
-#include "actors/communicators/joint_movers.hpp"
+#include "actors/movers/joint_movers.hpp"
 #include "runtime/configuration/routes.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/communicators/joint_movers.hpp"
+#include "actors/movers/joint_movers.hpp"
 #include "actors/training/interfaces.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/training/computed/rank_computation.hpp"

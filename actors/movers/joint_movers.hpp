@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/calls/spin.hpp"
-#include "actors/communicators/joint_job.hpp"
+#include "actors/movers/joint_job.hpp"
 
 #include <atomic>
 #include <chrono>

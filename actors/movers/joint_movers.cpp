@@ -1,4 +1,4 @@
-#include "actors/communicators/joint_movers.hpp"
+#include "actors/movers/joint_movers.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "actors/communicators/joint_job.hpp"
+#include "actors/movers/joint_job.hpp"
 
 #include "actors/calls/spin.hpp"
 
