@@ -76,4 +76,5 @@ def main():
         print(batch * world / statistics.median(times))
 
 
-main()
+if __name__ == "__main__":
+    main()
