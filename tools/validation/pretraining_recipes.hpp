@@ -2,8 +2,6 @@
 
 #include "runtime/training/transformer/calibrated/published_training.hpp"
 
-#include <optional>
-
 namespace ringmaster {
 
 /// How the source's software ran models with experts, as its recipes say (scripts/performance of Megatron Bridge
@@ -13,15 +11,16 @@ namespace ringmaster {
 training::experts_software experts_software_of(const training::language_model& m, const training::gpu_system& on,
                                                training::number_format computed_in, double months);
 
-/// What a row says of how a training was cut, and may say wrong.
+/// What a row says of how a training was run, and may say wrong.
 struct published_layout {
-  uint32_t micro_batch, pipeline, virtual_stages, expert;
+  training::number_format computed_in;
+  uint32_t micro_batch, pipeline, chunks, expert;
 
   friend constexpr bool operator==(const published_layout&, const published_layout&) = default;
 };
 
-/// How a row was cut that its release's recipe contradicts, where the next release's row, which agrees with the recipe,
-/// has the same throughput; none: as it says.
-std::optional<published_layout> layout_of_recipe(const training::published_training& row, double months);
+/// Gives a row, which is of so many months after 2025-11, the software that ran it, and where it cannot have been as it
+/// says, which a list tells, what did run.
+void correct(training::published_training& row, double months);
 
 } // namespace ringmaster

@@ -1,5 +1,6 @@
 #include "tools/validation/pretraining_report.hpp"
 
+#include "runtime/text/quantity_text.hpp"
 #include "runtime/training/transformer/calibrated/calibration.hpp"
 #include "runtime/training/transformer/plans/planner.hpp"
 
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <iterator>
 #include <tuple>
+#include <utility>
 
 namespace ringmaster {
 
@@ -53,15 +55,17 @@ void print_line(std::FILE* out, const std::string& what, const std::vector<doubl
              100 * y.mean_absolute, 100 * y.worst);
 }
 
-/// Rows that are taken to be cut otherwise than they say.
+/// Rows that are taken to have been run otherwise than they say.
 void print_corrected(std::FILE* out, const pretraining_rows& rows) {
+  bool any = false;
   for (auto& x : rows.known)
-    if (x.corrected)
-      fmt::print(out,
-                 "corrected: {} on {}, {} s an iteration: as its release's recipe has it, p = {}, v = {}, e = {} and "
-                 "{} {} a micro-batch\n",
-                 x.model, x.system, fmt::format("{:.3f}", x.seconds), x.how.shape.pipeline, x.how.chunks, x.how.expert,
-                 x.how.micro_batch, x.how.micro_batch == 1 ? "sample" : "samples");
+    if (x.corrected) {
+      if (!std::exchange(any, true))
+        fmt::print(out, "taken as a recipe or another table of the source has them, which their row contradicts:\n");
+      fmt::print(out, "  {} on {} in {}: {}, p = {}, v = {}, e = {}, {} a micro-batch\n", x.model, x.system, x.release,
+                 name_of(x.how.computed_in), x.how.shape.pipeline, x.how.chunks, x.how.expert,
+                 counted(x.how.micro_batch, "sample"));
+    }
 }
 
 } // namespace
@@ -132,20 +136,22 @@ void print_left_out(std::FILE* out, const std::vector<published_training>& fitte
 }
 
 void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {
-  fmt::print(out, "\n{:<21} {:<9} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>10} {:>10} {:>9}\n", "model",
-             "system", "in", "GPUs", "t", "c", "d", "e", "p", "v", "micro", "published s", "estimate s", "");
+  fmt::print(out, "\n{:<21} {:<9} {:<8} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>10} {:>10} {:>9}\n",
+             "model", "system", "release", "in", "GPUs", "t", "c", "d", "e", "p", "v", "micro", "published s",
+             "estimate s", "");
   for (size_t i = 0; i < rows.known.size(); ++i) {
     auto& x = rows.known[i];
     auto& how = x.how;
     const auto estimate = estimate_of(x, values);
-    fmt::print(out,
-               "{:<21} {:<9} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>11.3f} {:>10.3f} {:>+7.1f} %{}\n",
-               x.model, x.system.substr(x.system.find('-') + 1), name_of(how.computed_in), how.devices(),
-               how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.chunks,
-               how.micro_batch, x.seconds, estimate, 100 * (estimate / x.seconds - 1),
-               !split                       ? ""
-               : is_fitted(rows.numbers[i]) ? "  calibrated on"
-                                            : "  held out");
+    fmt::print(
+      out,
+      "{:<21} {:<9} {:<8} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>11.3f} {:>10.3f} {:>+7.1f} %{}\n",
+      x.model, x.system.substr(x.system.find('-') + 1), x.release, name_of(how.computed_in), how.devices(),
+      how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.chunks, how.micro_batch,
+      x.seconds, estimate, 100 * (estimate / x.seconds - 1),
+      !split                       ? ""
+      : is_fitted(rows.numbers[i]) ? "  calibrated on"
+                                   : "  held out");
   }
 }
 

@@ -132,14 +132,13 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   if (!months)
     return table.refused(from,
                          fmt::format("\"{}\" is no release, such as 25.11", from.cells[training_column::release]));
-  published_training x{
-    from.cells[training_column::model],
-    from.cells[training_column::system],
-    *model_of(model.ours),
-    *system_of(std::string{system.ours}),
-    system.generation,
-    {},
-    experts_software_of(*model_of(model.ours), *system_of(std::string{system.ours}), *computed_in, *months)};
+  published_training x;
+  x.model = from.cells[training_column::model];
+  x.system = from.cells[training_column::system];
+  x.release = from.cells[training_column::release];
+  x.trained = *model_of(model.ours);
+  x.on = *system_of(std::string{system.ours});
+  x.generation = system.generation;
   x.trained.sequence = whole[column::sequence];
   x.trained.multi_token = model.multi_token;
   auto& how = x.how;
@@ -156,13 +155,7 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   how.sequence_parallel = how.shape.tensor > 1;
   how.computed_in = *computed_in;
   how.attention = attention_kernel::flash;
-  if (auto ran = layout_of_recipe(x, *months)) {
-    how.micro_batch = ran->micro_batch;
-    how.shape.pipeline = ran->pipeline;
-    how.chunks = ran->virtual_stages;
-    how.expert = ran->expert;
-    x.corrected = true;
-  }
+  correct(x, *months);
   how.schedule = how.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
   if (auto problem = problem_of(x, whole[column::gpus]); !problem.empty())
     return table.refused(from, problem);

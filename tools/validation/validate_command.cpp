@@ -175,7 +175,7 @@ class validate_call final : public command_call {
       "constants, the others were not; of further rows of that source none was.");
     table.file("--data", opts_.data)
       .says("PLACE", "a CSV file with columns as in bench/data, or a directory of them")
-      .otherwise("both sets, which came with the program");
+      .otherwise("all sets, which came with the program");
     std::vector<std::string> systems;
     for (auto& x : known_systems())
       systems.push_back(x.name);

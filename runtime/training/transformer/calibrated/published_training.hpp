@@ -12,13 +12,13 @@ namespace ringmaster::training {
 
 /// A published training's throughput.
 struct published_training {
-  std::string model, system; ///< As the source names them.
+  std::string model, system, release; ///< As the source names them.
   language_model trained;
   gpu_system on;
   gpu_generation generation = gpu_generation::hopper;
   parallel_setting how;
   std::optional<experts_software> ran{}; ///< None: the newest, as `plan` takes it.
-  bool corrected = false;                ///< Whether `how` is another than the source's table has it.
+  bool corrected = false;                ///< Whether `how` or `ran` is another than the row and its release have it.
   double seconds = 0;                    ///< Of an iteration.
 };
 

@@ -175,9 +175,7 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
     x.exposed.*part = exposed;
     x.hidden.*part = seconds - exposed;
   };
-  // the half that gathers moves what is cast already (Transformer Engine), the half that reduces bf16
-  const auto gathered = (1 + bytes_of(how.computed_in).kept / bf16_bytes) / 2;
-  const auto reduced = (kind.experts && m.experts.shared == 0 ? 1 : 2) * gathered
+  const auto reduced = (kind.experts && m.experts.shared == 0 ? 1 : 2)
                        * tensor_all_reduce_time(row_bytes * rows, how.shape.tensor, on);
   // hidden behind products, within a domain only
   const bool within = how.shape.tensor <= on.devices_per_host;
