@@ -122,8 +122,8 @@ bool joint_run::begin_moving() {
   auto work = work_of(*op, bytes);
   moving_ = {moving_.number + 1, op->sequence, nullptr, 0};
   owner_.carry_out(epochs_.data_moves(*op));
-  const bool looked_for = options_.movers != nullptr && options_.movers->has_lookers();
-  if (bytes < (looked_for ? lookers_bytes_min : help_bytes_min)) {
+  const bool wakes_nobody = options_.movers != nullptr && options_.movers->has_enough_lookers();
+  if (bytes < (wakes_nobody ? lookers_bytes_min : help_bytes_min)) {
     joint_execution execution{std::move(work), help_bytes_min};
     for (uint32_t slice = 0; slice < execution.slices(); ++slice)
       execution.run(slice);

@@ -14,10 +14,10 @@
 namespace ringmaster {
 
 /// A COMMUNICATOR's joint operations: when every stream has come to one, the data goes straight from memory to memory,
-/// for all ranks at once, those of other processes on the host included. Nobody but the communicator and its process's
-/// movers takes part, so what has begun is completed, whoever is lost meanwhile: it is decided when everybody has come
-/// to it. And nobody but they writes to another process's memory: whoever was frozen, taken for dead and goes on
-/// changes no byte elsewhere. Owned by the communicator, who tells it whose turn it is.
+/// for all ranks at once, those of other processes on the host included. Nobody but the communicator, its process's
+/// movers and ranks that wait there takes part, so what has begun is completed, whoever is lost meanwhile: it is
+/// decided when everybody has come to it. And nobody but they writes to another process's memory: whoever was frozen,
+/// taken for dead and goes on changes no byte elsewhere. Owned by the communicator, who tells it whose turn it is.
 class joint_run {
 public:
   using time_point = std::chrono::steady_clock::time_point;

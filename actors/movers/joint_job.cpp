@@ -4,6 +4,8 @@
 
 #include <caf/send.hpp>
 
+#include <algorithm>
+
 namespace ringmaster {
 
 joint_job::joint_job(joint_operation operation, uint64_t slice_bytes,
@@ -17,7 +19,11 @@ joint_job::joint_job(joint_operation operation, uint64_t slice_bytes,
   }
 }
 
-bool joint_job::move_slice(uint32_t worker) {
+bool joint_job::has_slices() const noexcept {
+  return std::ranges::any_of(shares_, [](auto& its) { return its.next < its.end; });
+}
+
+bool joint_job::move_slice(uint32_t worker) noexcept {
   for (uint32_t i = 0; i < shares_.size(); ++i) {
     auto& its = shares_[(worker + i) % shares_.size()];
     if (its.next >= its.end) // asked first, so that it does not run away

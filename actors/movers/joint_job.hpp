@@ -9,17 +9,21 @@
 
 namespace ringmaster {
 
-/// One operation's data on its way, shared by those who move it: its owner, a COMMUNICATOR, who is worker 0, and the
-/// threads of a `joint_movers`. Each worker has a run of neighbouring slices of its own, so that it moves the same
-/// memory in the next operation on the same buffers, and helps the others when that is done.
+/// One operation's data on its way, shared by those who move it: its owner, a COMMUNICATOR, who is worker 0, the
+/// threads of a `joint_movers`, and others who wait meanwhile as one of these. Each worker has a run of neighbouring
+/// slices of its own, so that a thread moves the same memory in the next operation on the same buffers, and helps the
+/// others when that is done.
 class joint_job {
 public:
   /// `slice_bytes`: touched by one slice, about. `memories` stay mapped until the end, whoever dies.
   joint_job(joint_operation operation, uint64_t slice_bytes, std::vector<std::shared_ptr<mapped_memory>> memories,
             uint32_t workers, communicator_actor owner, uint64_t number);
 
-  /// Moves a slice that nobody has taken. Returns whether there was one.
-  bool move_slice(uint32_t worker);
+  /// Moves a slice that nobody has taken. Returns whether there was one. What throws ends the process: a slice that is
+  /// taken and not moved would keep its communicator waiting for ever.
+  bool move_slice(uint32_t worker) noexcept;
+  /// Whether there is one that nobody has taken.
+  bool has_slices() const noexcept;
 
   /// Of the owner, when there are no slices left to take: waits about as long as a slice takes. Returns whether all are
   /// moved; if they are not, the owner is sent `resume` with the job's number when they are.

@@ -9,7 +9,7 @@
 namespace ringmaster {
 
 struct joint_movers::shared_state {
-  std::atomic<uint64_t> changes{0}; ///< Jobs that came, and the end.
+  std::atomic<uint64_t> changes{0}; ///< Jobs that came, lookers that left some, and the end.
   std::mutex mutex;
   std::condition_variable changed;
   std::atomic<size_t> jobs_there{0}; ///< So many of `jobs`.
@@ -52,8 +52,14 @@ struct joint_movers::shared_state {
     return false;
   }
 
-  /// Returns whether there is to be more work than there was at `seen`.
-  bool wait(uint64_t seen) {
+  /// Whether there is a slice that nobody has taken.
+  bool has_slices() {
+    std::lock_guard guard{mutex};
+    return std::ranges::any_of(jobs, [](auto& job) { return job->has_slices(); });
+  }
+
+  /// Returns whether there is to be more work than there was at `seen`, which is brought up to date.
+  bool wait(uint64_t& seen) {
     constexpr auto limit = std::chrono::microseconds{50};
     if (!spin_until([&] { return changes != seen; }, limit)) {
       std::unique_lock lock{mutex};
@@ -61,19 +67,15 @@ struct joint_movers::shared_state {
       changed.wait(lock, [&] { return changes != seen; });
       --sleeping;
     }
-    std::lock_guard guard{mutex};
+    std::lock_guard guard{mutex}; // the end is not among those seen, if it is not to be seen here
+    seen = changes;
     return !ending;
   }
 
   void work(uint32_t worker) {
-    for (uint64_t seen = 0; wait(seen);) {
-      seen = changes;
-      while (auto job = first_job()) {
-        while (job->move_slice(worker)) {
-        }
-        remove(job);
+    for (uint64_t seen = 0; wait(seen);)
+      while (move_slice(worker)) {
       }
-    }
   }
 };
 
@@ -99,7 +101,7 @@ void joint_movers::help_with(std::shared_ptr<joint_job> job) {
   std::unique_lock lock{state_->mutex};
   state_->jobs.push_back(std::move(job));
   state_->jobs_there = state_->jobs.size();
-  state_->announce(std::move(lock), lookers_ < threads());
+  state_->announce(std::move(lock), !has_enough_lookers());
 }
 
 bool joint_movers::move_slice(uint32_t worker) {
@@ -107,7 +109,7 @@ bool joint_movers::move_slice(uint32_t worker) {
 }
 
 void joint_movers::wake_for_rest() {
-  if (state_->jobs_there > 0)
+  if (state_->jobs_there > 0 && state_->has_slices())
     state_->announce(std::unique_lock{state_->mutex}, true);
 }
 

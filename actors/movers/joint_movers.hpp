@@ -16,7 +16,8 @@ namespace ringmaster {
 /// and again for a moment, since one operation seldom comes alone, and sleep when nothing comes; an actor that did so
 /// would keep a worker of the scheduler from everybody else. A communicator needs none: it moves
 /// what they do not. A thread that waits for something else, a rank's, may help meanwhile: then it need not be woken,
-/// nor share its core with one of these. Thread-safe. Owned by the communicators that share it.
+/// nor share its core with one of these. Thread-safe. Shared by communicators, their options, and ranks
+/// that help; whoever lets go last may be one of its own threads.
 class joint_movers {
 public:
   /// `threads` > 0
@@ -31,7 +32,8 @@ public:
   /// Those that sleep are woken unless as many others look for work.
   void help_with(std::shared_ptr<joint_job> job);
 
-  /// Looks for what shall come as `spin_until` does, and moves slices while there are any. Returns whether it came.
+  /// Looks for what shall come as `spin_until` does, and moves slices while there are any, also beyond the limit.
+  /// Returns whether it came.
   template <class Condition>
   bool help_until(const Condition& come, std::chrono::nanoseconds limit) {
     const looker here{*this};
@@ -44,10 +46,10 @@ public:
       },
       limit);
   }
-  /// Whether somebody does so just now.
-  bool has_lookers() const noexcept { return lookers_ > 0; }
+  /// Whether so many do so just now that no thread needs to be woken.
+  bool has_enough_lookers() const noexcept { return lookers_ >= threads(); }
 
-  /// Those of this process's communicators; null: there is no communicator that has any.
+  /// Those of this process's communicators; null: nobody holds any.
   static std::shared_ptr<joint_movers> of_this_process();
   /// The same, begun if there are none: one thread for each processor but one, 15 at most, since memory is seldom
   /// faster for more; null where there is one processor.

@@ -89,9 +89,10 @@ private:
 
   private:
     void run_first() {
+      constexpr size_t messages = 16; // of one turn, in each of which a communicator may move data for 0.2 ms
       auto* job = jobs_.front();
       jobs_.pop_front();
-      if (job->resume(&hand_, hand_.system().scheduler().max_throughput()) == caf::resumable::resume_later)
+      if (job->resume(&hand_, messages) == caf::resumable::resume_later)
         jobs_.push_back(job);
       else
         intrusive_ptr_release(job);

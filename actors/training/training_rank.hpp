@@ -85,7 +85,7 @@ private:
   /// What has come of the program so far.
   void tell();
   /// The same, and runs those who hear of it, up to the answer, if there is one by then; then looks for it for a while,
-  /// and moves what the process's communicators have to move meanwhile.
+  /// and as long as the process's communicators have slices that it can move.
   void tell_and_help();
   void end(pending& x);
   void fail(uint32_t rank, const caf::error& why);
