@@ -52,10 +52,12 @@ struct joint_movers::shared_state {
     return false;
   }
 
-  /// Whether there is a slice that nobody has taken.
-  bool has_slices() {
+  /// Lets go of jobs, and their memories, of which nothing is left to take. Returns whether there are others.
+  bool tidy() {
     std::lock_guard guard{mutex};
-    return std::ranges::any_of(jobs, [](auto& job) { return job->has_slices(); });
+    std::erase_if(jobs, [](auto& job) { return !job->has_slices(); });
+    jobs_there = jobs.size();
+    return !jobs.empty();
   }
 
   /// Returns whether there is to be more work than there was at `seen`, which is brought up to date.
@@ -109,7 +111,7 @@ bool joint_movers::move_slice(uint32_t worker) {
 }
 
 void joint_movers::wake_for_rest() {
-  if (state_->jobs_there > 0 && state_->has_slices())
+  if (state_->jobs_there > 0 && state_->tidy())
     state_->announce(std::unique_lock{state_->mutex}, true);
 }
 

@@ -157,6 +157,24 @@ TEST_CASE(
   CHECK(!pool.help_until([] { return false; }, 1us));
 }
 
+TEST_CASE("joint_movers: a job is let go when a looker leaves that finds nothing to take, whoever has moved it") {
+  using namespace std::chrono_literals;
+  joint_movers pool{1};
+  spin_until([] { return false; }, 100us); // so its thread sleeps
+  all_reduce_of_three data{100};
+  auto job = std::make_shared<joint_job>(data.operation(), slice_bytes, std::vector<std::shared_ptr<mapped_memory>>{},
+                                         2, communicator_actor{}, 1);
+  pool.help_until(
+    [&] {
+      pool.help_with(job); // wakes nobody
+      while (job->move_slice(0)) {
+      }
+      return true;
+    },
+    10s);
+  CHECK(spin_until([&] { return job.use_count() == 1; }, 10s));
+}
+
 TEST_CASE("joint_movers: a process has one set of them, as long as somebody holds it") {
   CHECK(joint_movers::of_this_process() == nullptr);
   auto held = joint_movers::begin_of_this_process();
