@@ -14,7 +14,7 @@ using namespace training;
 
 namespace {
 
-constexpr uint64_t operations_max = 100'000'000; ///< Of all, as expected: some five seconds on two cores.
+constexpr uint64_t operations_max = 60'000'000; ///< Of all, as expected: some five seconds on two cores.
 
 /// The best plans, some of which are simulated: as many as the operations allow, decided before any is, so that the
 /// same question has the same answer.
