@@ -3,10 +3,8 @@
 #include "actors/movers/joint_movers.hpp"
 #include "runtime/configuration/routes.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <thread>
 #include <unistd.h>
 
 namespace ringmaster {

@@ -44,11 +44,18 @@ std::string refusal_of_trainings(const std::string& lines) {
   return sentence.substr(sentence.find("rows.csv"));
 }
 
+/// The constants' values, as the fit found them.
+std::vector<double> stored_values() {
+  std::vector<double> result;
+  for (auto& x : pretraining_constants())
+    result.push_back(x.value);
+  return result;
+}
+
 /// Of rows that were not fitted to: those that are held out, or all.
 deviation unseen(const pretraining_rows& rows, bool all, bool dense, bool experts) {
-  std::vector<double> values, relative;
-  for (auto& x : pretraining_constants())
-    values.push_back(x.value);
+  const auto values = stored_values();
+  std::vector<double> relative;
   for (size_t i = 0; i < rows.known.size(); ++i)
     if ((all || rows.numbers[i] % 2 == 1) && (rows.known[i].trained.experts.count > 0 ? experts : dense))
       relative.push_back(estimate_of(rows.known[i], values) / rows.known[i].seconds - 1);
@@ -57,9 +64,7 @@ deviation unseen(const pretraining_rows& rows, bool all, bool dense, bool expert
 
 /// Of these, those whose estimate is further off than this part of their time.
 size_t count_off(const pretraining_rows& rows, bool dense, double part) {
-  std::vector<double> values;
-  for (auto& x : pretraining_constants())
-    values.push_back(x.value);
+  const auto values = stored_values();
   return static_cast<size_t>(std::ranges::count_if(rows.known, [&](auto& x) {
     return (x.trained.experts.count == 0) == dense && std::abs(estimate_of(x, values) / x.seconds - 1) > part;
   }));
@@ -68,9 +73,8 @@ size_t count_off(const pretraining_rows& rows, bool dense, double part) {
 } // namespace
 
 TEST_CASE("pretraining rows: how much longer trainings with experts took than plan says is as its page has it") {
-  std::vector<double> values, own_way, best;
-  for (auto& x : pretraining_constants())
-    values.push_back(x.value);
+  const auto values = stored_values();
+  std::vector<double> own_way, best;
   for (auto& x : own_rows().known)
     if (x.trained.experts.count > 0) {
       own_way.push_back(x.seconds / estimate_of(as_planned(x), values));
@@ -198,9 +202,7 @@ TEST_CASE("pretraining recipes: what software ran a model with experts goes by m
 }
 
 TEST_CASE("pretraining rows: dispatch by all_to_all, or beside other work, is launched longer") {
-  std::vector<double> values;
-  for (auto& x : pretraining_constants())
-    values.push_back(x.value);
+  const auto values = stored_values();
   const auto rows = own_rows();
   auto at = std::ranges::find_if(rows.known, [](auto& x) { // on H100, where launching is what takes so long
     return x.model == "Qwen3_30B_a3B" && x.system == "DGX-H100" && x.release == "25.11";
@@ -217,9 +219,7 @@ TEST_CASE("pretraining rows: dispatch by all_to_all, or beside other work, is la
 
 TEST_CASE("pretraining rows: a training whose software hides no dispatch, or launches more, is predicted slower") {
   const auto rows = own_rows();
-  std::vector<double> values;
-  for (auto& x : pretraining_constants())
-    values.push_back(x.value);
+  const auto values = stored_values();
   size_t with_whole_graphs = 0;
   for (auto& x : rows.known)
     if (x.trained.experts.count > 0 && x.ran->graphs == launch_graphs::whole) {
