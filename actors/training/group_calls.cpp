@@ -24,15 +24,28 @@ group group_of(const exchange_desk::exchange& x) {
   return {low, 2, high - low};
 }
 
-proto::CollectiveRequest request_of(const exchange_desk::exchange& x, group among, precision as) {
-  const auto& first = x.front().about;
+std::vector<uint32_t> ranks_of(const group& x) {
+  std::vector<uint32_t> result;
+  for (uint32_t i = 0; i < x.count; ++i)
+    result.push_back(x.rank(i));
+  return result;
+}
+
+proto::CollectiveRequest request_of(op kind, uint64_t count, precision as) {
   proto::CollectiveRequest result;
   auto& what = *result.mutable_collective();
-  what.set_kind(collective_kind_of(first.what));
+  what.set_kind(collective_kind_of(kind));
   what.set_algorithm("auto");
   what.set_datatype(as == precision::float32 ? proto::FLOAT32 : proto::FLOAT64);
   what.set_op(gpu_sim::SUM);
-  what.set_count(x.front().count);
+  what.set_count(count);
+  return result;
+}
+
+proto::CollectiveRequest request_of(const exchange_desk::exchange& x, group among, precision as) {
+  const auto& first = x.front().about;
+  auto result = request_of(first.what, x.front().count, as);
+  auto& what = *result.mutable_collective();
   const bool in_place = first.what == op::all_reduce || first.what == op::broadcast;
   for (uint32_t i = 0; i < among.count; ++i) {
     result.add_inputs(0);
@@ -67,12 +80,29 @@ uint64_t moved_bytes(const proto::Collective& what, uint32_t ranks) {
 
 void group_calls::run(const exchange_desk::exchange& x, done_function done) {
   const auto among = group_of(x);
-  auto& its = lines_[{among.first, among.count, among.stride}];
-  auto request = request_of(x, among, settings_.as);
-  const auto bytes = moved_bytes(request.collective(), among.count);
+  run(ranks_of(among), request_of(x, among, settings_.as), std::move(done));
+}
+
+void group_calls::broadcast(std::span<const place> all, uint64_t count, done_function done) {
+  auto request = request_of(op::broadcast, count, settings_.as);
+  std::vector<place> in_order{all.begin(), all.end()};
+  std::ranges::sort(in_order, {}, &place::rank);
+  std::vector<uint32_t> ranks;
+  for (auto& each : in_order) {
+    if (each.rank == all.front().rank)
+      request.mutable_collective()->set_root(static_cast<uint32_t>(ranks.size()));
+    request.add_inputs(each.address);
+    ranks.push_back(each.rank);
+  }
+  run(std::move(ranks), std::move(request), std::move(done));
+}
+
+void group_calls::run(std::vector<uint32_t> ranks, proto::CollectiveRequest request, done_function done) {
+  auto& its = lines_[ranks];
+  const auto bytes = moved_bytes(request.collective(), static_cast<uint32_t>(ranks.size()));
   its.waiting.push_back({std::move(request), bytes, std::move(done)});
   if (its.ranks == 0)
-    open(its, among);
+    open(its, ranks);
 }
 
 void group_calls::flush() {
@@ -82,18 +112,18 @@ void group_calls::flush() {
 }
 
 void group_calls::hold() {
-  const group all{0, static_cast<uint32_t>(settings_.devices.size()), 1};
-  if (auto& its = lines_[{all.first, all.count, all.stride}]; its.ranks == 0)
+  const auto all = ranks_of({0, static_cast<uint32_t>(settings_.devices.size()), 1});
+  if (auto& its = lines_[all]; its.ranks == 0)
     open(its, all);
 }
 
-void group_calls::open(line& to, group among) {
-  to.ranks = among.count;
+void group_calls::open(line& to, const std::vector<uint32_t>& ranks) {
+  to.ranks = static_cast<uint32_t>(ranks.size());
   to.busy = true;
   gpu_sim::CommInitRequest request;
-  for (uint32_t i = 0; i < among.count; ++i)
-    request.add_deviceids(settings_.devices[among.rank(i)].value);
-  request.set_numdevices(among.count);
+  for (auto rank : ranks)
+    request.add_deviceids(settings_.devices[rank].value);
+  request.set_numdevices(to.ranks);
   request.set_policy(proto::ABORT);
   request.set_deterministic(settings_.deterministic);
   request.set_name(settings_.name);

@@ -36,6 +36,13 @@ public:
   /// Moves the data; every rank's addresses are there. It begins with the next `flush`. Errors: what the communicator
   /// says, device_lost among it, and an answer that is not of all ranks, which all have that were called together.
   void run(const exchange_desk::exchange& x, done_function done);
+  /// So many elements, from the first of these ranks to the others; where they lie on each. Begins and fails as the
+  /// other.
+  struct place {
+    uint32_t rank = 0;
+    uint64_t address = 0;
+  };
+  void broadcast(std::span<const place> all, uint64_t count, done_function done);
   void flush();
   /// Makes the communicator of all ranks before it is needed, or where none is: a node with a rank is not drained away
   /// from under it.
@@ -69,7 +76,10 @@ private:
     caf::actor_clock::time_point due; ///< When we are to have heard of what is under way.
   };
 
-  void open(line& to, group among);
+  /// `ranks`: in the communicator's order.
+  void run(std::vector<uint32_t> ranks, proto::CollectiveRequest request, done_function done);
+  /// Of these ranks; made anew where there is none.
+  void open(line& to, const std::vector<uint32_t>& ranks);
   void not_opened(line& to, const caf::error& problem);
   /// Moves the next that go together from those that wait.
   static void gather(line& of);
@@ -81,7 +91,7 @@ private:
 
   trainer_actor::pointer self_;
   group_call_settings settings_;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, line> lines_;
+  std::map<std::vector<uint32_t>, line> lines_; ///< By ranks.
   bool ending_ = false;
 };
 

@@ -13,8 +13,8 @@ using rank_actor = caf::typed_actor<
   caf::replies_to<step_abandoned>::with<uint64_t>,
   // TRAINER: give your memory back, and end.
   caf::replies_to<run_over>::with<uint64_t>,
-  // TRAINER: for another rank, or for a checkpoint.
-  caf::replies_to<part_request>::with<byte_block>,
+  // TRAINER: for another rank, where it lies; for one with other parts, or for a checkpoint, its bytes.
+  caf::replies_to<part_sought>::with<uint64_t>, caf::replies_to<part_request>::with<byte_block>,
   // INTERNAL: go on computing, if the step has not been given up meanwhile.
   caf::reacts_to<atom::resume, uint64_t>>;
 

@@ -71,16 +71,25 @@ struct exchange_ended {
   double ended = 0; ///< By the clock of the trainer's process, in seconds.
 };
 
-/// RANK -> TRAINER: I have no part like this, of what the step begins with. The answer is a part_found.
+/// RANK -> TRAINER: I have no part like this, of what the step begins with, and room for it at this address. The answer
+/// is a part_found.
 struct part_wanted {
   uint64_t attempt = 0;
   uint32_t rank = 0;
   kept_part what;
+  uint64_t address = 0;
 };
+/// Of no bytes: it lies there, by broadcast.
 struct part_found {
   uint64_t attempt = 0;
   kept_part what;
   byte_block data;
+};
+
+/// TRAINER -> RANK: where do you keep this, for others in this step? The answer is its address; 0: it has not got it.
+struct part_sought {
+  uint64_t attempt = 0;
+  kept_part what;
 };
 
 /// TRAINER -> RANK: give me what you keep of it from the beginning of that step. The answer is its bytes; none: it has
@@ -221,11 +230,15 @@ typename Inspector::result_type inspect(Inspector& f, exchange_ended& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, part_wanted& x) {
-  return f(caf::meta::type_name("part_wanted"), x.attempt, x.rank, x.what);
+  return f(caf::meta::type_name("part_wanted"), x.attempt, x.rank, x.what, x.address);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, part_found& x) {
   return f(caf::meta::type_name("part_found"), x.attempt, x.what, x.data);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, part_sought& x) {
+  return f(caf::meta::type_name("part_sought"), x.attempt, x.what);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, part_request& x) {

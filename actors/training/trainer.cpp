@@ -88,6 +88,7 @@ void trainer_state::begin_step() {
   desk_ = {};
   open_.clear();
   rooms_.clear();
+  wanted_parts_.clear();
   report_ = {};
   events_.clear();
   begun_ = std::chrono::steady_clock::now();

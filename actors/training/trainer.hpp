@@ -256,6 +256,14 @@ private:
   /// Once all of it has.
   void begin_again();
 
+  // trainer_parts.cpp: how a rank gets parts of the model that it lacks.
+  /// With others that want it, from where that rank has it.
+  void hand_on(const training::part_wanted& x, uint32_t owner);
+  /// `source`: of address 0 where it is not there.
+  void found_at(const training::part_wanted& x, const group_calls::place& source);
+  /// Put together of these.
+  void give(const training::part_wanted& x, const found_parts& from);
+
   // trainer_model.cpp: where the model is, as it is before the step.
   /// Whether all of it is there, or as it once was; then back to that.
   void find_model();
@@ -272,7 +280,6 @@ private:
   void end_gathering(uint64_t number);
   /// Those whose limit has passed.
   void expire_gatherings();
-  void give(const training::part_wanted& x, const found_parts& from);
   /// Of the model as of that step: it was asked, and has not got what it once had, or is gone.
   void has_nothing(device_id device, uint64_t step);
   /// Where they are as of the step: by index in members_, and what this has itself.
@@ -305,6 +312,7 @@ private:
   std::map<uint64_t, open_exchange> open_;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> rooms_; ///< By rank and its number: whose exchange it is.
   uint64_t exchanges_ = 0;
+  std::map<kept_part, std::vector<group_calls::place>> wanted_parts_; ///< Until it is known where they come from.
   step_report report_;
   std::vector<event> events_;
   std::chrono::steady_clock::time_point begun_;

@@ -122,34 +122,6 @@ void trainer_state::take_image(std::function<void(const caf::expected<model_imag
   });
 }
 
-void trainer_state::part_wanted(const training::part_wanted& x) {
-  if (!is_current(x.attempt) || !is_possible(x.rank, x.what.layer < settings_.job->layers.size()))
-    return;
-  news_ = self->clock().now();
-  auto sources = parts().sources_of(x.what);
-  if (!sources) // who had it is gone, and was of no use in this step: it goes back
-    return recover(fmt::format("nobody has the whole of layer {} as of step {} any more", x.what.layer, step_));
-  gather(*sources, [this, x](const caf::expected<found_parts>& found) {
-    if (!is_current(x.attempt))
-      return;
-    if (found)
-      give(x, *found);
-    else
-      recover(render(found.error()));
-  });
-}
-
-void trainer_state::give(const training::part_wanted& x, const found_parts& from) {
-  std::byte* to = nullptr;
-  const auto bytes = bytes_of(*settings_.job, x.what);
-  auto block = byte_block::uninitialized(bytes, to);
-  std::fill_n(to, bytes, std::byte{});
-  for (auto& [what, data] : from)
-    if (what.kind == x.what.kind && what.layer == x.what.layer)
-      copy_common(*settings_.job, what, data.bytes(), x.what, {to, bytes});
-  self->send(members_[x.rank].handle, part_found{x.attempt, x.what, std::move(block)});
-}
-
 /// Behind so many steps.
 bool trainer_state::shows_model_of(uint64_t step) const {
   return settings_.image_every != 0 && (step % settings_.image_every == 0 || step == settings_.steps);

@@ -148,6 +148,7 @@ void training_rank_state::stop() {
   rank_.reset();
   open_.clear();
   arrivals_.clear();
+  parts_awaited_.clear();
   loading_ = paused_ = nullptr;
 }
 
@@ -193,6 +194,11 @@ byte_block training_rank_state::part(const part_request& x) const {
   return block;
 }
 
+uint64_t training_rank_state::address_of(const part_sought& x) const {
+  const auto found = stopped_ || x.attempt != order_.attempt ? nullptr : computation_->kept().find(x.what);
+  return found == nullptr ? 0 : found->address;
+}
+
 void training_rank_state::fail(uint32_t rank, std::string why) {
   fail(rank, make_error(errc::aborted, std::move(why)));
 }
@@ -215,10 +221,7 @@ bool training_rank_state::begin(pending& x) {
     return exchange(x);
   tell_arrivals(); // what follows may take long
   if (auto parts = computation_->missing(x); !parts.empty()) {
-    loading_ = &x;
-    parts_awaited_ = parts.size();
-    for (auto& part : parts)
-      self->send(settings_.trainer, part_wanted{order_.attempt, order_.rank, part});
+    load(x, parts);
     return false;
   }
   const auto begun = seconds_now();
@@ -239,6 +242,18 @@ bool training_rank_state::begin(pending& x) {
   }
   x.ended = true;
   return true;
+}
+
+void training_rank_state::load(pending& x, const std::vector<kept_part>& missing) {
+  for (auto& part : missing) {
+    auto room = computation_->room_for(part);
+    if (!room)
+      return fail(x, room.error());
+    parts_awaited_[part] = std::move(*room);
+  }
+  loading_ = &x;
+  for (auto& [part, room] : parts_awaited_)
+    self->send(settings_.trainer, part_wanted{order_.attempt, order_.rank, part, room->address});
 }
 
 void training_rank_state::go_on(uint64_t attempt) {
@@ -323,9 +338,14 @@ void training_rank_state::exchanged(const exchange_ended& x) {
 void training_rank_state::restored(const part_found& x) {
   if (stopped_ || x.attempt != order_.attempt || loading_ == nullptr)
     return;
-  if (auto problem = computation_->restore(x.what, x.data.bytes()))
-    return fail(*loading_, problem);
-  if (--parts_awaited_ > 0)
+  auto its = parts_awaited_.extract(x.what);
+  if (its.empty())
+    return;
+  auto& room = its.mapped();
+  if (const auto data = x.data.bytes(); !data.empty())
+    std::memcpy(room->data, data.data(), std::min<size_t>(data.size(), room->bytes));
+  computation_->kept().restore(x.what, std::move(room));
+  if (!parts_awaited_.empty())
     return;
   auto& load = *std::exchange(loading_, nullptr);
   if (auto problem = computation_->compute(load))
@@ -350,6 +370,7 @@ rank_actor::behavior_type training_rank(rank_actor::stateful_pointer<training_ra
           [&state](const part_found& x) { state.restored(x); },
           [&state](const step_abandoned& x) { return state.abandon(x.attempt); },
           [&state](const run_over&) { return state.leave(); },
+          [&state](const part_sought& x) { return state.address_of(x); },
           [&state](const part_request& x) { return state.part(x); },
           [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};
 }

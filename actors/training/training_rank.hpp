@@ -49,6 +49,7 @@ public:
   /// Behind a look at the mailbox.
   void go_on(uint64_t attempt);
   byte_block part(const part_request& x) const;
+  uint64_t address_of(const part_sought& x) const;
 
   // The strategy's program calls these.
   bool begin(pending& x) override;
@@ -80,6 +81,8 @@ private:
   /// Ends: those that it watches live on, and would keep its memory for as long.
   void quit();
   bool exchange(pending& x);
+  /// What the operation loads is to come from elsewhere.
+  void load(pending& x, const std::vector<kept_part>& missing);
   /// Of communications that were begun with nothing between them: as one message.
   void tell_arrivals();
   /// What has come of the program so far.
@@ -108,11 +111,11 @@ private:
   std::map<uint64_t, open_exchange> open_;
   std::vector<rank_arrival> arrivals_; ///< That the trainer has not been told of.
   uint64_t numbers_ = 0;
-  pending* loading_ = nullptr; ///< Waits for parts from elsewhere.
-  size_t parts_awaited_ = 0;
-  std::shared_ptr<joint_movers> movers_;     ///< Of its process, if it helps them.
-  pending* paused_ = nullptr;                ///< Is done, but there was no look at the mailbox for a while.
-  caf::actor_clock::time_point looked_at_{}; ///< At the mailbox.
+  pending* loading_ = nullptr;                       ///< Waits for parts from elsewhere.
+  std::map<kept_part, block_pointer> parts_awaited_; ///< And where they are to lie.
+  std::shared_ptr<joint_movers> movers_;             ///< Of its process, if it helps them.
+  pending* paused_ = nullptr;                        ///< Is done, but there was no look at the mailbox for a while.
+  caf::actor_clock::time_point looked_at_{};         ///< At the mailbox.
   std::vector<event> events_;
 };
 

@@ -123,13 +123,8 @@ std::optional<std::span<const std::byte>> rank_computation::part(uint64_t step, 
   return std::span{found->second->data, bytes_of(tag_of(what))};
 }
 
-caf::error rank_computation::restore(const kept_part& what, std::span<const std::byte> bytes) {
-  auto room = room_for(tag_of(what), bytes_of(tag_of(what)), true);
-  if (!room)
-    return room.error();
-  std::memcpy((*room)->data, bytes.data(), std::min<size_t>(bytes.size(), (*room)->bytes));
-  kept_.restore(what, std::move(*room));
-  return caf::none;
+caf::expected<block_pointer> rank_computation::room_for(const kept_part& what) {
+  return room_for(tag_of(what), bytes_of(tag_of(what)), true);
 }
 
 caf::error rank_computation::load(pending& x) {

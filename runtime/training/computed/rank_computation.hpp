@@ -14,6 +14,7 @@ public:
   rank_computation(const training_job& job, value_store& store) : job_(job), store_(store) {}
 
   kept_values& kept() { return kept_; }
+  const kept_values& kept() const { return kept_; }
   const loss_sums& losses() const { return losses_; }
   /// The first layer that has had an output in this step which is no finite number; `no_layer`: none has.
   uint32_t strays_at() const { return strays_at_; }
@@ -25,8 +26,8 @@ public:
   std::vector<kept_part> missing(const pending& x) const;
   /// What is kept of it from the beginning of that step, or was made by the one before; none: it is not here.
   std::optional<std::span<const std::byte>> part(uint64_t step, const kept_part& what) const;
-  /// Errors: out_of_memory.
-  caf::error restore(const kept_part& what, std::span<const std::byte> bytes);
+  /// Where a part that comes from elsewhere is to lie. Errors: out_of_memory.
+  caf::expected<block_pointer> room_for(const kept_part& what);
 
   /// Of an operation that needs no others: it has ended, and its results are there.
   /// Errors: out_of_memory, with what was to be held; of a collective those of `prepare`, and what `collective_rules`

@@ -20,6 +20,7 @@ inline rank_actor::behavior_type silent_rank(rank_actor::pointer self, trainer_a
           [](const part_found&) {},
           [self](const step_abandoned&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
           [self](const run_over&) -> caf::result<uint64_t> { return self->make_response_promise<uint64_t>(); },
+          [](const part_sought&) { return uint64_t{0}; },
           [self](const part_request&) -> caf::result<byte_block> { return self->make_response_promise<byte_block>(); },
           [](atom::resume, uint64_t) {}};
 }
