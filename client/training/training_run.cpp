@@ -18,6 +18,37 @@ caf::expected<sampler> order_of(const run_settings& x) {
   return sampler::of(order);
 }
 
+namespace {
+
+/// "layer 0, conv 3x3 ...: why not"; empty: so many ranks can share each.
+std::string unshared(const run_settings& x, const model_layers& layers, uint32_t tensor) {
+  for (size_t l = 0; tensor > 1 && l < layers.size(); ++l)
+    if (auto why = layers[l]->cannot_share(tensor); !why.empty())
+      return fmt::format("layer {}, {}: {}", l, x.job.layers[l]->name(), why);
+  return {};
+}
+
+caf::error check_sharing(const run_settings& x) {
+  const auto layers = layers_for(*x.job.strategy, x.job.layers);
+  if (!layers)
+    return layers.error();
+  const auto& strategy = *x.job.strategy;
+  const auto tensor = strategy.shape(x.job.shape, x.ranks).tensor;
+  const auto why = unshared(x, *layers, tensor);
+  if (why.empty())
+    return caf::none;
+  auto m = x.job.shape;
+  for (m.tensor = tensor - 1; m.tensor > 0; --m.tensor)
+    if (!strategy.check(m, x.ranks) && strategy.shape(m, x.ranks).tensor == m.tensor
+        && unshared(x, *layers, m.tensor).empty())
+      break;
+  return make_error(errc::invalid_argument,
+                    fmt::format("{} ranks cannot share {}{}", tensor, why,
+                                m.tensor > 0 ? fmt::format("; --tensor {} would do", m.tensor) : ""));
+}
+
+} // namespace
+
 caf::error check(const run_settings& x) {
   if (x.job.strategy == nullptr || x.job.layers.empty() || x.data.training == nullptr || x.data.held_out == nullptr)
     return make_error(errc::invalid_argument,
@@ -54,17 +85,9 @@ caf::error check(const run_settings& x) {
                                   data.name(), data.label_count()));
   if (auto problem = x.job.strategy->check(x.job.shape, x.ranks))
     return problem;
-  if (auto problem = check_samples_at_once(x))
+  if (auto problem = check_sharing(x))
     return problem;
-  const auto layers = layers_for(*x.job.strategy, x.job.layers);
-  if (!layers)
-    return layers.error();
-  const auto tensor = x.job.strategy->shape(x.job.shape, x.ranks).tensor;
-  for (size_t l = 0; tensor > 1 && l < layers->size(); ++l)
-    if (auto why = (*layers)[l]->cannot_share(tensor); !why.empty())
-      return make_error(errc::invalid_argument,
-                        fmt::format("{} ranks cannot share layer {}, {}: {}", tensor, l, x.job.layers[l]->name(), why));
-  return caf::none;
+  return check_samples_at_once(x);
 }
 
 caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,

@@ -48,7 +48,7 @@ public:
     if (ranks == 1)
       return {};
     if (!plan().cannot_share)
-      return fmt::format("the layer {} has no cut for {} tensor-parallel ranks", name(), ranks);
+      return fmt::format("it has no cut for {} tensor-parallel ranks", ranks);
     const auto why = plan().cannot_share(ranks);
     return why.empty() ? layer::cannot_share(ranks) : why;
   }

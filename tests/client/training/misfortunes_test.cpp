@@ -33,6 +33,13 @@ private:
   std::shared_ptr<const data_set> of_;
 };
 
+/// And no ranks can share it.
+class whole_layer final : public sociable_layer {
+public:
+  using sociable_layer::sociable_layer;
+  std::string cannot_share(uint32_t) const override { return "it stays whole"; }
+};
+
 std::string sentence_of(run_settings settings, const run_watcher& watcher = {}) {
   threaded_cluster on{settings.ranks};
   auto found = train(on.system(), on.coordinator(), std::move(settings), watcher);
@@ -179,6 +186,17 @@ TEST_CASE("a device with too little memory is told with the layer and the bytes"
   const auto found = sentence_of(std::move(settings));
   check_found(found, ", load_weights: 200960 bytes for the optimizer state of layer 0, step 0 are not there: ");
   check_found(found, " bytes in use; out of memory");
+}
+
+TEST_CASE("where ranks cannot share a layer that is said first, with what would do, whatever else they lack") {
+  auto settings = digits_by("3d", 2);
+  settings.job.shape.chunks = 1;
+  settings.job.layers[2] = std::make_shared<whole_layer>(settings.job.layers[2]);
+  settings.job.shape.micro_batch = 1;
+  check_found(render(check(settings)), "2 ranks cannot share layer 2, sociable tanh linear 16x16: it stays whole; "
+                                       "--tensor 1 would do");
+  settings.job.shape.tensor = 1;
+  check_found(render(check(settings)), "and 3d on 2 ranks has 1: --micro-batch 2");
 }
 
 TEST_CASE("a layer that learns of two samples at once is given as many, or the run is refused with what would do") {

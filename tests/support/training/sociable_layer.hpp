@@ -5,7 +5,7 @@
 namespace ringmaster::test {
 
 /// A layer that learns of two samples at once at least.
-class sociable_layer final : public layer_like {
+class sociable_layer : public layer_like {
 public:
   using layer_like::layer_like;
   std::string name() const override { return "sociable " + layer_like::name(); }

@@ -214,8 +214,9 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--lr", "0x10"}, "\"0x10\" is no number from 0 to 1e+38");
   says({"--resume"}, "--resume needs --checkpoint DIR");
   says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need at least as many layers, not 2");
-  says({"--strategy", "tensor-naive", "--sizes", "3", "--ranks", "4"},
-       "4 ranks cannot share layer 0, linear 784x3: the 3 columns of weight are too few for 4 ranks");
+  says(
+    {"--strategy", "tensor-naive", "--sizes", "3", "--ranks", "4"},
+    "4 ranks cannot share layer 0, linear 784x3: the 3 columns of weight are too few for 4 ranks; --tensor 2 would do");
   says({"--data", "/nowhere"}, "/nowhere");
   says({"--strategy", "tensor", "--tensor", "2", "--ranks", "4", "--data", "/nowhere"}, "/nowhere");
   says({"--svg", "/nowhere/loss.svg"}, "cannot write the picture '/nowhere/loss.svg': No such file or directory");
