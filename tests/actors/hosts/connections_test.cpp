@@ -160,7 +160,7 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   auto no_answer = connect_to(here.system, {"127.0.0.1", mute.port}, 100ms);
   REQUIRE(!no_answer);
   CHECK(code_of(no_answer.error()) == errc::timed_out);
-  CHECK(contains(render(no_answer.error()), "accepts connections, and has not answered in 0."));
+  CHECK(contains(render(no_answer.error()), "accepts connections, and has not answered in "));
   CHECK(contains(render(no_answer.error()), "it stands still, or is no process of ringmaster"));
   bound_port deaf{true};
   REQUIRE(::listen(deaf.fd, 0) == 0); // as long as nobody accepts, what does not fit is dropped
@@ -169,7 +169,8 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   auto dropped = connect_to(here.system, {"127.0.0.1", deaf.port}, 300ms);
   REQUIRE(!dropped);
   CHECK(code_of(dropped.error()) == errc::unreachable);
-  CHECK(contains(render(dropped.error()), "has not taken a connection in 0.3 s: nothing came back"));
+  CHECK(contains(render(dropped.error()), "has not taken a connection in ")); // so many seconds: more on a busy machine
+  CHECK(contains(render(dropped.error()), " s: nothing came back; does the host run"));
   CHECK(render(caf::make_error(caf::sec::connection_timeout))
         == "nothing came from there for middleman.connection-timeout");
 }
