@@ -26,14 +26,14 @@ std::string why_slower(const planned& x, const planned& best) {
   for (size_t i = 0; i < parts.size(); ++i)
     parts[i].second -= others[i].second;
   const auto most = std::ranges::max_element(parts, {}, [](auto& part) { return part.second; });
-  return fmt::format("{:+.2f} s: {}", x.cost.seconds - best.cost.seconds,
+  return fmt::format("{:+.2f} {}", x.cost.seconds - best.cost.seconds,
                      most->second > 0 ? most->first : "the same in all");
 }
 
 std::string text_of(const confirmed_plan& x, const gpu_system& on) {
   if (!x.simulated)
     return "not simulated: " + x.problem;
-  return fmt::format("{:>8.3f} s {:>7.1f} GB{}", x.simulated->seconds, x.simulated->memory_bytes / giga,
+  return fmt::format("{:>9.3f} {:>8.1f}{}", x.simulated->seconds, x.simulated->memory_bytes / giga,
                      x.simulated->fits(on) ? "" : ", does not fit");
 }
 
@@ -228,11 +228,13 @@ std::string report_of(const plan_outcome& x) {
     text += filled("not calibrated: " + why);
   if (x.found.best.empty())
     return text + nothing_text(x);
-  text += "t, c, d, e, p: tensor-, context-, data-, expert- and pipeline-parallel ranks; v: chunks of a stage\n";
-  text += fmt::format("\n{}   simulated, and its peak  estimate beside the first's\n", plan_header());
+  text += "t, c, d, e, p: tensor-, context-, data-, expert- and pipeline-parallel ranks; v: chunks of a stage\n"
+          "a step in closed form, then as simulated; beside the first: how many seconds longer, most of them for "
+          "what\n";
+  text += fmt::format("\n{} simulated peak, GB  beside the first\n", plan_header());
   for (auto& each : x.best)
-    text += fmt::format("{}  {:<24}  {}\n", plan_line(each.plan), text_of(each, x.asked.system),
-                        &each == &x.best.front() ? "" : why_slower(each.plan, x.best.front().plan));
+    text += fmt::format("{} {}{}\n", plan_line(each.plan), text_of(each, x.asked.system),
+                        &each == &x.best.front() ? "" : "  " + why_slower(each.plan, x.best.front().plan));
   return text + figures_text(x, x.best.front()) + (x.failures ? "\n" + report_of(*x.failures) : "") + rejected_lines(x)
          + pareto_lines(x.found);
 }

@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, double>> communication_by_part(const communic
 } // namespace
 
 std::string plan_header() {
-  return "   t    c    d    e    p  micro   v  schedule    recompute  seq  sharding       time      MFU     memory";
+  return "  t   c    d   e   p micro  v schedule    recompute seq sharding  seconds MFU, % peak, GB";
 }
 
 std::string amount_text(double x) {
@@ -60,11 +60,11 @@ std::string short_text(const parallel_setting& how) {
 
 std::string plan_line(const planned& x) {
   auto& how = x.how;
-  return fmt::format(
-    "{:>4} {:>4} {:>4} {:>4} {:>4} {:>6} {:>3}  {:<11} {:<10} {:<4} {:<8} {:>8.3f} s {:>6.2f} % {:>7.1f} GB",
-    how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch, how.chunks,
-    how.shape.pipeline > 1 ? name_of(how.schedule) : "-", name_of(how.again), how.sequence_parallel ? "yes" : "no",
-    sharding_of(how), x.cost.seconds, 100 * x.cost.mfu, x.cost.memory_bytes / giga);
+  return fmt::format("{:>3} {:>3} {:>4} {:>3} {:>3} {:>5} {:>2} {:<11} {:<9} {:<3} {:<8} {:>8.3f} {:>6.2f} {:>8.1f}",
+                     how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch,
+                     how.chunks, how.shape.pipeline > 1 ? name_of(how.schedule) : "-", name_of(how.again),
+                     how.sequence_parallel ? "yes" : "no", sharding_of(how), x.cost.seconds, 100 * x.cost.mfu,
+                     x.cost.memory_bytes / giga);
 }
 
 std::vector<std::pair<std::string, double>> seconds_by_part(const iteration_estimate& x) {

@@ -46,7 +46,7 @@ TEST_CASE("plan: the ten best, why the others lose, the simulated best and the f
   std::vector<std::string> args{"--model", "gpt3-13b", "--gpus=32", "--global-batch=128"};
   auto text = plan(args);
   CHECK(text.code == 0);
-  for (auto* part : {"gpt3-13b (12.9 billion parameters) on 32 x a100-80g", "simulated, and its peak",
+  for (auto* part : {"gpt3-13b (12.9 billion parameters) on 32 x a100-80g", "simulated peak, GB",
                      "The Pareto front of time and memory"})
     CHECK(text.out.find(part) != std::string::npos);
   args.push_back("--json");
