@@ -148,7 +148,7 @@ typename Inspector::result_type inspect(Inspector& f, group& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, told_sides& x) {
-  return f(x.tensor, x.data, x.shard_ranks);
+  return f(x.tensor, x.data, x.shard_ranks, x.stands_in);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, range& x) {

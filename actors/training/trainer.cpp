@@ -55,7 +55,10 @@ void trainer_state::choose_world() {
   auto text = fmt::format("from step {} on {}", step_, counted(world_, "rank"));
   text += world_ == 1 ? " trains" : " train";
   if (auto sides = text_of(sides_); !sides.empty())
-    text += fmt::format(", {}{}", sides, sides_ == told ? "" : fmt::format(" in place of {}", text_of(told)));
+    text += fmt::format(", {}{}", sides, text_of(told) == sides ? "" : fmt::format(" in place of {}", text_of(told)));
+  if (sides_.stands_in)
+    text += fmt::format(", by {} in place of {}", strategy_for(*settings_.job, sides_).name,
+                        settings_.job->strategy->name);
   if (idle_ > 0)
     text += fmt::format("; {} more {} nothing until others join", idle_, idle_ == 1 ? "does" : "do");
   settings_.watcher.note(text);
@@ -77,7 +80,7 @@ void trainer_state::begin_step() {
     its.coordinator = settings_.coordinator;
     for (uint32_t i = 0; i < world_; ++i)
       its.devices.push_back(members_[i].device);
-    its.name = as_comm_name(fmt::format("training by {}", settings_.job->strategy->name));
+    its.name = as_comm_name(fmt::format("training by {}", strategy_for(*settings_.job, sides_).name));
     its.as = settings_.job->as;
     its.deterministic = settings_.deterministic;
     its.limit = settings_.operation_limit;

@@ -125,7 +125,7 @@ proto::TrainingStep trainer_state::step_done() const {
   auto result = settings_.record(step_);
   for (uint32_t i = 0; i < world_; ++i)
     result.add_device_ids(members_[i].device.value);
-  result.set_strategy(std::string{settings_.job->strategy->name});
+  result.set_strategy(std::string{strategy_for(*settings_.job, sides_).name});
   result.set_attempts(attempts_);
   result.set_loss(report_.loss);
   return result;

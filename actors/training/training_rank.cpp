@@ -97,7 +97,7 @@ void training_rank_state::begin(const step_order& x) {
     return fail(x.rank, problem);
   shape_ = step_shape(*settings_.job, {x.world_size, x.sides});
   rank_.emplace(*this, x.rank, x.world_size, shape_);
-  program_ = settings_.job->strategy->run(*rank_, shape_);
+  program_ = strategy_for(*settings_.job, x.sides).run(*rank_, shape_);
   run(program_.body());
 }
 

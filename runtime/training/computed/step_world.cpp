@@ -9,8 +9,8 @@ namespace ringmaster::training {
 
 namespace {
 
-/// What the job is told, and what comes next to that.
-std::vector<told_sides> wishes(const told_sides& told) {
+/// What the job is told, and what comes next to that; the same behind it where something stands in for its strategy.
+std::vector<told_sides> wishes(const told_sides& told, bool stands_in) {
   std::vector<told_sides> result{told};
   for (auto data = told.data; data > 1; --data)
     result.push_back({told.tensor, data - 1, told.shard_ranks});
@@ -18,10 +18,18 @@ std::vector<told_sides> wishes(const told_sides& told) {
     result.push_back({tensor - 1, std::min(told.data, 1u), told.shard_ranks});
   for (auto ranks = told.shard_ranks; ranks > 1; --ranks)
     result.push_back({told.tensor, told.data, ranks - 1});
+  for (size_t i = 0, count = stands_in ? result.size() : 0; i < count; ++i) {
+    result.push_back(result[i]);
+    result.back().stands_in = true;
+  }
   return result;
 }
 
 } // namespace
+
+const known_strategy& strategy_for(const training_job& job, const told_sides& x) {
+  return x.stands_in ? *job.strategy->stand_in : *job.strategy;
+}
 
 told_sides sides_of(const model& m) {
   return {m.tensor, m.data, m.shard_ranks};
@@ -48,8 +56,9 @@ std::string text_of(const told_sides& x) {
 uint64_t fewest_at_once(const training_job& job, const step_world& x) {
   const auto m = step_shape(job, x);
   auto result = m.global_batch;
-  const bool is_told = job.strategy->orders_parts && m.virtual_ranks != 0;
-  const auto parts = is_told ? m.virtual_ranks : job.strategy->shape(m, x.ranks).data;
+  const auto& by = strategy_for(job, x.sides);
+  const bool is_told = by.orders_parts && m.virtual_ranks != 0;
+  const auto parts = is_told ? m.virtual_ranks : by.shape(m, x.ranks).data;
   for (uint32_t part = 0; part < parts; ++part)
     for (auto& each : micro_batches(m, part, parts))
       result = std::min(result, each.count());
@@ -58,17 +67,18 @@ uint64_t fewest_at_once(const training_job& job, const step_world& x) {
 
 bool can_train(const training_job& job, const step_world& x) {
   const auto m = step_shape(job, x);
-  if (job.strategy->check(m, x.ranks))
+  const auto& by = strategy_for(job, x.sides);
+  if (by.check(m, x.ranks))
     return false;
   const auto samples = fewest_at_once(job, x);
   if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
     return false;
-  const auto tensor = job.strategy->shape(m, x.ranks).tensor;
+  const auto tensor = by.shape(m, x.ranks).tensor;
   return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
 }
 
 step_world step_world_of(const training_job& job, uint32_t there) {
-  for (auto& sides : wishes(sides_of(job.shape)))
+  for (auto& sides : wishes(sides_of(job.shape), job.strategy->stand_in != nullptr))
     for (auto ranks = there; ranks > 0; --ranks)
       if (can_train(job, {ranks, sides}))
         return {ranks, sides};
@@ -77,7 +87,8 @@ step_world step_world_of(const training_job& job, uint32_t there) {
 
 model step_shape(const training_job& job, const step_world& x) {
   auto result = with_sides(job.shape, x.sides);
-  if (const auto most = job.all_at_once ? samples_of_a_rank(*job.strategy, result, x.ranks) : 0; most > 0)
+  const auto& by = strategy_for(job, x.sides);
+  if (const auto most = job.all_at_once ? samples_of_a_rank(by, result, x.ranks) : 0; most > 0)
     result.micro_batch = most;
   return result;
 }

@@ -9,6 +9,7 @@ struct told_sides {
   uint32_t tensor = 0;
   uint32_t data = 0;
   uint32_t shard_ranks = 0;
+  bool stands_in = false; ///< They train by what stands in for the job's strategy.
 
   friend bool operator==(const told_sides&, const told_sides&) = default;
 };
@@ -17,6 +18,9 @@ told_sides sides_of(const model& m);
 model with_sides(model m, const told_sides& x);
 /// "2 tensor-parallel x 2 data-parallel"; empty: nothing is told.
 std::string text_of(const told_sides& x);
+
+/// By which strategy they train.
+const known_strategy& strategy_for(const training_job& job, const told_sides& x);
 
 /// Ranks that run a step, and how they lie.
 struct step_world {
@@ -31,7 +35,8 @@ uint64_t fewest_at_once(const training_job& job, const step_world& x);
 bool can_train(const training_job& job, const step_world& x);
 
 /// Of so many ranks that are left, as many as train: as the job is told, where that is possible of any number of them;
-/// else in fewer data-parallel groups; else with fewer ranks that share a layer, or the model. 0 ranks: nobody can.
+/// else in fewer data-parallel groups; else with fewer ranks that share a layer, or the model; else the same by what
+/// stands in for its strategy. 0 ranks: nobody can.
 step_world step_world_of(const training_job& job, uint32_t there);
 
 /// The model as these ranks' strategy sees it: what a rank works on at once may follow from how many they are.

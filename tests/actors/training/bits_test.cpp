@@ -102,6 +102,31 @@ TEST_CASE("told how they lie, those that are left go on in fewer groups, with th
   }
 }
 
+TEST_CASE("where their strategy takes no fewer ranks another one stands in, with its bits, until others have joined") {
+  for (const std::string strategy : {"interleaved", "dualpipe"}) {
+    CAPTURE(strategy);
+    const auto note = "on 1 rank trains, by 1f1b in place of " + strategy;
+    auto job_of = [](const std::string& name) { return small_job(name, bits_layers, 8, 1); };
+    const auto says = [&](const simulated_training& run, uint64_t) { CHECK(run.notes_with(note) == 1); };
+    CHECK(steps_shrunk_at(job_of(strategy), 2, job_of("1f1b"), 1, 8, says).size() > 2);
+
+    constexpr uint64_t steps = 8;
+    simulated_cluster cluster{training_devices(3)};
+    simulated_training run{cluster, job_of(strategy), 2, steps};
+    run.settings.mirror = true;
+    run.start();
+    run.run_steps(2);
+    run.kill(1); // the third comes in its place
+    run.finish();
+    REQUIRE(run.problem() == "");
+    CHECK(run.notes_with(note) == 1);
+    CHECK(run.reports.back().ranks == 2);
+    const auto alone = weights_alone(8, steps, bits_layers);
+    for (uint32_t layer = 0; layer < bits_layers; ++layer)
+      CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  }
+}
+
 TEST_CASE("told how they lie, ranks that have gone on in fewer groups go back to that when others have joined") {
   auto job = bits_job("tensor");
   job.shape = with_sides(job.shape, {2, 2});

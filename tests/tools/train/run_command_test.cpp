@@ -213,7 +213,7 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--lr", "1e400"}, "\"1e400\" is no number from 0 to 1e+38");
   says({"--lr", "0x10"}, "\"0x10\" is no number from 0 to 1e+38");
   says({"--resume"}, "--resume needs --checkpoint DIR");
-  says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need at least as many layers, not 2");
+  says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need a model of as many layers at least, not 2");
   says(
     {"--strategy", "tensor-naive", "--sizes", "3", "--ranks", "4"},
     "4 ranks cannot share layer 0, linear 784x3: the 3 columns of weight are too few for 4 ranks; --tensor 2 would do");

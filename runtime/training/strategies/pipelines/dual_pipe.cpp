@@ -8,6 +8,7 @@
 #include "runtime/training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -113,7 +114,8 @@ caf::error check_dual_pipe(const model& m, uint32_t world_size) {
     return problem;
   const auto count = pipeline_micro_batches(m, shape);
   if (shape.pipeline % 2 != 0)
-    return refused(fmt::format("{} stages cannot be halved; it takes an even number", shape.pipeline));
+    return refused(fmt::format("{} cannot be halved: it takes an even number of pipeline-parallel ranks",
+                               counted(shape.pipeline, "stage")));
   if (count % 2 != 0 || count < 2 * shape.pipeline)
     return refused(fmt::format("{} stages need an even number of micro-batches, {} or more, not {}", shape.pipeline,
                                2 * shape.pipeline, count));
@@ -130,6 +132,7 @@ const known_strategy dual_pipe{.name = "dualpipe",
                                .shares = sharing::stages,
                                .held = holds_one_a_stage,
                                .copies = 2,
-                               .shares_experts = true};
+                               .shares_experts = true,
+                               .stand_in = &one_forward_one_backward};
 
 } // namespace ringmaster::training

@@ -65,6 +65,7 @@ const known_strategy interleaved{.name = "interleaved",
                                  .chunks = chunk_use::parts,
                                  .held = [](const model& m, const mesh& shape, uint64_t) -> uint64_t {
                                    return ((m.chunks + 1) * shape.pipeline - 1) / m.chunks;
-                                 }};
+                                 },
+                                 .stand_in = &one_forward_one_backward};
 
 } // namespace ringmaster::training

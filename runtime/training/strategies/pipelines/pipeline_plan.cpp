@@ -63,7 +63,8 @@ caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages)
     return make_error(
       errc::invalid_argument,
       fmt::format(
-        "{} stages need at least as many layers, not {}; more tensor-parallel or data-parallel ranks leave fewer",
+        "{} stages need a model of as many layers at least, not {}; more tensor-parallel or data-parallel ranks leave "
+        "fewer stages",
         stages, m.layers));
   if (shape.data > 1)
     return check_data_parallel(m, shape.data);

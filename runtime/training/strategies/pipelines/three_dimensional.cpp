@@ -74,6 +74,7 @@ const known_strategy three_dimensional{
   .shares_positions = true,
   .shares_experts = true,
   .usual_chunks = 1,
-  .of_another = true};
+  .of_another = true,
+  .stand_in = &one_forward_one_backward};
 
 } // namespace ringmaster::training

@@ -1,0 +1,50 @@
+#include "runtime/training/computed/step_world.hpp"
+
+#include "tests/support/training/training_jobs.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster::training;
+
+TEST_CASE("step_world: whoever is lost, by any strategy those that are left go on") {
+  uint64_t worlds = 0, stood_in = 0;
+  for (auto& strategy : strategies()) {
+    if (strategy.needs != beyond::nothing)
+      continue;
+    CAPTURE(strategy.name);
+    for (uint64_t batch : {24, 33}) {
+      for (uint32_t chunks : {1u, 2u}) {
+        auto job = small_job(strategy.name, 16, batch, 1);
+        job.shape.chunks = chunks;
+        for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+          CAPTURE(ranks);
+          if (!can_train(job, {ranks, sides_of(job.shape)}))
+            continue;
+          for (uint32_t left = 1; left < ranks; ++left) {
+            CAPTURE(left);
+            const auto found = step_world_of(job, left);
+            CHECK(found.ranks > 0);
+            CHECK(can_train(job, found));
+            ++worlds;
+            stood_in += found.sides.stands_in ? 1 : 0;
+          }
+        }
+      }
+    }
+  }
+  CHECK(worlds > 300);
+  CHECK(stood_in > 10);
+}
+
+TEST_CASE("step_world: another strategy stands in where its own lets no number of those that are left train") {
+  const auto odd = small_job("interleaved", 8, 33, 1);
+  CHECK(!step_world_of(odd, 3).sides.stands_in);
+  const auto two = step_world_of(odd, 2); // 33 micro-batches are no multiple of 2
+  CHECK(two.ranks == 2);
+  CHECK(two.sides.stands_in);
+  CHECK(strategy_for(odd, two.sides).name == "1f1b");
+  const auto even = small_job("interleaved", 8, 32, 1);
+  CHECK(!step_world_of(even, 2).sides.stands_in);
+  CHECK(step_world_of(even, 3).ranks == 2); // one has nothing to do
+  CHECK(step_world_of(even, 1).sides.stands_in);
+}
