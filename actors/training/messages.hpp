@@ -102,6 +102,7 @@ struct part_request {
 /// RANK -> TRAINER: I compute, and have said nothing for a while.
 struct rank_alive {
   uint64_t attempt = 0;
+  uint32_t rank = 0;
 };
 
 /// RANK -> TRAINER: my process was told to end. The answer is a run_over, when the others have what I have.
@@ -255,7 +256,7 @@ typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_alive& x) {
-  return f(caf::meta::type_name("rank_alive"), x.attempt);
+  return f(caf::meta::type_name("rank_alive"), x.attempt, x.rank);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_leaving& x) {

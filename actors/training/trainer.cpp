@@ -59,6 +59,8 @@ void trainer_state::choose_world() {
   if (sides_.stands_in)
     text += fmt::format(", by {} in place of {}", strategy_for(*settings_.job, sides_).name,
                         settings_.job->strategy->name);
+  else if (before.stands_in)
+    text += fmt::format(", by {} again", settings_.job->strategy->name);
   if (idle_ > 0)
     text += fmt::format("; {} more {} nothing until others join", idle_, idle_ == 1 ? "does" : "do");
   settings_.watcher.note(text);
@@ -101,6 +103,7 @@ void trainer_state::begin_step() {
   for (uint32_t i = 0; i < world_; ++i) {
     auto& its = members_[i];
     its.losses.reset();
+    its.heard = news_;
     self->send(its.handle, step_order{attempt_, step_, i, world_, sides_, is_profiled(), its.made.empty()});
   }
 }
@@ -112,6 +115,15 @@ bool trainer_state::is_possible(uint32_t rank, bool what_it_says) {
                                 "another version of this one",
                                 step_, rank, world_)));
   return false;
+}
+
+void trainer_state::heard_of(uint32_t rank) {
+  members_[rank].heard = news_ = self->clock().now();
+}
+
+void trainer_state::alive(const rank_alive& x) {
+  if (is_current(x.attempt) && is_possible(x.rank, true))
+    heard_of(x.rank);
 }
 
 void trainer_state::failed(const rank_failed& x) {
@@ -135,7 +147,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
           [&state](const part_wanted& x) { state.part_wanted(x); },
           [&state](const rank_ended& x) { state.ended(x); },
           [&state](const rank_failed& x) { state.failed(x); },
-          [&state](rank_alive x) { state.alive(x.attempt); },
+          [&state](const rank_alive& x) { state.alive(x); },
           [&state](const rank_leaving& x) { state.leaving(x); },
           [&state](atom::expire) { state.told_to_end(); },
           [&state](atom::resume) { state.room_made(); },

@@ -89,10 +89,7 @@ public:
   void ended(const rank_ended& x);
   void failed(const rank_failed& x);
   /// A rank computes.
-  void alive(uint64_t attempt) {
-    if (is_current(attempt))
-      news_ = self->clock().now();
-  }
+  void alive(const rank_alive& x);
   void leaving(const rank_leaving& x);
   void rank_down(const caf::down_msg& x);
   void tick();
@@ -129,11 +126,12 @@ private:
     uint32_t place = 0; ///< Ranks of a step are in this order.
     rank_actor handle{};
     bool ready = false;
-    bool leaves = false;               ///< Behind this step, when others have what it has.
-    std::optional<loss_sums> losses{}; ///< Of the step; none: it has not ended.
-    uint32_t strays_at = no_layer;     ///< As rank_ended has it.
-    std::vector<kept_part> makes{};    ///< What it has said in this step, before all have.
-    std::vector<kept_part> made{};     ///< What it has of the model as it is before the step.
+    bool leaves = false;                  ///< Behind this step, when others have what it has.
+    std::optional<loss_sums> losses{};    ///< Of the step; none: it has not ended.
+    caf::actor_clock::time_point heard{}; ///< In the step.
+    uint32_t strays_at = no_layer;        ///< As rank_ended has it.
+    std::vector<kept_part> makes{};       ///< What it has said in this step, before all have.
+    std::vector<kept_part> made{};        ///< What it has of the model as it is before the step.
   };
   using found_parts = std::map<kept_part, byte_block>;
   /// Parts of the model on their way to the host, or to a rank that lacks them.
@@ -157,6 +155,8 @@ private:
   void choose_world();
   /// Ends the run where no rank of this step can say that: who does is of another program. `rank`: as it calls itself.
   bool is_possible(uint32_t rank, bool what_it_says);
+  /// By a message of this attempt.
+  void heard_of(uint32_t rank);
   bool is_profiled() const {
     const auto& its = settings_.profile_steps;
     return sides_ == sides_of(settings_.job->shape) && step_ >= its.begin && step_ < its.end
@@ -229,6 +229,8 @@ private:
   /// Says that nothing is heard of the step.
   void tell_silence();
   std::string awaited() const;
+  /// Which ranks have not ended the step, and since when nothing has come of them.
+  std::string unended() const;
   /// Of which devices the ranks are awaited.
   std::vector<device_id> awaited_devices() const;
   /// Whether the coordinator has these still, unless it was asked before and has not answered: it may notice late.

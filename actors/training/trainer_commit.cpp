@@ -14,7 +14,7 @@ void trainer_state::ended(const rank_ended& x) {
   if (!is_current(x.attempt)
       || !is_possible(x.rank, std::ranges::all_of(x.made, [&](auto& part) { return part.layer < layers; })))
     return;
-  news_ = self->clock().now();
+  heard_of(x.rank);
   report_.bytes_peak = std::max(report_.bytes_peak, x.bytes_peak);
   report_.bytes_needed = std::max(report_.bytes_needed, x.bytes_needed);
   auto& its = members_[x.rank];

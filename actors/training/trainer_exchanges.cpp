@@ -38,7 +38,7 @@ bool goes_with(const rank_arrival& x, uint32_t world_size) {
 void trainer_state::arrived(rank_arrival& x) {
   if (!is_current(x.attempt) || !is_possible(x.rank, goes_with(x, world_)))
     return;
-  news_ = self->clock().now();
+  heard_of(x.rank);
   arrival mine;
   mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, std::move(x.argument), x.asked);
   mine.number = x.number;
@@ -70,7 +70,7 @@ void trainer_state::exchange(exchange_desk::exchange all) {
 void trainer_state::room_found(const training::room_found& x) {
   if (!is_current(x.attempt) || !is_possible(x.rank, rooms_.count({x.rank, x.number}) != 0))
     return;
-  news_ = self->clock().now();
+  heard_of(x.rank);
   auto id = rooms_.extract({x.rank, x.number}).mapped();
   auto& its = open_.at(id);
   for (auto& each : its.all)

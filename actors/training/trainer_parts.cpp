@@ -15,7 +15,7 @@ namespace ringmaster::training {
 void trainer_state::part_wanted(const training::part_wanted& x) {
   if (!is_current(x.attempt) || !is_possible(x.rank, x.what.layer < settings_.job->layers.size()))
     return;
-  news_ = self->clock().now();
+  heard_of(x.rank);
   auto sources = parts().sources_of(x.what);
   if (!sources) // who had it is gone, and was of no use in this step: it goes back
     return recover(fmt::format("nobody has the whole of layer {} as of step {} any more", x.what.layer, step_));

@@ -4,8 +4,10 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 namespace ringmaster::training {
 
@@ -92,7 +94,24 @@ std::string trainer_state::awaited() const {
   if (now_ != phase::stepping || step_ >= settings_.steps || lacks_room_ || (record_ && record_->is_awaited()))
     return {};
   const auto why = desk_.waiting();
-  return why.empty() ? "what its ranks do and send has no end yet" : why;
+  return why.empty() ? unended() : why;
+}
+
+std::string trainer_state::unended() const {
+  constexpr size_t told = 4;
+  std::vector<const member*> all;
+  for (auto& each : std::span{members_}.first(world_))
+    if (!each.losses)
+      all.push_back(&each);
+  std::ranges::sort(all, {}, [](auto* x) { return x->heard; }); // those first that have been silent the longest
+  std::vector<std::string> parts;
+  for (auto* each : std::span{all}.first(std::min(told, all.size()))) {
+    const auto silent = std::chrono::floor<std::chrono::milliseconds>(self->clock().now() - each->heard);
+    parts.push_back(fmt::format("rank {} ({}), heard of {} ago", each - members_.data(),
+                                ringmaster::text_of(each->device), duration_text(silent)));
+  }
+  return fmt::format("{} {} not ended it: {}{}", counted(all.size(), "rank"), all.size() == 1 ? "has" : "have",
+                     fmt::join(parts, ", "), all.size() > told ? ", ..." : "");
 }
 
 void trainer_state::tell_silence() {

@@ -236,7 +236,7 @@ bool training_rank_state::begin(pending& x) {
   // The step may have been given up; if not, this is a sign of life.
   if (!x.aside && self->clock().now() - looked_at_ > looks_every) {
     paused_ = &x;
-    self->send(settings_.trainer, rank_alive{order_.attempt});
+    self->send(settings_.trainer, rank_alive{order_.attempt, order_.rank});
     self->send(self, atom::resume_v, order_.attempt);
     return false;
   }

@@ -13,6 +13,15 @@ namespace ringmaster::training {
 
 namespace {
 
+/// Of a run that goes on, in the order in which people are told: drawn data follows from the seed. And why.
+constexpr std::pair<const char*, std::string_view> circumstances_that_stay[] = {
+  {"seed", "which samples a step takes follows from it"},
+  {"global_batch", "which samples a step takes follows from it"},
+  {"optimizer", "what it keeps is in the checkpoint, and means nothing to another"},
+  {"data", "an epoch would have samples of both"}};
+constexpr std::string_view what_would_do
+  = "told as it was the run goes on, and with another --checkpoint it begins anew";
+
 constexpr std::string_view adam_arrays[] = {"adam.m.", "adam.v."};
 
 std::string name_of(uint32_t layer, const parameter& x) {
@@ -95,14 +104,13 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   const auto file = from.file_of((*newest)->step).string();
   auto said = content.metadata().find("model");
   if (said != content.metadata().end() && said->second != layers_text(job))
-    return malformed(fmt::format("{} is of another model: {}; this one is {}", file, said->second, layers_text(job)));
+    return malformed(fmt::format("{} is of another model: {}; this one is {}; {}", file, said->second, layers_text(job),
+                                 what_would_do));
   const auto ours = circumstances_of(job, data);
-  for (auto* name : {"seed", "global_batch", "optimizer", "data"}) // drawn data follows from the seed
+  for (auto& [name, reason] : circumstances_that_stay)
     if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != ours.at(name))
-      return malformed(
-        fmt::format("{}: its {} is {}, and this run's {}: which samples a step takes, and what comes of them, would be "
-                    "others",
-                    file, name, its->second, ours.at(name)));
+      return malformed(fmt::format("{}: its {} is {}, and this run's {}: {}; {}", file, name, its->second,
+                                   ours.at(name), reason, what_would_do));
   found_checkpoint result;
   result.notes = std::move((*newest)->torn);
   for (auto& [name, now] : choices_of(job))

@@ -119,6 +119,8 @@ void active_run::tell_epoch(const model_image& x) {
     report.loss += i->second.loss;
     report.accuracy += i->second.accuracy;
     report.ranks = i->second.ranks;
+    report.ranks_least = steps == 0 ? report.ranks : std::min(report.ranks_least, report.ranks);
+    report.ranks_most = std::max(report.ranks_most, report.ranks);
     report.first_step = steps == 0 ? i->first : report.first_step;
     const auto before = i == epoch_steps_.begin() ? epoch_steps_.end() : std::prev(i);
     took += before == epoch_steps_.end() ? std::chrono::duration<double>{i->second.seconds}

@@ -45,7 +45,8 @@ struct epoch_report {
   double accuracy = 0;
   loss_sums held_out;
   double samples_a_second = 0;
-  uint32_t ranks = 0;
+  uint32_t ranks = 0; ///< Of its last step.
+  uint32_t ranks_least = 0, ranks_most = 0;
 };
 
 struct run_outcome;

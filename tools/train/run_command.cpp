@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <set>
 #include <thread>
@@ -86,6 +87,8 @@ private:
     progress line{"train"};
     auto found = launched_ ? train_with_others(system, all, *what, watcher(to, line, *what), to.err)
                            : train_alone(system, all, *what, watcher(to, line, *what), to.err);
+    if (!found && ended_by_ == SIGPIPE && code_of(found.error()) == errc::aborted)
+      return make_error(errc::aborted, "the run has ended, since nobody reads what it writes any more");
     if (!found)
       return std::move(found.error());
     return *found ? tell(to, *what, **found) : exit_ok;
@@ -121,7 +124,7 @@ private:
     if (!group)
       return std::move(group.error());
     auto found = train_together(system, **group, what, watcher);
-    if (found && !leads() && told_to_end_) { // the others may go on for long
+    if (found && !leads() && ended_by_ != 0) { // the others may go on for long
       fmt::print(err, "{}: rank {} was told to end, and leaves\n", called_, launched_->rank);
       return found;
     }
@@ -226,7 +229,7 @@ private:
     result.broken_off = [this, &to, &what](const run_outcome& x, const caf::error& why) {
       tell_part(to, what, x, why);
     };
-    result.stops = [this] { return told_to_end_ = told_to_end_ || ending_signal() != 0; };
+    result.stops = [this] { return (ended_by_ = ended_by_ == 0 ? ending_signal() : ended_by_) != 0; };
     return result;
   }
 
@@ -278,7 +281,7 @@ private:
   std::set<uint64_t> done_again_;            ///< The first steps behind those that the run went back over.
   std::vector<std::string> notes_;
   std::optional<double> yardstick_; ///< yardstick_of.
-  bool told_to_end_ = false;        ///< By a signal.
+  int ended_by_ = 0;                ///< Which signal.
   std::chrono::steady_clock::time_point began_;
 };
 

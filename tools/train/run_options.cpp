@@ -268,6 +268,9 @@ caf::expected<run_settings> run_options::settings() {
   trained.uneven = true;
   trained.for_real = true;
   trained.chunks = chunks.value_or(which->usual_chunks); // what `choose` sets, too, and asks the shape for
+  if (micro_batch && *micro_batch > trained.global_batch)
+    return invalid(fmt::format("--micro-batch {}: a global batch has {}", *micro_batch,
+                               counted(trained.global_batch, "sample")));
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))
     return problem;

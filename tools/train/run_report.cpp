@@ -123,9 +123,11 @@ std::string epoch_text(const epoch_report& x, uint64_t epochs, bool of_text) {
                                            accuracy_of(x.held_out));
   const auto begin = x.steps / x.epoch * (x.epoch - 1);
   const auto part = x.first_step == begin ? std::string{} : fmt::format(", from step {} on", x.first_step);
+  const auto ranks = x.ranks_least == x.ranks_most ? counted(x.ranks, "rank")
+                                                   : fmt::format("{} to {} ranks", x.ranks_least, x.ranks_most);
   return fmt::format("epoch {:>{}}/{}  {}  accuracy {:.4f}  held out: {}  {} samples/s on {}{}\n", x.epoch,
                      fmt::to_string(epochs).size(), epochs, loss_text(x.loss, of_text), x.accuracy, tried,
-                     count_text(static_cast<uint64_t>(x.samples_a_second)), counted(x.ranks, "rank"), part);
+                     count_text(static_cast<uint64_t>(x.samples_a_second)), ranks, part);
 }
 
 std::string prediction_text(const run_outcome& x, const run_predictions& predicted) {

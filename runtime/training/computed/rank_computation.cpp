@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/training/collective_rules.hpp"
 #include "runtime/training/computed/column_shards.hpp"
+#include "runtime/training/computed/memory_advice.hpp"
 
 #include <fmt/format.h>
 
@@ -51,22 +52,18 @@ caf::error rank_computation::pack() {
 
 caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used, bool first) {
   // Blocks of a whole that is scattered, or gathered, are all as long: up to an element a rank more than it has.
-  const auto spare = std::max(UINT64_C(64), world_size_) * training::bytes_of(job_.as);
+  const auto spare = std::max<uint64_t>(64, world_size_) * training::bytes_of(job_.as);
   const bool stays = first || what.kind == value_kind::optimizer_state
                      || (what.kind == value_kind::weight && kept_.find(part_of(what)) != nullptr);
   auto made = store_.make(used + spare, used, stays);
   if (made)
     return made;
-  const bool shards = job_.strategy != nullptr
-                      && (job_.strategy->gathers != sharded::nothing || job_.strategy->shares != sharing::none);
-  const bool of_samples = of_activation(what.kind) && job_.shape.micro_batch > 1;
+  const auto& layers = job_.layers;
   return make_error(
     errc::out_of_memory,
-    fmt::format("{} bytes for the {} are not there: {} bytes in use; {}. More would be there with a "
-                "larger --device.memory-bytes{} {}{}",
-                used, text_of(what), store_.bytes_used(), render(made.error()), of_samples ? "," : " or",
-                shards ? "on more ranks" : "under a strategy that shards what takes it (zero3, fsdp, tensor, 1f1b)",
-                of_samples ? ", or with a smaller --micro-batch" : ""));
+    fmt::format("{} bytes for the {} ({}) are not there: {} bytes in use; {}. More would be there {}", used,
+                text_of(what), what.layer < layers.size() ? layers[what.layer]->name() : "what the last layer gives",
+                store_.bytes_used(), render(made.error()), memory_advice(job_, world_size_, of_activation(what.kind))));
 }
 
 caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {

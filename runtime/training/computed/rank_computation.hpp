@@ -80,7 +80,7 @@ private:
   const training_job& job_;
   value_store& store_;
   kept_values kept_;
-  uint64_t world_size_ = 1;
+  uint32_t world_size_ = 1;
   loss_sums losses_;
   uint32_t strays_at_ = no_layer;
 };

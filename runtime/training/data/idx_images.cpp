@@ -19,6 +19,19 @@ struct idx_half {
 constexpr idx_half idx_training{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
   idx_held_out{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 
+/// By its name, or with a dot before "idx", as the files are often shared.
+fs::path file_in(const fs::path& folder, std::string name) {
+  std::error_code ignored;
+  const auto is_there = [&] {
+    return fs::exists(folder / name, ignored) || fs::exists(folder / (name + ".gz"), ignored);
+  };
+  const auto mnists = folder / name;
+  if (is_there())
+    return mnists;
+  name[name.find("-idx")] = '.';
+  return is_there() ? folder / name : mnists;
+}
+
 caf::error wrong_at(const fs::path& file, size_t offset, const std::string& sentence) {
   return malformed(fmt::format("{}, byte {}: {}", file.string(), offset, sentence));
 }
@@ -83,10 +96,10 @@ private:
 };
 
 caf::expected<std::shared_ptr<const data_set>> read_half(const fs::path& folder, const idx_half& which) {
-  auto images = idx_file<3>::read(folder / which.images);
+  auto images = idx_file<3>::read(file_in(folder, which.images));
   if (!images)
     return std::move(images.error());
-  auto labels = idx_file<1>::read(folder / which.labels);
+  auto labels = idx_file<1>::read(file_in(folder, which.labels));
   if (!labels)
     return std::move(labels.error());
   const auto [count, rows, columns] = images->sides;
@@ -112,7 +125,8 @@ caf::expected<std::shared_ptr<const data_set>> read_half(const fs::path& folder,
 bool has_idx_images(const fs::path& folder) {
   std::error_code ignored;
   for (auto* name : {idx_training.images, idx_training.labels, idx_held_out.images, idx_held_out.labels})
-    if (fs::exists(folder / name, ignored) || fs::exists(folder / (std::string{name} + ".gz"), ignored))
+    if (const auto file = file_in(folder, name);
+        fs::exists(file, ignored) || fs::exists(file.string() + ".gz", ignored))
       return true;
   return false;
 }

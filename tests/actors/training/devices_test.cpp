@@ -2,6 +2,7 @@
 #include "actors/training/training_rank.hpp"
 #include "messages/wire_ids.hpp"
 #include "tests/actors/training/silent_rank.hpp"
+#include "tests/support/text_search.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -262,6 +263,20 @@ TEST_CASE("a rank that neither works nor gives its step up is left out, within t
     == 1);
   CHECK(x.run.notes_with("its rank did not give up its step in time") == 1);
   CHECK(x.cluster.scheduler.clock().now() - before < 2 * x.run.settings.patience + std::chrono::seconds{5});
+}
+
+TEST_CASE(
+  "where no rank waits for another one those are named that have not ended the step, and how long they say nothing") {
+  run_of_processes x{23, 2};
+  x.start_silent(0, [](auto&, auto*) {});
+  x.start_silent(1, [](const step_order& order, auto* self) {
+    self->delayed_send(caf::actor_cast<trainer_actor>(self->current_sender()), std::chrono::seconds{2},
+                       rank_alive{order.attempt, order.rank});
+  });
+  x.cluster.run_until([&] { return x.run.notes_with("stands still, for 5 s now") > 0; });
+  const auto said = std::ranges::find_if(x.run.notes, [](auto& y) { return contains(y, "stands still"); });
+  CHECK_MESSAGE(contains(*said, ": 2 ranks have not ended it: rank 0 (device 0x1), heard of 7"), *said);
+  CHECK_MESSAGE(contains(*said, "ago, rank 1 (device 0x2), heard of 5"), *said);
 }
 
 TEST_CASE("a device that is lost while its rank does not give the step up is left out then, not with the patience") {

@@ -33,9 +33,9 @@ TEST_CASE("messages of a training run: where an output strays, how ranks lie and
   CHECK(across(ended).strays_at == 2);
   CHECK(across(ended).bytes_peak == 17);
   step_order order;
-  order.sides = {2, 3, 4};
+  order.sides = {2, 3, 4, true};
   order.forget = true;
-  CHECK(across(order).sides == told_sides{2, 3, 4});
+  CHECK(across(order).sides == told_sides{2, 3, 4, true});
   CHECK(across(order).forget);
   rank_ready ready;
   ready.told = {"seed 1", "strategy ddp"};

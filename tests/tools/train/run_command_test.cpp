@@ -89,6 +89,11 @@ TEST_CASE("a device that is killed costs its step, no more") {
 }
 
 TEST_CASE("a device is killed in the step that was named, or right behind it, also in the last one") {
+  auto told = train_digits({"--ranks", "2", "--sizes", "8-8-8", "--epochs", "1", "--kill", "5", "--strategy",
+                            "interleaved", "--mirror"});
+  CHECK_MESSAGE(told.out.find(" samples/s on 1 to 2 ranks\n") != std::string::npos, told.out);
+  CHECK_MESSAGE(told.out.find(" on 2 ranks train, by interleaved again\n") != std::string::npos, told.out);
+  CHECK_MESSAGE(told.out.find(" on 1 rank trains, by 1f1b in place of interleaved\n") != std::string::npos, told.out);
   auto found = train_digits({"--ranks", "2", "--sizes", "8", "--epochs", "1", "--json", "--kill", "8"});
   CHECK(found.code == exit_ok);
   CHECK(list_of(found, "step_losses").size() == 9);
@@ -134,7 +139,10 @@ TEST_CASE("what was trained goes on from its checkpoint, under another strategy"
   CHECK_MESSAGE(in_other_batches.err.find("its global_batch is 64, and this run's 32: ") != std::string::npos,
                 in_other_batches.err);
   auto by_another = with({"--epochs", "9", "--resume", "--optimizer", "adamw"});
-  CHECK_MESSAGE(by_another.err.find("its optimizer is adam, and this run's adamw: ") != std::string::npos,
+  CHECK_MESSAGE(by_another.err.find("its optimizer is adam, and this run's adamw: what it keeps is in the checkpoint, "
+                                    "and means nothing to another; told as it was the run goes on, and with another "
+                                    "--checkpoint it begins anew")
+                  != std::string::npos,
                 by_another.err);
   auto done = with({"--epochs", "4", "--resume"});
   CHECK(done.code == exit_usage);
@@ -207,6 +215,9 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--strategy", "all"}, "--strategy all is of simulate train: here it is one, such as ddp");
   says({"--model", "lenet"}, "there is no model \"lenet\" here; there are mlp");
   says({"--sizes", "12-x"}, "\"12-x\" are no sizes such as 256-64");
+  says({"--micro-batch", "65"}, "--micro-batch 65: a global batch has 64 samples");
+  says({"--strategy", "ddp-ordered", "--virtual-ranks", "100"},
+       "a global batch of 64 samples has none for each of 100 virtual ranks: --virtual-ranks 64 at most");
   says({"--bogus.key=3"}, "--bogus.key=3: there is no key bogus.key; the sections are ");
   says({"--device.cuont=3"}, "there is no key device.cuont; section [device] has count, ");
   says({"--lr", "fast"}, "\"fast\" is no number from 0 to 1e+38, such as 0.001");

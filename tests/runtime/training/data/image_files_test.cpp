@@ -45,6 +45,20 @@ TEST_CASE_FIXTURE(idx_folder, "image files: IDX images come as they are stored, 
   CHECK(inputs[11] == 25.f / 255);
 }
 
+TEST_CASE_FIXTURE(idx_folder, "image files: IDX images are found by names with a dot, too, as they are often shared") {
+  for (const std::string name :
+       {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}) {
+    auto dotted = name;
+    dotted[name.find("-idx")] = '.';
+    std::filesystem::rename(path() / name, path() / dotted);
+    auto opened = open_data_folder(path()); // the others have the one or the other
+    REQUIRE(opened);
+    CHECK(opened->training->count() == 12);
+  }
+  std::filesystem::remove(path() / "train-labels.idx1-ubyte");
+  check_image_error(*this, errc::io_error, "train-labels-idx1-ubyte");
+}
+
 TEST_CASE_FIXTURE(idx_folder, "image files: a span of another size and a sample that is not there are refused") {
   auto opened = open_data_folder(path());
   REQUIRE(opened);
