@@ -51,15 +51,15 @@ std::string machine_text(uint32_t cores) {
   return text;
 }
 
-/// Whoever else computes here is measured, too.
-void warn_if_busy(uint32_t cores, std::FILE* err) {
+/// Whoever else computes here is measured, too. Empty: hardly anybody.
+std::string busy_text(uint32_t cores) {
   constexpr double idle_part = 0.5;
-  if (double load = 0; ::getloadavg(&load, 1) == 1 && load > idle_part * cores)
-    fmt::print(
-      err,
-      "ringmaster tune: this machine is busy, {:.1f} runnable threads on {}: what is measured is slower than it "
-      "need be, and a fit to it may be far off\n",
-      load, counted(cores, "core"));
+  double load = 0;
+  const bool is_known = ::getloadavg(&load, 1) == 1;
+  return is_known && load > idle_part * cores ? fmt::format("busy, {:.1f} runnable threads on {}: what is measured is "
+                                                            "slower than it need be, and a fit to it may be far off",
+                                                            load, counted(cores, "core"))
+                                              : std::string{};
 }
 
 caf::expected<std::string> with_section(const std::string& file, const std::string& section) {
@@ -162,11 +162,15 @@ class tune_call final : public configured_call {
 
   caf::expected<int> run(const console& to) override {
     auto cores = std::max(1u, std::thread::hardware_concurrency());
-    warn_if_busy(cores, to.err);
+    const auto busy = busy_text(cores);
+    if (!busy.empty())
+      fmt::print(to.err, "ringmaster tune: this machine is {}\n", busy);
     std::vector<cost_sample> samples;
     auto remark = machine_text(cores);
     if (auto problem = joined_ ? measure_joined(to, samples, remark) : measure(cfg_, opts_, samples))
       return problem;
+    if (!busy.empty())
+      remark += "; it was " + busy; // whoever reads the file later is told, too
     auto fitted = opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}, {}}}
                               : fit_costs(samples, cfg_.values(), cores);
     if (!fitted)
