@@ -80,6 +80,80 @@ strategy waits_aside_in_a_circle(rank& self, const model&) {
   auto x = co_await std::move(later);
 }
 
+strategy broadcasts_another_kind(rank& self, const model& m) {
+  if (self.index() == 0) {
+    auto x = co_await self.input(own_samples(self, m));
+    auto y = co_await self.broadcast(x, 0, self.world());
+  } else {
+    auto gradient = co_await self.broadcast(weight_gradient{}, 0, self.world());
+  }
+}
+
+strategy never_awaits(rank& self, const model&) {
+  auto [w, state] = co_await self.load_weights(0);
+  auto never = self.finish(std::move(w));
+}
+
+strategy overwrites_a_handle(rank& self, const model&) {
+  auto [w, state] = co_await self.load_weights(0, {self.index(), self.world_size()});
+  auto first = self.aside(self.all_gather(w));
+  first = self.aside(self.all_gather(w));
+  auto whole = co_await std::move(first);
+}
+
+strategy waits_for_nothing(rank&, const model&) {
+  handle<weight> none;
+  auto w = co_await std::move(none);
+}
+
+/// The natural mistake of a zero-bubble schedule.
+strategy updates_between_the_halves(rank& self, const model& m) {
+  auto [w, state] = co_await self.load_weights(0);
+  auto x = co_await self.input(own_samples(self, m));
+  auto y = co_await self.forward(x, w);
+  auto by_output = co_await self.loss(y);
+  auto gradient = co_await self.backward_weight(x, w, by_output);
+  co_await self.update(w, state, co_await self.all_reduce(std::move(gradient), self.world()));
+  auto by_input = co_await self.backward_input(x, w, by_output);
+}
+
+strategy gathers_out_of_order(rank& self, const model&) {
+  auto [w, state] = co_await self.load_weights(0, {self.world_size() - 1 - self.index(), self.world_size()});
+  auto whole = co_await self.all_gather(w);
+}
+
+/// Which no rank of another process could reach.
+strategy takes_what_was_not_sent(rank& self, const model&) {
+  static activation* smuggled = nullptr;
+  auto [w, state] = co_await self.load_weights(0);
+  if (self.index() == 0) {
+    auto mine = co_await self.input({0, 1});
+    smuggled = &mine;
+    co_await self.send(1, mine);
+    mine = co_await self.receive<activation>(1); // and waits
+  } else if (self.index() == 1) {
+    auto sent = co_await self.receive<activation>(0);
+    auto y = co_await self.forward(*smuggled, w);
+  }
+}
+
+strategy takes_what_is_not_there(rank& self, const model& m) {
+  auto [w, state] = co_await self.load_weights(0);
+  auto x = co_await self.input(own_samples(self, m));
+  auto never = self.forward(x, w);
+  auto y = never.await_resume();
+}
+
+strategy adds_on_the_host(rank& self, const model& m) {
+  auto [w, state] = co_await self.load_weights(0);
+  auto x = co_await self.input(own_samples(self, m));
+  weight_gradient sum;
+  for (int i = 0; i < 2; ++i) {
+    co_await self.add(sum, co_await gradient_by(self, w, x));
+    sum = co_await self.offload(std::move(sum));
+  }
+}
+
 /// How three ranks end that run it, which had to begin their step again so often.
 std::string end_of(strategy (*program)(rank&, const model&), uint64_t given_up = 0) {
   static known_strategy forged;
@@ -132,4 +206,26 @@ TEST_CASE(
   CHECK(twice.find("would count twice") != twice.npos);
   CHECK(end_of(calls_another_collective)
           .starts_with("step 0: the ranks' collectives do not match: rank 0 calls broadcast of the input of layer 0"));
+}
+
+TEST_CASE(
+  "forgeries on devices: handles, kinds, halves, shards and values of others are what they are in virtual time") {
+  const std::string weights = "the weight of layer 0, step 0";
+  const std::pair<strategy (*)(rank&, const model&), std::string> all[] = {
+    {broadcasts_another_kind,
+     "collectives do not match: rank 0 calls broadcast of the input of layer 0, samples 0-1, "},
+    {never_awaits, "has never awaited its finish of " + weights},
+    {overwrites_a_handle, "has never waited for its all_gather of " + weights + ", shard "},
+    {waits_for_nothing, "a handle is waited for that is empty, or was waited for before"},
+    {updates_between_the_halves, " is not for the weight of layer 0, step 1"},
+    {gathers_out_of_order, "all_gather: " + weights + ", shard "},
+    {takes_what_was_not_sent,
+     "rank 1, forward: the input of layer 0, samples 0 is another rank's, which has not sent it"},
+    {takes_what_is_not_there, "has never awaited its forward of the input of layer 0, samples "},
+    {adds_on_the_host, ", on the host is to be fetched first"}};
+  for (auto& [program, sentence] : all) {
+    const auto said = end_of(program);
+    CHECK_MESSAGE(said.starts_with("step 0: "), said);
+    CHECK_MESSAGE(said.find(sentence) != said.npos, said);
+  }
 }

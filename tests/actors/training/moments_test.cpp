@@ -148,6 +148,48 @@ TEST_CASE("whoever dies at whichever moment while a device joins, the others go 
   }
 }
 
+TEST_CASE("whoever hangs or is slow at whichever moment of a checkpoint or a join, the model is right") {
+  constexpr uint64_t steps = 5;
+  const auto alone = models_alone(steps);
+  uint64_t hung = 0;
+  for (const std::string strategy : {"ddp", "zero3"}) {
+    CAPTURE(strategy);
+    auto begun =
+      [&](momentary_run& x) { // each step's model is written, and the third device comes in the second's place
+        x.run.settings.image_every = 1;
+        x.run.start();
+        x.run.run_steps(1);
+        x.run.kill(1);
+      };
+    uint64_t moments = 0;
+    {
+      momentary_run undisturbed{strategy, 2, 3, steps};
+      begun(undisturbed);
+      moments = undisturbed.count_until([&] {
+        return undisturbed.run.notes_with("has joined") > 0 && undisturbed.run.reports.back().ranks == 2;
+      });
+      undisturbed.run.finish();
+      check_models(undisturbed, alone);
+    }
+    const auto hang = fault(proto::FaultRequest::HANG);
+    const auto slow = fault(proto::FaultRequest::SLOW, std::nullopt, std::chrono::milliseconds{30});
+    for (uint64_t at = 0; at < moments; at += 2)
+      for (auto& what : {hang, slow}) {
+        CAPTURE(at);
+        CAPTURE(what.kind());
+        momentary_run x{strategy, 2, 3, steps};
+        begun(x);
+        x.run.run_messages(at);
+        const auto& first = x.run.settings.devices; // of 1, 2 and 3
+        x.cluster.inject(at % 4 == 0 ? first[0].value : 6 - first[0].value - first[1].value, what);
+        x.run.finish();
+        check_models(x, alone);
+        hung += x.run.notes_with("suspicion") > 0 ? 1 : 0;
+      }
+  }
+  CHECK(hung > 10);
+}
+
 TEST_CASE("a device that hangs is given up, and its step done again") {
   constexpr uint64_t steps = 4;
   const auto alone = models_alone(steps);
