@@ -115,7 +115,8 @@ void run_options::add_model_to(option_table& table) {
     .otherwise(std::string{model->name});
   strategy_options::add_to(table, ranks_max);
   table.option_named("--ranks").otherwise(fmt::format("{}; of a launcher, as many as it has started", ranks_alone));
-  table.option_named("--micro-batch").otherwise("1 in pipelines, else all that it has");
+  table.option_named("--micro-batch")
+    .otherwise("so many that pipelines have 4 micro-batches a stage, else all of a rank");
   table.option_named("--strategy").says("S", "one of these").otherwise("ddp; with --virtual-ranks ddp-ordered");
   table.parsed("--sizes", sizes, parse_sizes)
     .says("N-N", "of the layers between input and output, of mlp")
@@ -240,6 +241,21 @@ caf::expected<opened_data> run_options::open_data() const {
   return open_data_folder(*folder, {.window = window.value_or(window_bytes), .seed = seed});
 }
 
+namespace {
+
+/// Of a micro-batch, such that a pipeline has four times as many of them as stages, or more: then it is empty for less
+/// than a fifth of its time (Huang et al., GPipe, 2019).
+uint64_t pipelined_samples(const training::known_strategy& which, training::model m, uint32_t ranks) {
+  constexpr uint64_t each = 4;
+  const auto all = samples_of_a_rank(which, m, ranks) / (each * which.shape(m, ranks).pipeline);
+  for (m.micro_batch = all; m.micro_batch > 1; --m.micro_batch)
+    if (!which.check(m, ranks))
+      return m.micro_batch;
+  return 1;
+}
+
+} // namespace
+
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
   if (auto problem = check_outputs_differ({{"--svg", svg}, {"--trace", trace}}))
@@ -274,9 +290,12 @@ caf::expected<run_settings> run_options::settings() {
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))
     return problem;
-  // Stages work on one sample while others go through the next; who shares a layer only has more to begin.
-  job.all_at_once = !micro_batch && !(which->cut == batch_cut::always && which->shares == sharing::stages);
-  if (job.all_at_once && which->cut == batch_cut::always)
+  // Stages work on some samples while others go through the next; who shares a layer only has more to begin.
+  const bool has_stages = which->cut == batch_cut::always && which->shares == sharing::stages;
+  job.all_at_once = !micro_batch && !has_stages;
+  if (!micro_batch && has_stages)
+    micro_batch = pipelined_samples(*which, trained, ranks);
+  else if (job.all_at_once && which->cut == batch_cut::always)
     micro_batch = samples_of_a_rank(*which, trained, ranks);
   if (auto problem = choose())
     return problem;

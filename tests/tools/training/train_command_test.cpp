@@ -136,7 +136,7 @@ TEST_CASE("simulate train: bad input gets a sentence") {
   CHECK(
     train_refusal({"--strategy=1f1b", "--ranks=8", "--layers=4"})
     == "ringmaster simulate train: 8 stages need a model of as many layers at least, not 4; more tensor-parallel or "
-       "data-parallel ranks leave fewer\n");
+       "data-parallel ranks leave fewer stages\n");
   CHECK(train_refusal({"--strategy=ddp", "--cost-model=moon"})
           .find("there is no cost model \"moon\"; there are: lab, puzzles")
         != std::string::npos);
