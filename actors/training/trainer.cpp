@@ -17,6 +17,7 @@ void trainer_state::start(trainer_settings settings) {
   sides_ = sides_of(settings_.job->shape);
   image_ = std::move(settings_.from);
   step_ = shown_ = image_.step;
+  gatherings_.emplace(self, [this](device_id device, uint64_t step) { has_nothing(device, step); });
   if (settings_.record)
     record_.emplace(self, step_record_settings{.coordinator = settings_.coordinator,
                                                .limit = settings_.operation_limit,

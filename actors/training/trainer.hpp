@@ -2,6 +2,7 @@
 
 #include "actors/training/group_calls.hpp"
 #include "actors/training/interfaces.hpp"
+#include "actors/training/part_gatherings.hpp"
 #include "actors/training/step_record.hpp"
 #include "runtime/training/computed/model_parts.hpp"
 #include "runtime/training/computed/step_world.hpp"
@@ -133,16 +134,7 @@ private:
     std::vector<kept_part> makes{};       ///< What it has said in this step, before all have.
     std::vector<kept_part> made{};        ///< What it has of the model as it is before the step.
   };
-  using found_parts = std::map<kept_part, byte_block>;
-  /// Parts of the model on their way to the host, or to a rank that lacks them.
-  struct gathering {
-    uint64_t step = 0; ///< As of which they are.
-    caf::actor_clock::time_point due{};
-    std::function<void(const caf::expected<found_parts>&)> then{};
-    found_parts found{};
-    std::map<kept_part, device_id> awaited{};
-    caf::error problem{};
-  };
+  using found_parts = part_gatherings::found_parts;
   /// A communication whose ranks have come, but not all know where to put what comes.
   struct open_exchange {
     exchange_desk::exchange all;
@@ -274,14 +266,8 @@ private:
   void show(const model_image& x);
   /// The whole of it; beside whatever ranks do next.
   void take_image(std::function<void(const caf::expected<model_image>&)> then);
-  /// Errors: device_lost, where whoever has a part is gone, has nothing, or does not answer within `patience`.
-  void gather(const std::vector<model_parts::source>& wanted,
-              std::function<void(const caf::expected<found_parts>&)> then);
-  void part_came(uint64_t number, const kept_part& what, const byte_block& x);
-  void no_part_came(uint64_t number, const kept_part& what, std::string_view why);
-  void end_gathering(uint64_t number);
-  /// Those whose limit has passed.
-  void expire_gatherings();
+  /// As of this step, within `patience`.
+  void gather(const std::vector<model_parts::source>& wanted, part_gatherings::done_function then);
   /// Of the model as of that step: it was asked, and has not got what it once had, or is gone.
   void has_nothing(device_id device, uint64_t step);
   /// Where they are as of the step: by index in members_, and what this has itself.
@@ -323,8 +309,7 @@ private:
   size_t abandoning_ = 0;        ///< Answers that `recover` waits for: the coordinator's, and of calls_.
   std::set<device_id> gives_up_; ///< Of these ranks, too: they have not given up their step yet.
   std::string latest_problem_;
-  std::map<uint64_t, gathering> gatherings_; ///< By number, in their order.
-  uint64_t gatherings_made_ = 0;
+  std::optional<part_gatherings> gatherings_; ///< Since the start.
   model_image image_;                 ///< The latest. Where it is of the step, what ranks miss may come from it.
   uint64_t shown_ = 0;                ///< The step of the latest that the watcher has, or had.
   uint64_t image_asked_in_ = 0;       ///< The latest attempt before which one was asked for once more.

@@ -36,66 +36,15 @@ void trainer_state::find_model() {
                                      counted(before - step_, "step")));
 }
 
-void trainer_state::gather(const std::vector<model_parts::source>& wanted,
-                           std::function<void(const caf::expected<found_parts>&)> then) {
-  const auto number = ++gatherings_made_;
-  auto& all = gatherings_[number];
-  all = {.step = step_, .due = self->clock().now() + settings_.patience, .then = std::move(then)};
+void trainer_state::gather(const std::vector<model_parts::source>& wanted, part_gatherings::done_function then) {
+  found_parts there;
+  std::vector<part_gatherings::source> from;
   for (auto& each : wanted)
     if (each.owner == on_host)
-      all.found[each.what] = image_.parts.at(each.what);
+      there[each.what] = image_.parts.at(each.what);
     else
-      all.awaited[each.what] = members_[each.owner].device;
-  // No limit here: CAF's clock keeps a request's until it is over, of every part of every step.
-  for (auto& each : wanted)
-    if (each.owner != on_host)
-      self->request(members_[each.owner].handle, caf::infinite, part_request{all.step, each.what})
-        .then([this, number, what = each.what](const byte_block& x) { part_came(number, what, x); },
-              [this, number, what = each.what](const caf::error&) { no_part_came(number, what, "no longer answers"); });
-  if (all.awaited.empty())
-    end_gathering(number);
-}
-
-void trainer_state::part_came(uint64_t number, const kept_part& what, const byte_block& x) {
-  const auto its = gatherings_.find(number);
-  if (its == gatherings_.end())
-    return; // too late
-  if (x.size() == 0)
-    return no_part_came(number, what, "has not kept what it made");
-  its->second.found[what] = x;
-  its->second.awaited.erase(what);
-  if (its->second.awaited.empty())
-    end_gathering(number);
-}
-
-void trainer_state::no_part_came(uint64_t number, const kept_part& what, std::string_view why) {
-  const auto its = gatherings_.find(number);
-  if (its == gatherings_.end())
-    return;
-  auto& all = its->second;
-  const auto device = all.awaited.extract(what).mapped();
-  all.problem = make_error(errc::device_lost, fmt::format("{} {}, and had a part of layer {}",
-                                                          ringmaster::text_of(device), why, what.layer));
-  has_nothing(device, all.step);
-  if (all.awaited.empty())
-    end_gathering(number);
-}
-
-void trainer_state::end_gathering(uint64_t number) {
-  auto all = std::move(gatherings_.extract(number).mapped());
-  all.then(all.problem ? caf::expected<found_parts>{std::move(all.problem)}
-                       : caf::expected<found_parts>{std::move(all.found)});
-}
-
-void trainer_state::expire_gatherings() {
-  const auto now = self->clock().now();
-  for (auto next = gatherings_.begin(); next != gatherings_.end();) {
-    const auto number = next->first;
-    const auto late = next->second.due <= now ? next->second.awaited : std::map<kept_part, device_id>{};
-    for (auto& [what, device] : late) // the last one ends it
-      no_part_came(number, what, "no longer answers");
-    next = gatherings_.upper_bound(number);
-  }
+      from.push_back({each.what, members_[each.owner].device, members_[each.owner].handle});
+  gatherings_->gather(step_, std::move(there), from, self->clock().now() + settings_.patience, std::move(then));
 }
 
 void trainer_state::has_nothing(device_id device, uint64_t step) {

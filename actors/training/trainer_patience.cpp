@@ -20,7 +20,7 @@ void trainer_state::tick() {
   const auto now = self->clock().now();
   excuse(now - std::exchange(ticked_, now) - look_every);
   room_made(); // if there is any
-  expire_gatherings();
+  gatherings_->expire();
   if (now_ == phase::over || (record_ && record_->expire()))
     return;
   tell_silence();
@@ -77,8 +77,7 @@ void trainer_state::excuse(caf::timespan late) {
   if (late < look_every)
     return;
   news_ += late;
-  for (auto& [number, each] : gatherings_)
-    each.due += late;
+  gatherings_->excuse(late);
   if (record_)
     record_->excuse(late);
   if (calls_)
