@@ -1,5 +1,6 @@
 #include "client/training/active_run.hpp"
 
+#include "actors/training/trainer.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
 #include "client/training/told_settings.hpp"

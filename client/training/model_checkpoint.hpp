@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/training/trainer.hpp"
+#include "actors/training/trainer_settings.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
 #include "runtime/training/data/data_set.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/training/trainer.hpp"
+#include "actors/training/trainer_settings.hpp"
 #include "client/process_group.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
 #include "runtime/training/computed/profiled_costs.hpp"
