@@ -3,9 +3,9 @@
 #include "actors/training/trainer_settings.hpp"
 #include "client/process_group.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
-#include "runtime/training/computed/profiled_costs.hpp"
 #include "runtime/training/data/data_set.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
+#include "runtime/training/measured/profiled_costs.hpp"
 
 #include <caf/actor_system.hpp>
 

@@ -6,7 +6,7 @@
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "runtime/training/computed/tuned_communications.hpp"
+#include "runtime/training/measured/tuned_communications.hpp"
 #include "runtime/training/pictures/loss_picture.hpp"
 #include "runtime/training/pictures/train_trace.hpp"
 #include "tools/clients/cluster_connection.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "client/training/training_run.hpp"
-#include "runtime/training/computed/profiled_costs.hpp"
+#include "runtime/training/measured/profiled_costs.hpp"
 #include "tools/train/run_options.hpp"
 
 namespace ringmaster {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/selection/process_costs.hpp"
-#include "runtime/training/computed/profiled_costs.hpp"
+#include "runtime/training/measured/profiled_costs.hpp"
 
 namespace ringmaster::training {
 

@@ -1,4 +1,4 @@
-#include "runtime/training/computed/tuned_communications.hpp"
+#include "runtime/training/measured/tuned_communications.hpp"
 
 #include "runtime/training/collective_kind.hpp"
 

@@ -1,4 +1,4 @@
-#include "runtime/training/computed/profiled_costs.hpp"
+#include "runtime/training/measured/profiled_costs.hpp"
 
 #include "runtime/training/computed/step_world.hpp"
 

@@ -1,8 +1,8 @@
 // What steps take, from steps that were measured.
-#include "runtime/training/computed/profiled_costs.hpp"
+#include "runtime/training/measured/profiled_costs.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/computed/tuned_communications.hpp"
+#include "runtime/training/measured/tuned_communications.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
