@@ -38,9 +38,7 @@ void trainer_state::start(trainer_settings settings) {
 
 void trainer_state::choose_world() {
   const auto ready = static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
-  auto found = step_world_of(*settings_.job, ready);
-  if (found.ranks <= too_few_)
-    found = {};
+  const auto found = step_world_of(*settings_.job, ready, too_small_);
   if (!calls_) { // whoever has nothing of the model is the first to be of no use
     std::ranges::stable_sort(members_, {}, [](auto& x) { return std::tuple{!x.ready, x.made.empty(), x.place}; });
     std::ranges::sort(std::span{members_}.first(found.ranks), {}, &member::place);
@@ -131,10 +129,13 @@ void trainer_state::failed(const rank_failed& x) {
   if (!is_current(x.attempt) || ending_) // for what another one has said, maybe
     return;
   const auto why = error_from_wire(x.code, fmt::format("step {}: {}", step_, x.why));
-  const bool others_may_come = world_ < wanted_ && (settings_.starts_ranks || may_return_ > 0);
-  if (code_of(why) != errc::out_of_memory || !others_may_come)
+  if (code_of(why) != errc::out_of_memory || world_ == wanted_)
     return end_with_model(why);
-  too_few_ = world_;
+  too_small_.push_back({world_, sides_});
+  const auto ready = static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
+  const bool others_may_come = settings_.starts_ranks || may_return_ > 0;
+  if (!others_may_come && step_world_of(*settings_.job, ready, too_small_).ranks == 0)
+    return end_with_model(why);
   recover(x.why);
 }
 

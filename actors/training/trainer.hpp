@@ -260,7 +260,7 @@ private:
   bool looking_ = false;              ///< For devices.
   bool lacks_devices_ = false;        ///< For the first step: others have taken some meanwhile.
   caf::error ending_;                 ///< Why no step is committed any more; none: it goes on.
-  uint32_t too_few_ = 0;              ///< So many ranks have no room for a step.
+  std::vector<step_world> too_small_; ///< Their ranks had no room for a step.
   std::optional<step_record> record_; ///< Of the steps that were committed; none: nobody wants one.
   bool lacks_room_ = false;           ///< The step has ended, and whoever watches cannot be told yet.
 };

@@ -166,7 +166,7 @@ void trainer_state::await_devices() {
   const auto there = static_cast<uint32_t>(members_.size());
   auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
                         : settings_.job->strategy->check(settings_.job->shape, there);
-  if (!why) // of others it could be
+  if (!why || step_world_of(*settings_.job, there).ranks > 0) // it could be, but for what was tried
     why = make_error(errc::gave_up, latest_problem_);
   const auto what = fmt::format("step {} cannot be run by {}: {}", step_, counted(there, "rank"), render(why));
   const auto now = self->clock().now();

@@ -195,7 +195,8 @@ byte_block training_rank_state::part(const part_request& x) const {
 }
 
 uint64_t training_rank_state::address_of(const part_sought& x) const {
-  const auto found = stopped_ || x.attempt != order_.attempt ? nullptr : computation_->kept().find(x.what);
+  // Also behind a failure of its own: what it keeps lies where it lay until the next step begins.
+  const auto found = x.attempt != order_.attempt ? nullptr : computation_->kept().find(x.what);
   return found == nullptr ? 0 : found->address;
 }
 

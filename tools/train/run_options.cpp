@@ -6,6 +6,7 @@
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
+#include "runtime/training/computed/step_world.hpp"
 #include "runtime/training/data/cifar_images.hpp"
 #include "runtime/training/data/data_folder.hpp"
 #include "runtime/training/data/idx_images.hpp"
@@ -244,13 +245,24 @@ caf::expected<opened_data> run_options::open_data() const {
 namespace {
 
 /// Of a micro-batch, such that a pipeline has four times as many of them as stages, or more: then it is empty for less
-/// than a fifth of its time (Huang et al., GPipe, 2019).
-uint64_t pipelined_samples(const training::known_strategy& which, training::model m, uint32_t ranks) {
+/// than a fifth of its time (Huang et al., GPipe, 2019). More where strategy or layers take no less; 1 where they take
+/// none.
+uint64_t pipelined_samples(training::training_job job, uint32_t ranks) {
   constexpr uint64_t each = 4;
-  const auto all = samples_of_a_rank(which, m, ranks) / (each * which.shape(m, ranks).pipeline);
-  for (m.micro_batch = all; m.micro_batch > 1; --m.micro_batch)
-    if (!which.check(m, ranks))
-      return m.micro_batch;
+  const auto all = samples_of_a_rank(*job.strategy, job.shape, ranks);
+  if (all == 0)
+    return 1;
+  const auto fits = [&](uint64_t samples) {
+    job.shape.micro_batch = samples;
+    return can_train(job, {ranks, sides_of(job.shape)});
+  };
+  const auto wanted = std::max<uint64_t>(all / (each * job.strategy->shape(job.shape, ranks).pipeline), 1);
+  for (auto samples = wanted; samples > 0; --samples)
+    if (fits(samples))
+      return samples;
+  for (auto samples = wanted + 1; samples <= all; ++samples)
+    if (fits(samples))
+      return samples;
   return 1;
 }
 
@@ -287,24 +299,25 @@ caf::expected<run_settings> run_options::settings() {
   if (micro_batch && *micro_batch > trained.global_batch)
     return invalid(fmt::format("--micro-batch {}: a global batch has {}", *micro_batch,
                                counted(trained.global_batch, "sample")));
+  job.shape = trained;
+  job.strategy = which;
+  job.layers = std::move(*layers);
+  // Stages work on some samples while others go through the next; who shares a layer only has more to begin.
+  const bool has_stages = which->cut == batch_cut::always && which->shares == sharing::stages;
+  if (!micro_batch && has_stages)
+    micro_batch = pipelined_samples(job, ranks);
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))
     return problem;
-  // Stages work on some samples while others go through the next; who shares a layer only has more to begin.
-  const bool has_stages = which->cut == batch_cut::always && which->shares == sharing::stages;
-  job.all_at_once = !micro_batch && !has_stages;
-  if (!micro_batch && has_stages)
-    micro_batch = pipelined_samples(*which, trained, ranks);
-  else if (job.all_at_once && which->cut == batch_cut::always)
+  job.all_at_once = !micro_batch;
+  if (job.all_at_once && which->cut == batch_cut::always)
     micro_batch = samples_of_a_rank(*which, trained, ranks);
   if (auto problem = choose())
     return problem;
-  for (auto& each : *layers)
+  for (auto& each : job.layers)
     trained.replicated = trained.replicated || each->replicated() > 0;
   job.shape = trained;
-  job.strategy = which;
   job.as = precision_name == "float64" ? precision::float64 : precision::float32;
-  job.layers = std::move(*layers);
   job.update = by;
   job.seed = seed;
   result.ranks = ranks;

@@ -80,10 +80,14 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
   const auto held_out = what.data.held_out->count();
   const auto tried = tried_of(what) == held_out ? std::string{}
                                                 : fmt::format(", {} of them tried, spread over all", tried_of(what));
-  return fmt::format("Training {} by {} on {}: {} of {}\n{} held out{}; {} parameters in {}: {}\n{}{}\n", x.model->name,
-                     x.which->name, counted(x.ranks, "rank"), counted(what.data.training->count(), "sample"),
-                     what.data.training->name(), held_out, tried, parameters_of(what.job.layers),
-                     counted(what.job.layers.size(), "layer"), layers, remark, remark.empty() ? "" : "\n");
+  const auto pieces = x.which->cut == batch_cut::always && x.which->shares == sharing::stages
+                        ? fmt::format(", {} a micro-batch", counted(what.job.shape.micro_batch, "sample"))
+                        : std::string{};
+  return fmt::format("Training {} by {} on {}{}: {} of {}\n{} held out{}; {} parameters in {}: {}\n{}{}\n",
+                     x.model->name, x.which->name, counted(x.ranks, "rank"), pieces,
+                     counted(what.data.training->count(), "sample"), what.data.training->name(), held_out, tried,
+                     parameters_of(what.job.layers), counted(what.job.layers.size(), "layer"), layers, remark,
+                     remark.empty() ? "" : "\n");
 }
 
 std::optional<double> yardstick_of(const run_settings& what) {
@@ -167,6 +171,7 @@ std::string run_json(const run_options& x, const run_settings& what, std::option
     .member("model", x.model->name)
     .member("strategy", x.which->name)
     .member("ranks", x.ranks)
+    .member("micro_batch", training::step_shape(what.job, {x.ranks, training::sides_of(what.job.shape)}).micro_batch)
     .member("data", what.data.training->name())
     .member("samples", what.data.training->count())
     .member("samples_left_out", what.data.training->count() % what.job.shape.global_batch)
@@ -201,7 +206,9 @@ std::string run_json(const run_options& x, const run_settings& what, std::option
       .member("held_out_loss", loss_of(each.held_out))
       .member("held_out_accuracy", accuracy_of(each.held_out))
       .member("samples_per_second", each.samples_a_second)
-      .member("ranks", each.ranks);
+      .member("ranks", each.ranks)
+      .member("ranks_least", each.ranks_least)
+      .member("ranks_most", each.ranks_most);
     if (yardstick)
       json.member("held_out_bits_per_byte", bits_of(each.held_out));
     json.end();

@@ -77,11 +77,14 @@ bool can_train(const training_job& job, const step_world& x) {
   return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
 }
 
-step_world step_world_of(const training_job& job, uint32_t there) {
+step_world step_world_of(const training_job& job, uint32_t there, std::span<const step_world> too_small) {
   for (auto& sides : wishes(sides_of(job.shape), job.strategy->stand_in != nullptr))
-    for (auto ranks = there; ranks > 0; --ranks)
+    for (auto ranks = there; ranks > 0; --ranks) {
+      if (std::ranges::any_of(too_small, [&](auto& x) { return x.sides == sides && x.ranks >= ranks; }))
+        break;
       if (can_train(job, {ranks, sides}))
         return {ranks, sides};
+    }
   return {};
 }
 

@@ -2,6 +2,8 @@
 
 #include "runtime/training/computed/training_job.hpp"
 
+#include <span>
+
 namespace ringmaster::training {
 
 /// What a model is told of how its ranks lie; 0: as the strategy likes.
@@ -26,6 +28,8 @@ const known_strategy& strategy_for(const training_job& job, const told_sides& x)
 struct step_world {
   uint32_t ranks = 0;
   told_sides sides;
+
+  friend bool operator==(const step_world&, const step_world&) = default;
 };
 
 /// Of a rank's, the fewest samples that it works on at once, where so many train: for layers that cannot learn of one.
@@ -36,8 +40,9 @@ bool can_train(const training_job& job, const step_world& x);
 
 /// Of so many ranks that are left, as many as train: as the job is told, where that is possible of any number of them;
 /// else in fewer data-parallel groups; else with fewer ranks that share a layer, or the model; else the same by what
-/// stands in for its strategy. 0 ranks: nobody can.
-step_world step_world_of(const training_job& job, uint32_t there);
+/// stands in for its strategy. 0 ranks: nobody can. `too_small`: worlds whose ranks had no room for a step; nor have
+/// fewer ranks that lie alike.
+step_world step_world_of(const training_job& job, uint32_t there, std::span<const step_world> too_small = {});
 
 /// The model as these ranks' strategy sees it: what a rank works on at once may follow from how many they are.
 model step_shape(const training_job& job, const step_world& x);

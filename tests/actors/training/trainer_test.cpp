@@ -364,7 +364,45 @@ TEST_CASE("a world that has no room is not tried again while others that are the
   run.kill(1);
   run.finish();
   CHECK(contains(run.problem(), "cannot be run by 3 ranks: "));
-  CHECK(run.notes_with("are not there: ") < 3);
+  for (auto* tried :
+       {"on 2 ranks train, 2 tensor-parallel; 1 more", "on 3 ranks train, 1 tensor-parallel"}) // once each
+    CHECK(run.notes_with(tried) == 1);
+}
+
+TEST_CASE("where its own strategy has no room on fewer ranks another one is tried, and what lacked room is told") {
+  constexpr uint64_t steps = 3, batch = 8;
+  constexpr uint32_t layers = 8;
+  auto needed = [&](std::string_view strategy, uint32_t ranks) {
+    simulated_cluster cluster{training_devices(ranks)};
+    simulated_training run{cluster, small_job(strategy, layers, batch, 1), ranks, 1};
+    run.run();
+    return run.reports.at(0).bytes_needed;
+  };
+  auto after_a_loss = [&](std::string_view strategy, uint32_t ranks, uint64_t room) {
+    auto cluster = std::make_unique<simulated_cluster>(training_devices(ranks));
+    auto run = std::make_unique<simulated_training>(*cluster, small_job(strategy, layers, batch, 1), ranks, steps);
+    run->settings.memory_bytes = room;
+    run->settings.mirror = true;
+    run->start();
+    run->run_steps(1);
+    run->run_messages(20);
+    run->kill(1);
+    run->finish();
+    return std::pair{std::move(cluster), std::move(run)};
+  };
+  const auto room = (std::max(needed("dualpipe", 4), needed("1f1b", 3)) + needed("dualpipe", 2)) / 2 / 256 * 256;
+  auto [cluster, run] = after_a_loss("dualpipe", 4, room);
+  REQUIRE(run->problem() == "");
+  CHECK(run->notes_with("on 2 ranks train; 1 more does nothing") == 1);
+  CHECK(run->notes_with("on 3 ranks train, by 1f1b in place of dualpipe") == 1);
+  CHECK(run->reports.back().ranks == 3);
+  const auto alone = weights_alone(batch, steps, layers);
+  for (uint32_t layer = 0; layer < layers; ++layer)
+    CHECK(distance(run->weights(layer), alone[layer]) < 1e-12);
+
+  auto [other_cluster, other] = after_a_loss("interleaved", 2, needed("interleaved", 2) / 256 * 256 + 512);
+  CHECK_MESSAGE(contains(other->problem(), "cannot be run by 1 rank: rank 0, "), other->problem());
+  CHECK_MESSAGE(contains(other->problem(), " are not there: "), other->problem());
 }
 
 TEST_CASE("a run that is told to end takes the model from whom it can, whoever dies meanwhile") {

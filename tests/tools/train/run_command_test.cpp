@@ -73,6 +73,23 @@ TEST_CASE("whatever the strategy and the number of ranks, the losses are those o
   }
 }
 
+TEST_CASE("a pipeline has four micro-batches a stage, or as many as its strategy takes, where nobody says") {
+  auto of = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"--epochs", "1", "--json"});
+    const auto found = train_digits(std::move(more));
+    const auto json = parse_json(found.out);
+    REQUIRE_MESSAGE(json.engaged(), (found.out + found.err));
+    const auto key = std::ranges::find(json->keys, "micro_batch", &json_value::key::name);
+    return json->entries.at(static_cast<size_t>(key - json->keys.begin())).number;
+  };
+  const std::string six = "8-8-8-8-8";
+  CHECK(of({"--strategy", "1f1b", "--ranks", "2"}) == 8);
+  CHECK(of({"--strategy", "dualpipe", "--ranks", "2", "--global-batch", "63"}) == 4); // 16 micro-batches, not 9
+  CHECK(of({"--strategy", "interleaved", "--ranks", "3", "--sizes", six}) == 11);     // 6: less would be 8, 9, ...
+  CHECK(of({"--strategy", "1f1b", "--ranks", "2", "--micro-batch", "3"}) == 3);
+  CHECK(of({"--strategy", "ddp", "--ranks", "2"}) == 32);
+}
+
 TEST_CASE("a device that is killed costs its step, no more") {
   auto whole = list_of(train_digits({"--ranks", "3", "--epochs", "2", "--json", "--precision", "float64"}),
                        "step_losses");

@@ -24,7 +24,7 @@ TEST_CASE("step_world: whoever is lost, by any strategy those that are left go o
             CAPTURE(left);
             const auto found = step_world_of(job, left);
             CHECK(found.ranks > 0);
-            CHECK(can_train(job, found));
+            CHECK(found.ranks <= left);
             ++worlds;
             stood_in += found.sides.stands_in ? 1 : 0;
           }
@@ -47,4 +47,23 @@ TEST_CASE("step_world: another strategy stands in where its own lets no number o
   CHECK(!step_world_of(even, 2).sides.stands_in);
   CHECK(step_world_of(even, 3).ranks == 2); // one has nothing to do
   CHECK(step_world_of(even, 1).sides.stands_in);
+  auto told = small_job("interleaved", 16, 32, 1);
+  told.shape.tensor = told.shape.data = 2; // and 2 stages, of 8 ranks
+  CHECK(can_train(told, {8, sides_of(told.shape)}));
+  const auto left = step_world_of(told, 7);
+  CHECK(left.ranks == 4); // one group of 2 stages, as told but for the other
+  CHECK(left.sides == told_sides{2, 1, 0, false});
+}
+
+TEST_CASE("step_world: what had no room is not tried again, nor with fewer ranks, but others are") {
+  const auto job = small_job("dualpipe", 8, 32, 1);
+  const auto own = step_world_of(job, 3);
+  CHECK(own == step_world{2, {}});
+  const step_world none[] = {own};
+  const auto other = step_world_of(job, 3, none);
+  CHECK(other.ranks == 3);
+  CHECK(other.sides.stands_in);
+  const step_world both[] = {own, other};
+  CHECK(step_world_of(job, 3, both).ranks == 0);
+  CHECK(step_world_of(job, 4, both) == step_world{4, {}});
 }
