@@ -164,7 +164,7 @@ private:
   /// Says that nothing is heard of the step.
   void tell_silence();
   std::string awaited() const;
-  /// Which ranks have not ended the step, and since when nothing has come of them.
+  /// Which ranks have not ended the step, and since when nothing has come of them; empty: all have.
   std::string unended() const;
   /// Of which devices the ranks are awaited.
   std::vector<device_id> awaited_devices() const;

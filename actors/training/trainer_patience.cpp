@@ -102,6 +102,8 @@ std::string trainer_state::unended() const {
   for (auto& each : std::span{members_}.first(world_))
     if (!each.losses)
       all.push_back(&each);
+  if (all.empty())
+    return {};
   std::ranges::sort(all, {}, [](auto* x) { return x->heard; }); // those first that have been silent the longest
   std::vector<std::string> parts;
   for (auto* each : std::span{all}.first(std::min(told, all.size()))) {

@@ -248,7 +248,7 @@ namespace {
 /// than a fifth of its time (Huang et al., GPipe, 2019). More where strategy or layers take no less; 1 where they take
 /// none.
 uint64_t pipelined_samples(training::training_job job, uint32_t ranks) {
-  constexpr uint64_t each = 4;
+  constexpr uint64_t each = 4, tried_max = 256; // either way
   const auto all = samples_of_a_rank(*job.strategy, job.shape, ranks);
   if (all == 0)
     return 1;
@@ -257,12 +257,12 @@ uint64_t pipelined_samples(training::training_job job, uint32_t ranks) {
     return can_train(job, {ranks, sides_of(job.shape)});
   };
   const auto wanted = std::max<uint64_t>(all / (each * job.strategy->shape(job.shape, ranks).pipeline), 1);
-  for (auto samples = wanted; samples > 0; --samples)
-    if (fits(samples))
-      return samples;
-  for (auto samples = wanted + 1; samples <= all; ++samples)
-    if (fits(samples))
-      return samples;
+  for (uint64_t less = 0; less < std::min(wanted, tried_max); ++less)
+    if (fits(wanted - less))
+      return wanted - less;
+  for (uint64_t more = 1; more <= std::min(all - wanted, tried_max); ++more)
+    if (fits(wanted + more))
+      return wanted + more;
   return 1;
 }
 

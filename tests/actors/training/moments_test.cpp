@@ -53,6 +53,26 @@ std::vector<std::vector<std::vector<double>>> models_alone(int steps) {
   return result;
 }
 
+/// Of two ranks, behind the first step: the third device comes in its place.
+void one_is_lost(momentary_run& x) {
+  x.run.start();
+  x.run.run_steps(1);
+  x.run.kill(1);
+}
+
+/// Messages from there until it trains.
+uint64_t moments_of_a_join(std::string_view strategy, uint64_t steps, const std::function<void(momentary_run&)>& begun,
+                           const std::vector<std::vector<std::vector<double>>>& alone) {
+  momentary_run undisturbed{strategy, 2, 3, steps};
+  begun(undisturbed);
+  const auto result = undisturbed.count_until([&] {
+    return undisturbed.run.notes_with("has joined") > 0 && undisturbed.run.reports.back().ranks == 2;
+  });
+  undisturbed.run.finish();
+  check_models(undisturbed, alone);
+  return result;
+}
+
 /// Another layer, of which each pass takes so much virtual time.
 class long_layer final : public layer_like {
 public:
@@ -118,21 +138,8 @@ TEST_CASE("whoever dies at whichever moment while a device joins, the others go 
   const auto alone = models_alone(steps);
   for (const std::string strategy : {"ddp", "zero3"}) {
     CAPTURE(strategy);
-    auto begun = [&](momentary_run& x) {
-      x.run.start();
-      x.run.run_steps(1);
-      x.run.kill(1); // the third comes in its place
-    };
-    uint64_t moments = 0;
-    {
-      momentary_run undisturbed{strategy, 2, 3, steps};
-      begun(undisturbed);
-      moments = undisturbed.count_until([&] {
-        return undisturbed.run.notes_with("has joined") > 0 && undisturbed.run.reports.back().ranks == 2;
-      });
-      undisturbed.run.finish();
-      check_models(undisturbed, alone);
-    }
+    const auto begun = one_is_lost;
+    const auto moments = moments_of_a_join(strategy, steps, begun, alone);
     uint64_t alone_at_last = 0;
     for (uint64_t at = 0; at < moments; ++at) {
       CAPTURE(at);
@@ -154,23 +161,11 @@ TEST_CASE("whoever hangs or is slow at whichever moment of a checkpoint or a joi
   uint64_t hung = 0;
   for (const std::string strategy : {"ddp", "zero3"}) {
     CAPTURE(strategy);
-    auto begun =
-      [&](momentary_run& x) { // each step's model is written, and the third device comes in the second's place
-        x.run.settings.image_every = 1;
-        x.run.start();
-        x.run.run_steps(1);
-        x.run.kill(1);
-      };
-    uint64_t moments = 0;
-    {
-      momentary_run undisturbed{strategy, 2, 3, steps};
-      begun(undisturbed);
-      moments = undisturbed.count_until([&] {
-        return undisturbed.run.notes_with("has joined") > 0 && undisturbed.run.reports.back().ranks == 2;
-      });
-      undisturbed.run.finish();
-      check_models(undisturbed, alone);
-    }
+    auto begun = [](momentary_run& x) {
+      x.run.settings.image_every = 1;
+      one_is_lost(x);
+    };
+    const auto moments = moments_of_a_join(strategy, steps, begun, alone);
     const auto hang = fault(proto::FaultRequest::HANG);
     const auto slow = fault(proto::FaultRequest::SLOW, std::nullopt, std::chrono::milliseconds{30});
     for (uint64_t at = 0; at < moments; at += 2)
