@@ -36,9 +36,16 @@ void trainer_state::start(trainer_settings settings) {
 
 // -- a step --
 
+uint32_t trainer_state::ready_count() const {
+  return static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
+}
+
+step_world trainer_state::world_of_those_left() const {
+  return step_world_of(*settings_.job, ready_count(), too_small_);
+}
+
 void trainer_state::choose_world() {
-  const auto ready = static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
-  const auto found = step_world_of(*settings_.job, ready, too_small_);
+  const auto found = world_of_those_left();
   if (!calls_) { // whoever has nothing of the model is the first to be of no use
     std::ranges::stable_sort(members_, {}, [](auto& x) { return std::tuple{!x.ready, x.made.empty(), x.place}; });
     std::ranges::sort(std::span{members_}.first(found.ranks), {}, &member::place);
@@ -47,7 +54,7 @@ void trainer_state::choose_world() {
   if (world_ == 0)
     return;
   const auto before = std::exchange(sides_, found.sides);
-  const auto idled = std::exchange(idle_, ready - world_);
+  const auto idled = std::exchange(idle_, ready_count() - world_);
   if (before == sides_ && idled == idle_)
     return;
   const auto told = sides_of(settings_.job->shape);
@@ -132,9 +139,8 @@ void trainer_state::failed(const rank_failed& x) {
   if (code_of(why) != errc::out_of_memory || world_ == wanted_)
     return end_with_model(why);
   too_small_.push_back({world_, sides_});
-  const auto ready = static_cast<uint32_t>(std::ranges::count(members_, true, &member::ready));
   const bool others_may_come = settings_.starts_ranks || may_return_ > 0;
-  if (!others_may_come && step_world_of(*settings_.job, ready, too_small_).ranks == 0)
+  if (!others_may_come && world_of_those_left().ranks == 0)
     return end_with_model(why);
   recover(x.why);
 }

@@ -85,6 +85,9 @@ private:
   };
 
   void begin_step();
+  uint32_t ready_count() const;
+  /// In which they may have room; 0 ranks: in none.
+  step_world world_of_those_left() const;
   /// The ranks of the next step, of those that are ready; says so where they are others than before, or not all. They
   /// come first in members_.
   void choose_world();

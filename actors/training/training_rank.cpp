@@ -93,9 +93,10 @@ void training_rank_state::begin(const step_order& x) {
   events_.clear();
   if (x.forget)
     computation_->kept().forget(x.step);
-  if (auto problem = computation_->begin_step(x.step, x.world_size))
+  const step_world world{x.world_size, x.sides};
+  if (auto problem = computation_->begin_step(x.step, world))
     return fail(x.rank, problem);
-  shape_ = step_shape(*settings_.job, {x.world_size, x.sides});
+  shape_ = step_shape(*settings_.job, world);
   rank_.emplace(*this, x.rank, x.world_size, shape_);
   program_ = strategy_for(*settings_.job, x.sides).run(*rank_, shape_);
   run(program_.body());

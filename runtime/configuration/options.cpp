@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/reduction/datatypes.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
@@ -281,10 +282,10 @@ std::string allowed_text(const option_entry& entry) {
     return fmt::format("an integer from {} to {}", entry.min, entry.max);
   if (entry.words.empty())
     return "a text in double quotes";
-  std::string result;
+  std::vector<std::string> quoted;
   for (auto word : entry.words)
-    result += fmt::format("{}\"{}\"", result.empty() ? "" : word == entry.words.back() ? " or " : ", ", word);
-  return result;
+    quoted.push_back(fmt::format("\"{}\"", word));
+  return choice_text(quoted);
 }
 
 caf::expected<uint64_t> parse_counted(option_entry::unit counted_in, std::string_view text) {

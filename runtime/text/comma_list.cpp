@@ -12,4 +12,11 @@ std::vector<std::string_view> comma_list(std::string_view text) {
   return result;
 }
 
+std::string choice_text(const std::vector<std::string>& words) {
+  std::string result;
+  for (auto& word : words)
+    result += (result.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
+  return result;
+}
+
 } // namespace ringmaster

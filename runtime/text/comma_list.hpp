@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,5 +9,8 @@ namespace ringmaster {
 /// What stands between a text's commas, from the first to the last, empty parts too: "a,,b" has three, "" one. They are
 /// views into the text.
 std::vector<std::string_view> comma_list(std::string_view text);
+
+/// "red, green or blue".
+std::string choice_text(const std::vector<std::string>& words);
 
 } // namespace ringmaster

@@ -1,23 +1,13 @@
 #include "tools/options/option.hpp"
 
+#include "runtime/text/comma_list.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 namespace ringmaster {
-
-namespace {
-
-/// "red, green or blue"
-std::string one_of(const std::vector<std::string>& words) {
-  std::string result;
-  for (auto& word : words)
-    result += (result.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
-  return result;
-}
-
-} // namespace
 
 option& option::says(std::string value_word, std::string purpose) {
   value_word_ = std::move(value_word);
@@ -84,7 +74,7 @@ std::string option::purpose() const {
   auto result = purpose_;
   constexpr std::string_view place = "{words}";
   if (auto at = result.find(place); at != result.npos)
-    result.replace(at, place.size(), one_of(words_));
+    result.replace(at, place.size(), choice_text(words_));
   if (!otherwise_.empty() && !flag_)
     result += (result.empty() ? "(" : " (") + otherwise_ + ")";
   return result;

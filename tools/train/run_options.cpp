@@ -303,8 +303,7 @@ caf::expected<run_settings> run_options::settings() {
   job.strategy = which;
   job.layers = std::move(*layers);
   // Stages work on some samples while others go through the next; who shares a layer only has more to begin.
-  const bool has_stages = which->cut == batch_cut::always && which->shares == sharing::stages;
-  if (!micro_batch && has_stages)
+  if (!micro_batch && which->is_pipeline())
     micro_batch = pipelined_samples(job, ranks);
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))

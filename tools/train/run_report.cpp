@@ -80,7 +80,7 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
   const auto held_out = what.data.held_out->count();
   const auto tried = tried_of(what) == held_out ? std::string{}
                                                 : fmt::format(", {} of them tried, spread over all", tried_of(what));
-  const auto pieces = x.which->cut == batch_cut::always && x.which->shares == sharing::stages
+  const auto pieces = x.which->is_pipeline()
                         ? fmt::format(", {} a micro-batch", counted(what.job.shape.micro_batch, "sample"))
                         : std::string{};
   return fmt::format("Training {} by {} on {}{}: {} of {}\n{} held out{}; {} parameters in {}: {}\n{}{}\n",

@@ -37,14 +37,15 @@ computed_world::computed_world(const training_job& job, uint32_t world_size, uin
 
 caf::expected<loss_sums> computed_world::run_step() {
   const auto world_size = static_cast<uint32_t>(ranks_.size());
-  const auto shape = step_shape(job_, {world_size, sides_of(job_.shape)});
+  const step_world world{world_size, sides_of(job_.shape)};
+  const auto shape = step_shape(job_, world);
   if (auto problem = job_.strategy->check(shape, world_size))
     return problem;
   error_.clear();
   desk_ = {};
   loss_sums losses;
   for (auto& each : ranks_)
-    if (auto problem = each->computation.begin_step(step_, world_size))
+    if (auto problem = each->computation.begin_step(step_, world))
       return problem;
   std::vector<rank> ranks;
   for (uint32_t i = 0; i < world_size; ++i)

@@ -24,8 +24,8 @@ void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
 
 } // namespace
 
-caf::error rank_computation::begin_step(uint64_t step, uint32_t world_size) {
-  world_size_ = world_size;
+caf::error rank_computation::begin_step(uint64_t step, const step_world& world) {
+  world_ = world;
   losses_ = {};
   strays_at_ = no_layer;
   const bool again = step == kept_.step();
@@ -52,7 +52,7 @@ caf::error rank_computation::pack() {
 
 caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used, bool first) {
   // Blocks of a whole that is scattered, or gathered, are all as long: up to an element a rank more than it has.
-  const auto spare = std::max<uint64_t>(64, world_size_) * training::bytes_of(job_.as);
+  const auto spare = std::max<uint64_t>(64, world_.ranks) * training::bytes_of(job_.as);
   const bool stays = first || what.kind == value_kind::optimizer_state
                      || (what.kind == value_kind::weight && kept_.find(part_of(what)) != nullptr);
   auto made = store_.make(used + spare, used, stays);
@@ -63,7 +63,7 @@ caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, u
     errc::out_of_memory,
     fmt::format("{} bytes for the {} ({}) are not there: {} bytes in use; {}. More would be there {}", used,
                 text_of(what), what.layer < layers.size() ? layers[what.layer]->name() : "what the last layer gives",
-                store_.bytes_used(), render(made.error()), memory_advice(job_, world_size_, of_activation(what.kind))));
+                store_.bytes_used(), render(made.error()), memory_advice(job_, world_, of_activation(what.kind))));
 }
 
 caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {

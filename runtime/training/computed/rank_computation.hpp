@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/training/computed/kept_values.hpp"
+#include "runtime/training/computed/step_world.hpp"
 #include "runtime/training/computed/training_job.hpp"
 #include "runtime/training/layers/softmax_loss.hpp"
 
@@ -19,9 +20,9 @@ public:
   /// The first layer that has had an output in this step which is no finite number; `no_layer`: none has.
   uint32_t strays_at() const { return strays_at_; }
 
-  /// Of a world of so many ranks. A step that runs once more finds all that is free in one piece. Errors: those of
+  /// Of such a world. A step that runs once more finds all that is free in one piece. Errors: those of
   /// kept_values::begin.
-  caf::error begin_step(uint64_t step, uint32_t world_size);
+  caf::error begin_step(uint64_t step, const step_world& world);
   /// Whether a part that the operation loads is neither kept nor a first weight, and has to come from elsewhere: which.
   std::vector<kept_part> missing(const pending& x) const;
   /// What is kept of it from the beginning of that step, or was made by the one before; none: it is not here.
@@ -80,7 +81,7 @@ private:
   const training_job& job_;
   value_store& store_;
   kept_values kept_;
-  uint32_t world_size_ = 1;
+  step_world world_{1, {}};
   loss_sums losses_;
   uint32_t strays_at_ = no_layer;
 };

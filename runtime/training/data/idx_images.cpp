@@ -19,17 +19,16 @@ struct idx_half {
 constexpr idx_half idx_training{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
   idx_held_out{"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 
+bool is_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored) || fs::exists(file.string() + ".gz", ignored);
+}
+
 /// By its name, or with a dot before "idx", as the files are often shared.
 fs::path file_in(const fs::path& folder, std::string name) {
-  std::error_code ignored;
-  const auto is_there = [&] {
-    return fs::exists(folder / name, ignored) || fs::exists(folder / (name + ".gz"), ignored);
-  };
   const auto mnists = folder / name;
-  if (is_there())
-    return mnists;
   name[name.find("-idx")] = '.';
-  return is_there() ? folder / name : mnists;
+  return !is_there(mnists) && is_there(folder / name) ? folder / name : mnists;
 }
 
 caf::error wrong_at(const fs::path& file, size_t offset, const std::string& sentence) {
@@ -123,10 +122,8 @@ caf::expected<std::shared_ptr<const data_set>> read_half(const fs::path& folder,
 } // namespace
 
 bool has_idx_images(const fs::path& folder) {
-  std::error_code ignored;
   for (auto* name : {idx_training.images, idx_training.labels, idx_held_out.images, idx_held_out.labels})
-    if (const auto file = file_in(folder, name);
-        fs::exists(file, ignored) || fs::exists(file.string() + ".gz", ignored))
+    if (is_there(file_in(folder, name)))
       return true;
   return false;
 }

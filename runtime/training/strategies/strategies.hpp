@@ -76,10 +76,13 @@ struct known_strategy {
   bool hides_sums = false;       ///< Sums take no time that a bound could count: they go beside a backward, or in hops.
   bool of_another = false;       ///< With all its choices made it is another strategy: a search leaves it to that one.
   bool plain = false;            ///< The one that others are compared with.
-  /// In worlds that it refuses, as those are that have lost ranks; it has layers cut alike.
-  const known_strategy* stand_in = nullptr;
   bool keeps_sums
     = false; ///< Gradients of whole weights are added up until a step's end: there is room for all of them.
+  /// In worlds that it refuses, as those are that have lost ranks; it has layers cut alike.
+  const known_strategy* stand_in = nullptr;
+
+  /// Its ranks pass micro-batches on from stage to stage.
+  bool is_pipeline() const { return cut == batch_cut::always && shares == sharing::stages; }
 };
 
 /// In the order in which they are listed to people. A reference to the table; see `register_strategy`.
