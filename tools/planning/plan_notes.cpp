@@ -53,18 +53,13 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
       "16,384 H100 in 2024");
 }
 
-/// Weights shared fully over a network: what hides of it is what two streams have room for, which no row tells.
+/// Weights shared fully over a network: what hides of it is fitted within domains only.
 void add_sharding(sentences& to, const plan_outcome& x, const planned& best) {
-  const auto moved = best.cost.exposed.gradients + best.cost.hidden.gradients;
-  const auto shown = x.asked.system.exposed_gradient * moved;
-  if (best.how.shard == 0 || best.how.sharers() * best.how.shape.tensor <= x.asked.system.devices_per_host
-      || shown <= best.cost.exposed.gradients)
+  if (best.how.shard == 0 || best.how.sharers() * best.how.shape.tensor <= x.asked.system.devices_per_host)
     return;
-  to.push_back(fmt::format(
-    "nobody has published how well weights that are shared fully over a network hide: {:.2f} s of theirs are told as "
-    "hidden; if {:.0f} % of all showed, as of gradients elsewhere, it would be {:.3f} s",
-    best.cost.hidden.gradients, 100 * x.asked.system.exposed_gradient,
-    best.cost.seconds + shown - best.cost.exposed.gradients));
+  to.push_back(fmt::format("no training that shares weights fully over a network was fitted to: of what moves for that "
+                           "{:.2f} s are told as hidden behind layers, {:.2f} s as not",
+                           best.cost.hidden.gradients, best.cost.exposed.gradients));
 }
 
 /// ZeRO 2 and 3 go around as many rings as FSDP, of which they pay the bytes alone.

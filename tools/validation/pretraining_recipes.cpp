@@ -17,12 +17,13 @@ struct recipe {
   std::string_view systems;   ///< The begin of their names; empty: any.
   std::string_view precision; ///< Empty: any.
   double from, until;         ///< Months, `until` no more.
-  experts_software software;
+  training_software software;
 };
 
 constexpr auto no_graphs = launch_graphs::none, of_parts = launch_graphs::parts, of_all = launch_graphs::whole;
 constexpr bool hides = true, exposes = false;    // dispatch
 constexpr bool fused = true, all_to_all = false; // how it is done: by DeepEP or HybridEP, or not
+constexpr bool registered = true;                // FSDP's buffers (nccl_ub)
 
 /// The first that applies. "gb" are the NVL72s.
 constexpr recipe recipes[] = {
@@ -62,6 +63,8 @@ constexpr recipe recipes[] = {
   {"gpt-oss-120b", "b300", "", of_26_04, no_end, {of_parts, exposes, fused}},
   {"gpt-oss-120b", "b200", "", of_26_04, of_26_04_01, {no_graphs, exposes, fused}},
 
+  {"llama3-8b", "h100", "", 0, no_end, {no_graphs, exposes, all_to_all, registered}},
+
   {"", "gb", "", 0, no_end, {of_parts, exposes, fused}},
   {"", "", "", 0, no_end, {no_graphs, exposes, all_to_all}},
 };
@@ -81,6 +84,7 @@ struct corrected_row {
 
 constexpr corrected_row corrected[] = {
   {"qwen3-30b-a3b", "h100-80g", 0, {fp8, 2, 2, 24, 8}, {fp8, 1, 2, 12, 8}, 0},
+  {"qwen3-30b-a3b", "h100-80g", of_26_02, {fp8, 1, 2, 12, 8}, {fp8, 1, 2, 12, 8}, 0},
   {"qwen3-30b-a3b", "h100-80g", of_26_02_01, {fp8, 1, 2, 12, 8}, {fp8, 1, 1, 1, 16}, of_26_02_01},
   {"qwen3-235b-a22b", "b300", of_26_02_01, {mxfp8, 1, 8, 4, 8}, {mxfp8, 1, 8, 4, 8}, of_26_02},
   {"gpt-oss-120b", "b200", 0, {bf16, 4, 1, 1, 8}, {bf16, 4, 1, 1, 64}, 0},
@@ -99,8 +103,7 @@ published_layout layout_of(const published_training& x) {
 
 } // namespace
 
-experts_software experts_software_of(const language_model& m, const gpu_system& on, number_format computed_in,
-                                     double months) {
+training_software software_of(const language_model& m, const gpu_system& on, number_format computed_in, double months) {
   return std::ranges::find_if(recipes,
                               [&](const recipe& x) {
                                 return (x.model.empty() || x.model == m.name) && on.name.starts_with(x.systems)
@@ -125,7 +128,7 @@ void correct(published_training& x, double months) {
     how.expert = at->ran.expert;
     months = at->software;
   }
-  x.ran = experts_software_of(x.trained, x.on, how.computed_in, months);
+  x.ran = software_of(x.trained, x.on, how.computed_in, months);
 }
 
 } // namespace ringmaster

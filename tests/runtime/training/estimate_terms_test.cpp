@@ -116,3 +116,21 @@ TEST_CASE("estimate terms: a faster system is no slower with experts, whoever's 
         }
       }
 }
+
+TEST_CASE("estimate terms: stages that share a domain have one hop of two over the network, others both or none") {
+  const auto model = *model_of("llama3.1-405b");
+  const auto system = *system_of("gb200-nvl72");
+  auto how = setting({4, 4, 16}, 1, 1536); // 16 devices a stage
+  const auto bytes = 2.0 * model.sequence * model.hidden;
+  auto within = [&](double parts) { return system.hop_latency_s + bytes / parts / system.host_bandwidth; };
+  auto between = [&](double parts) { return system.hop_latency_s + bytes / parts / system.hop_bandwidth; };
+  CHECK(hop_time(model, system, how) == doctest::Approx((within(1) + between(4)) / 2));
+  how.sequence_parallel = true; // each rank has its part of the positions
+  CHECK(hop_time(model, system, how) == doctest::Approx((within(4) + between(4)) / 2));
+  how.shape.data = 9; // 36 devices: two stages
+  CHECK(hop_time(model, system, how) == doctest::Approx((within(4) + between(4)) / 2));
+  how.shape.data = 10;
+  CHECK(hop_time(model, system, how) == doctest::Approx(between(4)));
+  how.shape = {4, 4, 4}; // 64 devices
+  CHECK(hop_time(model, system, how) == doctest::Approx(within(4)));
+}

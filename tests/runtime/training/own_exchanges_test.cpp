@@ -74,7 +74,7 @@ std::multimap<uint32_t, double> seconds_of(op what, std::string_view strategy, c
 } // namespace
 
 TEST_CASE("own exchanges: 120 drawn plans with context and experts take what the closed form says, 5 % and 3 %") {
-  std::mt19937 random{20261127};
+  std::mt19937 random{20261128};
   std::array<uint32_t, 3> compared{}; // with context, with experts, with both
   for (size_t drawn = 0; compared[0] + compared[1] + compared[2] < 120; ++drawn) {
     REQUIRE(drawn < 5000);

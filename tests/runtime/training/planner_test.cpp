@@ -269,7 +269,7 @@ TEST_CASE("planner: two chunks a stage for ZB-V may have the embedding and the l
 }
 
 TEST_CASE("planner: fewer GPUs are named where they are faster, and are") {
-  plan_question asked{*model_of("deepseek-v3"), *system_of("h100-80g"), 320, 6144};
+  plan_question asked{*model_of("qwen3-235b-a22b"), *system_of("h100-80g"), 264, 1536};
   const auto found = plan_transformer(asked, 1);
   const auto fewer = faster_on_fewer(asked, found, 1e9);
   CHECK(fewer.devices == 256);

@@ -75,7 +75,7 @@ TEST_CASE("plan: what nobody has measured of the best is said on the page and in
   CHECK(!says(answer(few, "qwen3-30b-a3b", "bf16"), unfitted));
   CHECK(says(answer(few, "qwen3-30b-a3b", "fp8"), casts));
   CHECK(!says(answer(few, "llama3-8b", "fp8"), casts));
-  const std::string hidden = "how well weights that are shared fully over a network hide";
+  const std::string hidden = "no training that shares weights fully over a network was fitted to: of what moves";
   CHECK(says(answer({"--gpus=64", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));
   CHECK(!says(answer({"--gpus=8", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));
   const auto json = answer({"--gpus=64", "--global-batch=250", "--json"}, "llama3-8b", "bf16");

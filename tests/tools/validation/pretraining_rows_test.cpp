@@ -62,12 +62,14 @@ deviation unseen(const pretraining_rows& rows, bool all, bool dense, bool expert
   return deviation_of(relative);
 }
 
-/// Of these, those whose estimate is further off than this part of their time.
-size_t count_off(const pretraining_rows& rows, bool dense, double part) {
+/// Of the same rows, those whose throughput is predicted further off than this part of it.
+size_t count_off(const pretraining_rows& rows, bool all, bool dense, double part) {
   const auto values = stored_values();
-  return static_cast<size_t>(std::ranges::count_if(rows.known, [&](auto& x) {
-    return (x.trained.experts.count == 0) == dense && std::abs(estimate_of(x, values) / x.seconds - 1) > part;
-  }));
+  size_t result = 0;
+  for (size_t i = 0; i < rows.known.size(); ++i)
+    if (auto& x = rows.known[i]; (all || rows.numbers[i] % 2 == 1) && (x.trained.experts.count == 0) == dense)
+      result += std::abs(x.seconds / estimate_of(x, values) - 1) > part;
+  return result;
 }
 
 } // namespace
@@ -117,6 +119,8 @@ TEST_CASE("pretraining rows: what was not fitted to is predicted as docs/cost_mo
   CHECK(experts.count == 12);
   CHECK(experts.mean_absolute < 0.15);
   CHECK(std::abs(experts.worst) < 0.35);
+  CHECK(count_off(rows, false, true, 0.15) == 0);
+  CHECK(count_off(rows, false, false, 0.35) == 0);
   CHECK(unseen(rows, false, true, true).mean_absolute < 0.1);
 }
 
@@ -126,11 +130,12 @@ TEST_CASE("pretraining rows: further rows of the source are predicted as docs/co
   const auto dense = unseen(rows, true, true, false), experts = unseen(rows, true, false, true);
   CHECK(dense.count == 64);
   CHECK(dense.mean_absolute < 0.07);
-  CHECK(count_off(rows, true, 0.15) == 2); // of 25.11, and a newest one in nvfp4
-  CHECK(std::abs(dense.worst) < 0.19);
+  CHECK(std::abs(dense.worst) < 0.15);
+  CHECK(count_off(rows, true, true, 0.15) == 0);
   CHECK(experts.count == 92);
   CHECK(experts.mean_absolute < 0.15);
-  CHECK(count_off(rows, false, 0.35) == 0);
+  CHECK(std::abs(experts.worst) < 0.35);
+  CHECK(count_off(rows, true, false, 0.35) == 1); // gpt-oss on B300, over the network
   CHECK(unseen(rows, true, true, true).mean_absolute < 0.1);
 }
 
@@ -140,7 +145,7 @@ TEST_CASE("pretraining rows: those that the source contradicts are taken as thei
   };
   const auto rows = own_rows();
   CHECK(corrected(rows) == 6);
-  CHECK(corrected(published_rows("gpu_pretraining_further")) == 4);
+  CHECK(corrected(published_rows("gpu_pretraining_further")) == 5);
   auto of = [&](const char* model, const char* system, const char* release) {
     auto at = std::ranges::find_if(rows.known, [&](auto& x) {
       return x.model == model && x.system == system && x.release == release;
@@ -180,7 +185,7 @@ TEST_CASE("pretraining rows: what cannot have been published is refused with the
 
 TEST_CASE("pretraining recipes: what software ran a model with experts goes by model, system, precision and release") {
   auto ran = [](const char* model, const char* system, number_format in, double months) {
-    return experts_software_of(*model_of(model), *system_of(system), in, months);
+    return software_of(*model_of(model), *system_of(system), in, months);
   };
   const auto before = ran("deepseek-v3", "gb300-nvl72", number_format::mxfp8, 5.5);
   CHECK(before.graphs == launch_graphs::none);
@@ -215,6 +220,24 @@ TEST_CASE("pretraining rows: dispatch by all_to_all, or beside other work, is la
   apart.ran->hides_dispatch = false;
   CHECK(estimate_of(fused, values) < 0.8 * estimate_of(*at, values));
   CHECK(estimate_of(apart, values) < 0.9 * estimate_of(*at, values));
+}
+
+TEST_CASE("pretraining rows: layers take longer beside FSDP's collectives, unless these have registered buffers") {
+  const auto values = stored_values();
+  const auto rows = own_rows();
+  size_t sharded = 0, registered = 0;
+  for (auto& x : rows.known)
+    if (x.how.shard > 0) {
+      ++sharded;
+      registered += x.ran->registers_buffers;
+      auto with = x, without = x;
+      with.ran->registers_buffers = true;
+      without.ran->registers_buffers = false;
+      CHECK(estimate_of(without, values) > 1.02 * estimate_of(with, values));
+      CHECK(estimate_of(without, values) < 1.15 * estimate_of(with, values));
+    }
+  CHECK(sharded == 2);
+  CHECK(registered == 1); // 8B on H100
 }
 
 TEST_CASE("pretraining rows: a training whose software hides no dispatch, or launches more, is predicted slower") {

@@ -15,7 +15,7 @@ constexpr double dense_outlier = 0.04, experts_outlier = 0.1;
 double estimate_of(const published_training& x, std::span<const double> values) {
   auto on = with_pretraining_software(x.on, x.generation, values);
   if (x.ran)
-    on = with_experts_software(std::move(on), *x.ran, x.how.paired_part(), values);
+    on = with_software(std::move(on), *x.ran, x.how.paired_part(), values);
   return estimate_iteration(x.trained, on, x.how).seconds;
 }
 

@@ -17,9 +17,9 @@ struct published_training {
   gpu_system on;
   gpu_generation generation = gpu_generation::hopper;
   parallel_setting how;
-  std::optional<experts_software> ran{}; ///< None: the newest, as `plan` takes it.
-  bool corrected = false;                ///< Whether `how` or `ran` is another than the row and its release have it.
-  double seconds = 0;                    ///< Of an iteration.
+  std::optional<training_software> ran{}; ///< None: the newest, as `plan` takes it.
+  bool corrected = false;                 ///< Whether `how` or `ran` is another than the row and its release have it.
+  double seconds = 0;                     ///< Of an iteration.
 };
 
 double estimate_of(const published_training& x, std::span<const double> values);

@@ -2,6 +2,7 @@
 
 #include "runtime/training/transformer/estimates/exchange_times.hpp"
 #include "runtime/training/transformer/estimates/iteration_estimate.hpp"
+#include "runtime/training/transformer/estimates/sharded_times.hpp"
 
 namespace ringmaster::training {
 
@@ -16,8 +17,11 @@ layer_times transformer_layers::layer_of(uint64_t samples, uint32_t place) const
     return {};
   const auto kind = places_.kind_of(place);
   auto [at, is_new] = known_[samples].layers.try_emplace(kind.experts * 2u + kind.windowed);
-  if (is_new)
+  if (is_new) {
     at->second = layer_times_of(trained_, on_, with_samples(samples), kind);
+    if (how_.shard > 0)
+      at->second = beside_shards(at->second, shard_exchanges_of(trained_, on_, how_, kind.experts), on_);
+  }
   return at->second;
 }
 

@@ -160,10 +160,13 @@ double mirror_all_reduce_time(double parameters, const gpu_system& on, const mes
 
 double hop_time(const language_model& m, const gpu_system& on, const parallel_setting& how) {
   const auto bytes = bf16_bytes * how.micro_batch * m.sequence / how.context * m.hidden;
-  if (how.devices() <= on.devices_per_host)
-    return on.hop_latency_s + bytes / on.host_bandwidth;
-  return on.hop_latency_s
-         + bytes / std::min<double>(how.shape.tensor, on.devices_per_host) / hop_bandwidth_of(on, how.devices());
+  const double devices = how.devices(), domain = on.devices_per_host, tensor = how.shape.tensor;
+  const auto inside = bytes / (how.sequence_parallel ? tensor : 1) / on.host_bandwidth;
+  if (devices <= domain)
+    return on.hop_latency_s + inside;
+  const auto between = bytes / std::min(tensor, domain) / hop_bandwidth_of(on, devices);
+  const bool shares_domain = 2 * devices / how.shape.pipeline <= domain;
+  return on.hop_latency_s + (shares_domain ? (inside + between) / 2 : between);
 }
 
 uint32_t messages_of(const parallel_setting& how) {

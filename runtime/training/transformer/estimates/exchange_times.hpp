@@ -53,7 +53,9 @@ double groups_all_reduce_time(const rank_parameters& shard, const gpu_system& on
 /// Those of a layer or stage that two ranks of different stages have.
 double mirror_all_reduce_time(double parameters, const gpu_system& on, const mesh& shape);
 
-/// An activation from a stage to the next.
+/// An activation from a stage to the next: each tensor-parallel rank has its part of the positions, or over a network
+/// sends a part. Where a domain has room for two stages (a stage's ranks are neighbours, as Megatron-LM has them), the
+/// mean of a hop within and one between: a stage at a domain's end, which is the slowest, has one neighbour in it.
 double hop_time(const language_model& m, const gpu_system& on, const parallel_setting& how);
 /// Hops to a rank for a micro-batch, to one that has the most: of its chunks' forwards and backwards.
 uint32_t messages_of(const parallel_setting& how);

@@ -9,12 +9,17 @@ namespace ringmaster::training {
 
 namespace {
 
+shard_exchanges exchanged(const rank_parameters& x, const gpu_system& on, const parallel_setting& how) {
+  return {shard_time(bytes_of(how.computed_in).gathered, x, on, how), shard_time(how.gradient_bytes, x, on, how)};
+}
+
 /// A layer, with what it has of the model's ends: seconds of each operation.
 struct sharded_layer {
-  double forward = 0, backward = 0;
-  double gather = 0, scatter = 0; ///< Among those that share its weights.
-  double busy = 0;                ///< See `busy_cards`.
-  double replicas = 0;            ///< An all_reduce of a shard's sum over the other groups.
+  double forward = 0, backward = 0; ///< Beside others' collectives.
+  double alone = 0;                 ///< Both, if there were none.
+  double gather = 0, scatter = 0;   ///< Among those that share its weights.
+  double busy = 0;                  ///< See `busy_cards`.
+  double replicas = 0;              ///< An all_reduce of a shard's sum over the other groups.
 };
 
 class sharded_layers {
@@ -22,22 +27,18 @@ public:
   sharded_layers(const language_model& m, const gpu_system& on, const parallel_setting& how,
                  const micro_batch_times& times)
     : m_(m), on_(on), how_(how) {
-    auto dense = moved(layer_parameters(m, how, false)), sparse = moved(layer_parameters(m, how, true));
-    begin(dense, shard_latency(false, on, how));
-    begin(sparse, shard_latency(m.experts.count > 0, on, how));
-    kinds_ = {dense, dense, sparse, sparse};
     const std::array<const layer_times*, 4> worked{&times.dense, &times.windowed_dense, &times.sparse,
                                                    &times.windowed_sparse};
     for (size_t i = 0; i < kinds_.size(); ++i)
-      kinds_[i].forward = worked[i]->forward, kinds_[i].backward = worked[i]->backward,
-      kinds_[i].busy = busy_cards(*worked[i], on, how);
+      kinds_[i] = layer(i >= 2, *worked[i]);
     first_ = kind_of(0);
     last_ = kind_of(m.layers - 1);
-    add(m.layers == 1 ? last_ : first_, moved({table_parameters(m, how), 0}));
-    add(last_, moved(output_parameters(m, how)));
+    add(m.layers == 1 ? last_ : first_, {table_parameters(m, how), 0});
+    add(last_, output_parameters(m, how));
     auto& embeds = m.layers == 1 ? last_ : first_;
     embeds.forward += times.ends.embedding_forward();
     embeds.backward += times.ends.embedding_backward();
+    embeds.alone += times.ends.embedding;
   }
 
   const sharded_layer& operator[](uint32_t layer) const {
@@ -48,21 +49,25 @@ private:
   const sharded_layer& kind_of(uint32_t layer) const {
     return kinds_[(m_.has_experts(layer) ? 2 : 0) + (m_.is_windowed(layer) ? 1 : 0)];
   }
-  sharded_layer moved(const rank_parameters& x) const {
-    sharded_layer result;
-    result.gather = shard_time(bytes_of(how_.computed_in).gathered, x, on_, how_);
-    result.scatter = shard_time(how_.gradient_bytes, x, on_, how_);
-    result.replicas = groups_all_reduce_time({x.dense / how_.sharers(), x.experts / how_.expert_sharers()}, on_, how_);
-    return result;
+  sharded_layer layer(bool experts, const layer_times& alone) const {
+    const auto moved = shard_exchanges_of(m_, on_, how_, experts);
+    const auto beside = beside_shards(alone, moved, on_);
+    return {.forward = beside.forward,
+            .backward = beside.backward,
+            .alone = alone.forward + alone.backward,
+            .gather = moved.gather,
+            .scatter = moved.scatter,
+            .busy = busy_cards(alone, on_, how_),
+            .replicas = replicas_time(layer_parameters(m_, how_, experts))};
   }
-  static void begin(sharded_layer& x, double seconds) {
-    x.gather += seconds;
-    x.scatter += seconds;
+  double replicas_time(const rank_parameters& x) const {
+    return groups_all_reduce_time({x.dense / how_.sharers(), x.experts / how_.expert_sharers()}, on_, how_);
   }
-  static void add(sharded_layer& to, const sharded_layer& x) {
-    to.gather += x.gather;
-    to.scatter += x.scatter;
-    to.replicas += x.replicas;
+  void add(sharded_layer& to, const rank_parameters& x) const {
+    const auto moved = exchanged(x, on_, how_);
+    to.gather += moved.gather;
+    to.scatter += moved.scatter;
+    to.replicas += replicas_time(x);
   }
 
   const language_model& m_;
@@ -131,6 +136,21 @@ private:
 
 } // namespace
 
+shard_exchanges shard_exchanges_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+                                   bool experts) {
+  auto moved = exchanged(layer_parameters(m, how, experts), on, how);
+  const auto latency = shard_latency(experts && m.experts.count > 0, on, how);
+  moved.gather += latency;
+  moved.scatter += latency;
+  return moved;
+}
+
+layer_times beside_shards(layer_times alone, const shard_exchanges& moved, const gpu_system& on) {
+  alone.forward += on.exposed_shards * std::min(moved.gather, alone.forward);
+  alone.backward += on.exposed_shards * std::min(moved.gather + moved.scatter, alone.backward);
+  return alone;
+}
+
 double busy_cards(const layer_times& layer, const gpu_system& on, const parallel_setting& how) {
   auto leaves = [&](uint32_t ranks) { return ranks > on.devices_per_host; };
   if (!leaves(how.sharers() * how.shape.tensor))
@@ -156,7 +176,7 @@ sharded_times sharded_times_of(const language_model& m, const gpu_system& on, co
   streams.micro_batch(true);
   double work = times.ends.loss, gathers = -layers[m.layers - 1].gather, scatters = 0, replicas = 0;
   for (uint32_t l = 0; l < m.layers; ++l) {
-    work += layers[l].forward + layers[l].backward;
+    work += layers[l].alone;
     gathers += (l == 0 ? 1 : 2) * layers[l].gather;
     scatters += layers[l].scatter;
     replicas += layers[l].replicas;

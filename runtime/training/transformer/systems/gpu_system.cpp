@@ -22,7 +22,7 @@ double gpu_system::product_rate(number_format x) const {
 
 std::span<const system_constant> system_constants() {
   using s = gpu_system;
-  static const std::array<system_constant, 55> all{{
+  static const std::array<system_constant, 56> all{{
     {"peak_flops", &s::peak_flops},
     {"fp8_flops", &s::fp8_flops},
     {"mxfp8_flops", &s::mxfp8_flops},
@@ -72,6 +72,7 @@ std::span<const system_constant> system_constants() {
     {"dispatch_efficiency", &s::dispatch_efficiency},
     {"exposed_gradient", &s::exposed_gradient},
     {"exposed_hop", &s::exposed_hop},
+    {"exposed_shards", &s::exposed_shards},
     {"dispatch_traffic", &s::dispatch_traffic},
     {"element_traffic", &s::element_traffic},
     {"unfused_activation_bytes", &s::unfused_activation_bytes},

@@ -73,6 +73,7 @@ struct gpu_system {
   double dispatch_efficiency = 1;      ///< Part of the network's bandwidth that these reach.
   double exposed_gradient = 1;         ///< The same of gradients' and weights' collectives where they are overlapped.
   double exposed_hop = 1;              ///< The same of hops between stages.
+  double exposed_shards = 0;           ///< Of FSDP's collectives, by which part layers beside them take longer.
   double dispatch_traffic = 0;         ///< Times that a position's copy for an expert is read or written, forward.
   double element_traffic = 1;          ///< Of norms, residuals and casts, what moves for each byte that must.
   double unfused_activation_bytes = 0; ///< More memory traffic of an activation function that has no kernel of its own.

@@ -47,7 +47,7 @@ gpu_system a100() {
   x.logit_bytes = 64.23;
   x.optimizer_bytes = 30;
   x.iteration_s = 1e-3;
-  return with_pretraining_experts(x);
+  return with_pretraining_rest(x);
 }
 
 gpu_system a100_40g() {

@@ -38,25 +38,26 @@ gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of, std
 /// As the fit found them.
 gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of);
 
-/// A system of other software, which was fitted without experts: what these cost beside their products is as fitted on
-/// Hopper, at the least graphs of a layer's parts.
-gpu_system with_pretraining_experts(gpu_system x);
+/// A system of other software, which was fitted without experts and without FSDP: what these cost beside their products
+/// is as fitted on Hopper, at the least graphs of a layer's parts.
+gpu_system with_pretraining_rest(gpu_system x);
 
 /// What the host still launches around experts: all of it, what is beside graphs of a layer's parts (attention, router,
 /// what comes before dispatch), or the graph of a whole iteration, which needs experts' products to be one kernel with
 /// what is between them, and that there is in mxfp8 only.
 enum class launch_graphs : uint8_t { none, parts, whole };
 
-struct experts_software {
+struct training_software {
   launch_graphs graphs = launch_graphs::none;
-  bool hides_dispatch = false;   ///< Behind another micro-batch's work, where there is one.
-  bool dispatches_fused = false; ///< By DeepEP or HybridEP; else by all_to_all, for which more is launched.
+  bool hides_dispatch = false;    ///< Behind another micro-batch's work, where there is one.
+  bool dispatches_fused = false;  ///< By DeepEP or HybridEP; else by all_to_all, for which more is launched.
+  bool registers_buffers = false; ///< FSDP's, with NCCL, whose collectives then take next to none of the processors.
 };
 
 /// A system with the software that a training ran, which hides dispatch in so much of its layers (`paired_part`)
 /// whether that is faster or not. `with_pretraining_software` has the newest: a whole iteration's graph where there is
 /// one, else of parts, DeepEP, and dispatch hidden where that is faster.
-gpu_system with_experts_software(gpu_system x, const experts_software& ran, double paired_part,
-                                 std::span<const double> values);
+gpu_system with_software(gpu_system x, const training_software& ran, double paired_part,
+                         std::span<const double> values);
 
 } // namespace ringmaster::training
