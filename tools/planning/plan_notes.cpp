@@ -21,7 +21,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
   const bool experts = x.asked.trained.experts.count > 0;
   if (calibrated)
     to.emplace_back(
-      "as Megatron Core of today reaches it; other software takes up to 1.6 times as long: docs/cost_models.md");
+      "as Megatron Core of today reaches it; other software takes up to 1.5 times as long: docs/cost_models.md");
   if (calibrated && experts)
     to.push_back(
       fmt::format("with experts that is its best: published trainings took {:.1f} times as long as it would take their "
