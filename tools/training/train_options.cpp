@@ -106,7 +106,7 @@ caf::expected<parallel_setting> setting_of(const train_options& x, const languag
     how.schedule = pipeline_schedule::interleaved_1f1b;
   const bool has_sides = x.which->shares == sharing::stages; // as `plan` has them, whichever are 1
   how.as_simulated = how.shape.pipeline == 1 && how.shape.tensor == 1 && !has_sides;
-  how.overlapped = !how.as_simulated && how.zero <= 1; // as `plan` has it
+  how.overlapped = x.which->prefetches || (!how.as_simulated && how.zero <= 1); // as `plan` has it
   if (how.as_simulated && !x.which->keeps_sums)
     how.shard = how.shape.data;
   if (auto why = not_divided(trained, how); !why.empty())

@@ -163,7 +163,7 @@ TEST_CASE("plan agreement: the rings of shards go beside computing, not beside w
       x.how.shape = {2, ranks, 1};
       x.how.shard = x.how.global_batch = ranks;
       x.how.expert = 64;
-      x.how.sequence_parallel = true;
+      x.how.sequence_parallel = x.how.overlapped = true;
       const auto estimate = estimate_iteration(x.trained, x.on, x.how);
       CAPTURE(text_of(x));
       REQUIRE(estimate.hidden.gradients > 0);

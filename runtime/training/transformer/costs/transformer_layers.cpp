@@ -19,7 +19,7 @@ layer_times transformer_layers::layer_of(uint64_t samples, uint32_t place) const
   auto [at, is_new] = known_[samples].layers.try_emplace(kind.experts * 2u + kind.windowed);
   if (is_new) {
     at->second = layer_times_of(trained_, on_, with_samples(samples), kind);
-    if (how_.shard > 0)
+    if (how_.shard > 0 && how_.overlapped)
       at->second = beside_shards(at->second, shard_exchanges_of(trained_, on_, how_, kind.experts), on_);
   }
   return at->second;
