@@ -70,12 +70,25 @@ void plan_sync(self_pointer self) {
   self->delayed_send(self, left, atom::flush_v);
 }
 
+void plan_look(self_pointer self) {
+  auto& state = self->state;
+  if (!state.options.store->waits_for_disk())
+    return;
+  state.look_due = self->clock().now() + state.options.look_interval;
+  self->delayed_send(self, state.options.look_interval, atom::flush_v);
+}
+
 // Whichever flush message this is, it does what is due.
 void on_flush(self_pointer self) {
   auto& state = self->state;
-  if (self->clock().now() >= state.flush_due) // else it is still to come, beside the one that syncs
+  if (self->clock().now() >= state.look_due) {
+    state.look_after_store();
+    plan_look(self);
+  }
+  if (self->clock().now() >= state.flush_due) { // else the message for it is still to come
     state.flush_sent = false;
-  state.write();
+    state.write();
+  }
   if (!state.queue.empty())
     send_flush(self);
   if (state.sync_planned && self->clock().now() >= state.sync_due) {
@@ -135,7 +148,10 @@ void leave(self_pointer self, caf::error reason) {
 } // namespace
 
 journal_state::~journal_state() {
-  if (!options.store || (queue.empty() && synced == written))
+  if (!options.store)
+    return;
+  look_after_store();
+  if (queue.empty() && synced == written)
     return;
   if (!leaving || !write_failure) // else it has just been tried, which may take seconds
     sync();
@@ -144,10 +160,25 @@ journal_state::~journal_state() {
     spdlog::error("journal: ends, {} records were never written", queue.size());
 }
 
+caf::error journal_state::look_after_store() {
+  auto err = options.store->keep_in_place();
+  if (auto loss = options.store->take_loss())
+    options.health->lost(loss->records, loss->cause);
+  if (err || queue.empty()) {
+    report(write_failure, err, "write");
+    options.health->failing(err ? render(err) : std::string{});
+  }
+  return err;
+}
+
 caf::error journal_state::write() {
   if (queue.empty())
     return caf::none;
-  auto err = options.store->append(queue);
+  auto err = look_after_store();
+  if (!err)
+    err = options.store->append(queue);
+  if (auto loss = options.store->take_loss())
+    options.health->lost(loss->records, loss->cause);
   report(write_failure, err, "write");
   options.health->failing(err ? render(err) : std::string{});
   if (!err) {
@@ -171,6 +202,7 @@ caf::error journal_state::sync() {
 journal_actor::behavior_type journal(self_pointer self, journal_options options) {
   assert(options.store != nullptr);
   self->state.options = std::move(options);
+  plan_look(self);
   self->set_exit_handler([self](caf::exit_msg& msg) { leave(self, std::move(msg.reason)); });
   return {
     [self](proto::Record& record) { enqueue(self, std::move(record)); },

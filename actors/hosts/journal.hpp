@@ -18,6 +18,7 @@ struct journal_options {
   std::shared_ptr<journal_health> health = std::make_shared<journal_health>();
   std::shared_ptr<journal_store> store; ///< Not null, and handed over: the actor is its only user from now on.
   caf::timespan sync_interval = std::chrono::milliseconds{100}; ///< With journal_sync::interval; between retries, too.
+  caf::timespan look_interval = std::chrono::seconds{1};    ///< Between two looks whether its files are still in place.
   caf::timespan write_delay = std::chrono::milliseconds{1}; ///< A record waits so long for others, to be written as one
                                                             ///< batch; with journal_sync::always, or in memory, it
                                                             ///< does not.
@@ -34,6 +35,8 @@ struct journal_state {
 
   /// Appends all that is queued.
   caf::error write();
+  /// Has the store look after its files, and puts on record what it has lost.
+  caf::error look_after_store();
   /// Writes, then makes it durable.
   caf::error sync();
 
@@ -41,6 +44,7 @@ struct journal_state {
   std::vector<proto::Record> queue;
   bool flush_sent = false; ///< A message that will have the queue written is on its way.
   caf::actor_clock::time_point flush_due;
+  caf::actor_clock::time_point look_due = caf::actor_clock::time_point::max();
   bool sync_planned = false; ///< One that comes at `sync_due` is on its way.
   caf::actor_clock::time_point sync_due;
   uint64_t written = 0;     ///< Records since the start.

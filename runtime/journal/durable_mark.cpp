@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -80,6 +81,13 @@ caf::expected<durable_mark> durable_mark::open(const std::filesystem::path& dir)
       return system_error("sync", mark.file_);
   }
   return mark;
+}
+
+bool durable_mark::in_place() const noexcept {
+  struct stat open_file {
+  }, named_file{};
+  return ::fstat(fd_, &open_file) == 0 && ::stat(file_.c_str(), &named_file) == 0
+         && open_file.st_dev == named_file.st_dev && open_file.st_ino == named_file.st_ino;
 }
 
 caf::error durable_mark::raise(uint64_t value) {

@@ -29,6 +29,8 @@ public:
   ~durable_mark();
 
   uint64_t value() const noexcept { return value_; }
+  /// Whether the open file is still the one that the directory has under this name.
+  bool in_place() const noexcept;
   /// Errors: io_error.
   caf::error raise(uint64_t value);
 

@@ -13,9 +13,11 @@ void journal_health::failing(const std::string& failure) {
     last_cause_ = failure;
 }
 
-void journal_health::lost(uint64_t records) {
+void journal_health::lost(uint64_t records, const std::string& cause) {
   std::lock_guard guard{mutex_};
   lost_ += records;
+  if (!cause.empty())
+    loss_ = cause;
 }
 
 uint64_t journal_health::records_lost() const {
@@ -30,6 +32,8 @@ std::string journal_health::trouble() const {
   auto result = fmt::format("the journal lacks {}", counted(lost_, "record"));
   if (!failure_.empty())
     return fmt::format("{}, and cannot be written: {}", result, failure_);
+  if (!loss_.empty())
+    return fmt::format("{}: {}", result, loss_);
   return last_cause_.empty() ? result
                              : fmt::format("{}, from a time when it could not be written: {}", result, last_cause_);
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,12 @@ enum class journal_sync : uint8_t {
 
 /// Errors: invalid_argument, naming what is allowed.
 caf::expected<journal_sync> parse_journal_sync(std::string_view text);
+
+/// Records that were acknowledged and are no longer in the journal.
+struct journal_loss {
+  uint64_t records = 0;
+  std::string cause; ///< Why, as a sentence without its full stop.
+};
 
 /// The operation log: a timeline of records with indices from 1, without gaps, and the state of each operation.
 /// Of all records the latest `retain_records` are kept. One owner; not thread-safe.
@@ -60,6 +67,12 @@ public:
   virtual caf::error append(std::span<const proto::Record> records) = 0;
   /// Returns when all that was appended is durable. In memory nothing is, and nothing fails.
   virtual caf::error flush() = 0;
+  /// Looks whether the files that are written to are still those in the directory. Where they were removed or moved
+  /// away, starts a new journal there, which goes on with the ids of the old one. Errors: as `open`; then the next call
+  /// tries again. In memory there is nothing to look at.
+  virtual caf::error keep_in_place() { return caf::none; }
+  /// What has been lost since the last call.
+  virtual std::optional<journal_loss> take_loss() { return std::nullopt; }
 
   /// The timeline's bounds, and the highest ids that it ever named.
   virtual const proto::JournalState& state() const = 0;

@@ -4,11 +4,13 @@
 #include "runtime/journal/descriptor_reserve.hpp"
 #include "runtime/journal/journal_batch.hpp"
 #include "runtime/journal/rocksdb_tables.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ringmaster {
 namespace {
@@ -74,6 +76,8 @@ public:
 
   caf::error append(std::span<const proto::Record> records) override;
   caf::error flush() override;
+  caf::error keep_in_place() override;
+  std::optional<journal_loss> take_loss() override { return std::exchange(loss_, std::nullopt); }
   const proto::JournalState& state() const override { return state_; }
   caf::expected<std::optional<proto::OperationState>> operation(operation_key key) const override;
   caf::expected<std::vector<proto::OperationState>> operations() const override;
@@ -83,6 +87,7 @@ protected:
 
 private:
   caf::error recover();
+  void lose(uint64_t records, std::string cause);
   caf::error write(journal_batch& batch, bool sync);
   caf::error fail(const rocksdb::Status& status, std::string_view doing);
 
@@ -92,6 +97,8 @@ private:
   uint64_t acknowledged_; // the last record whose append succeeded; less than what is there after a recovery
   caf::error failure_;    // of the last write or sync
   descriptor_reserve reserve_;
+  bool removed_ = false; // its files are gone, and no new journal could be started yet
+  std::optional<journal_loss> loss_;
 };
 
 rocksdb_journal::~rocksdb_journal() {
@@ -151,6 +158,39 @@ caf::error rocksdb_journal::recover() {
   return caf::none;
 }
 
+void rocksdb_journal::lose(uint64_t records, std::string cause) {
+  spdlog::error("journal: {} lost: {}", counted(records, "record"), cause);
+  loss_ = journal_loss{records + (loss_ ? loss_->records : 0), std::move(cause)};
+}
+
+caf::error rocksdb_journal::keep_in_place() {
+  if (!removed_ && (!tables_ || tables_->files().mark()->in_place()))
+    return caf::none;
+  if (!std::exchange(removed_, true)) {
+    lose(state_.last_index() + 1 - state_.first_index(),
+         fmt::format("the journal's directory '{}' was removed or moved away while it was in use; what was recorded "
+                     "from then on is in a new journal there",
+                     options_.dir.string()));
+    reserve_.release();
+    tables_.reset();
+  }
+  auto found = open_for_writing(options_.dir, options_.now_ns);
+  reserve_.fill();
+  if (!found)
+    return failure_ = std::move(found.error());
+  tables_ = std::move(found->tables);
+  proto::Record ids;
+  ids.set_time_ns(options_.now_ns);
+  ids.mutable_ids_reserved()->set_node_id(state_.node_id());
+  ids.mutable_ids_reserved()->set_device_id(state_.device_id());
+  ids.mutable_ids_reserved()->set_comm_id(state_.comm_id());
+  state_ = std::move(found->state);
+  acknowledged_ = state_.last_index();
+  failure_ = caf::none;
+  removed_ = false;
+  return append({&ids, 1});
+}
+
 caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
   rocksdb::WriteOptions opts;
   opts.sync = sync;
@@ -171,8 +211,9 @@ caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
   if (auto last = state_.last_index(); last > acknowledged_)
     records = records.subspan(std::min<size_t>(records.size(), last - acknowledged_));
   else if (last < acknowledged_)
-    spdlog::error("journal '{}' has lost records {} to {}, which were not durable yet", options_.dir.string(), last + 1,
-                  acknowledged_);
+    lose(acknowledged_ - last, fmt::format("journal '{}' lost records {} to {} when its disk failed: they were not "
+                                           "durable yet",
+                                           options_.dir.string(), last + 1, acknowledged_));
   acknowledged_ = state_.last_index();
   if (records.empty())
     return caf::none;

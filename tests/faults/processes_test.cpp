@@ -513,6 +513,29 @@ TEST_CASE("processes: no id is used twice after a coordinator that was killed, i
   CHECK(ids_of_a_run(SIGKILL) == ids{1027, 1028}); // that one ended in order
 }
 
+TEST_CASE("processes: a coordinator whose journal was removed says so in status and by its exit status, and goes on") {
+  ringmaster::test::temporary_directory dir;
+  auto journal = (dir.path() / "journal").string();
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--journal", journal}};
+  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+  auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+  std::filesystem::remove_all(journal);
+  REQUIRE(coordinator.await_output("was removed"));
+  launched_program status{{RINGMASTER_PROGRAM, "status", "--join", where}};
+  CHECK(status.finish() == 0);
+  CHECK(status.output.find("the journal lacks ") != std::string::npos);
+  CHECK(status.output.find(journal) != std::string::npos);
+  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", "--name", "late"}};
+  launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "1"}};
+  CHECK(info.finish() == 0);
+  ::kill(coordinator.child.pid(), SIGTERM);
+  CHECK(coordinator.finish() == 1);
+  launched_program log{{RINGMASTER_PROGRAM, "log", journal, "--kind", "node"}};
+  CHECK(log.finish() == 0);
+  CHECK(log.output.find("node late joined") != std::string::npos);
+  CHECK(node.finish() == 1);
+}
+
 TEST_CASE("processes: two nodes that lose each other, but not the coordinator, finish what is under way") {
   launched_program probe{{"ss", "-K", "dst", "127.0.0.1", "dport", "=", "1"}};
   if (probe.finish() != 0) {

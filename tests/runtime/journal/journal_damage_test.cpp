@@ -218,3 +218,73 @@ TEST_CASE("journal damage: a full disk is an error until there is room, and then
   journal->reset();
   CHECK(*(*open_journal(dir.path()))->digest() == digest_of(history));
 }
+
+TEST_CASE("journal damage: where its directory was removed, the loss is counted and a new journal goes on there") {
+  for (auto how : {"removed", "moved away", "replaced"}) {
+    CAPTURE(how);
+    temporary_directory dir;
+    const auto path = dir.path() / "journal";
+    auto journal = open_journal(path);
+    REQUIRE_MESSAGE(journal, render(journal.error()));
+    auto ids = record_at(0);
+    ids.mutable_ids_reserved()->set_node_id(64);
+    ids.mutable_ids_reserved()->set_device_id(1024);
+    ids.mutable_ids_reserved()->set_comm_id(2048);
+    REQUIRE_FALSE((*journal)->append({&ids, 1}));
+    REQUIRE_FALSE((*journal)->append(whole_operation(7, 1)));
+    CHECK_FALSE((*journal)->keep_in_place());
+    CHECK_FALSE((*journal)->take_loss());
+
+    if (how == std::string{"moved away"})
+      fs::rename(path, dir.path() / "elsewhere");
+    else
+      fs::remove_all(path);
+    if (how == std::string{"replaced"})
+      fs::create_directory(path);
+    auto err = (*journal)->keep_in_place();
+    CHECK_MESSAGE(!err, render(err));
+    auto loss = (*journal)->take_loss();
+    REQUIRE(loss);
+    CHECK(loss->records == 8);
+    CHECK(loss->cause.find(path.string()) != std::string::npos);
+    CHECK_FALSE((*journal)->take_loss());
+    CHECK_FALSE((*journal)->keep_in_place());
+    CHECK_FALSE((*journal)->take_loss());
+
+    REQUIRE_FALSE((*journal)->append(whole_operation(7, 2)));
+    journal->reset();
+    auto again = journal_store::open_read_only(path);
+    REQUIRE_MESSAGE(again, render(again.error()));
+    auto records = (*again)->read();
+    REQUIRE(records);
+    CHECK(records->size() == 8); // the ids, and what came since
+    CHECK((*again)->state().node_id() == 64);
+    CHECK((*again)->state().device_id() == 1024);
+    CHECK((*again)->state().comm_id() == 2048);
+    if (how == std::string{"moved away"})
+      CHECK(open_journal(dir.path() / "elsewhere"));
+  }
+}
+
+TEST_CASE("journal damage: where no new journal can be started, that is an error until it can") {
+  temporary_directory dir;
+  const auto path = dir.path() / "journal";
+  auto journal = open_journal(path);
+  REQUIRE_MESSAGE(journal, render(journal.error()));
+  REQUIRE_FALSE((*journal)->append(whole_operation(7, 1)));
+  fs::remove_all(path);
+  std::ofstream{path} << "a file in its place";
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto err = (*journal)->keep_in_place();
+    CHECK(code_of(err) == errc::io_error);
+    CHECK(render(err).find(path.string()) != std::string::npos);
+  }
+  CHECK((*journal)->take_loss()->records == 7); // once
+  CHECK_FALSE((*journal)->take_loss());
+  CHECK_FALSE((*journal)->read()); // an error, not a crash
+  fs::remove(path);
+  CHECK_FALSE((*journal)->keep_in_place());
+  CHECK_FALSE((*journal)->take_loss());
+  REQUIRE_FALSE((*journal)->append(whole_operation(7, 2)));
+  CHECK((*journal)->read()->size() == 8);
+}
