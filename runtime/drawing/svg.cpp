@@ -15,7 +15,8 @@ using anchor = svg_canvas::anchor;
 // Pixels.
 constexpr double width_min = 720, left_margin = 104, right_margin = 24, title_height = 96, lane_height = 24,
                  rank_radius = 12, chip_height = 17, letter_width = 7.4, letter_size = 12, gap = 12;
-constexpr std::string_view faint = "#c4c4cc", paper = "#ffffff", band = "#f4f4f8", empty = "#ececf0";
+constexpr std::string_view fault_colour = "#b00020", faint = "#c4c4cc", paper = "#ffffff", band = "#f4f4f8",
+                           empty = "#ececf0";
 
 /// The sizes that fit the story.
 struct measures {
@@ -69,13 +70,18 @@ public:
       paint_band(fmt::format("round {}", i), story_.rounds[i], story_.rounds[i].after, before);
       before = story_.rounds[i].after;
     }
+    if (!story_.fault.empty()) {
+      canvas_.text(gap, y_ + 2 * gap, letter_size, "fault: " + story_.fault, anchor::start, fault_colour, true);
+      y_ += 2 * gap;
+    }
     return canvas_.finish(width(), y_ + gap);
   }
 
 private:
   double width() const {
     return std::max({left_margin + m_.pitch * story_.world_size + right_margin, width_min,
-                     letter_width * static_cast<double>(formula_.size()) + 2 * gap});
+                     letter_width * static_cast<double>(formula_.size()) + 2 * gap,
+                     story_.fault.empty() ? 0 : letter_width * static_cast<double>(story_.fault.size() + 8) + 2 * gap});
   }
   double x_of(uint32_t rank) const { return left_margin + m_.pitch * (rank + 0.5); }
 

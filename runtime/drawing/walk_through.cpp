@@ -45,10 +45,7 @@ public:
       for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
         moved = advance(rank) || moved;
     }
-    for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
-      if (progress_[rank].first != graph_.first_steps[rank + 1])
-        return invalid(fmt::format("rank {} waits in round {} for ever", rank,
-                                   +graph_.steps[progress_[rank].first].round));
+    note_stuck_ranks();
     gather_blocks();
     gather_cells();
     return std::move(story_);
@@ -119,6 +116,19 @@ private:
     for (; p.next != end && graph_.steps[p.next].round == round; ++p.next)
       if (!graph_.steps[p.next].then)
         begin(rank, p.next);
+  }
+
+  /// Ranks that wait for ever keep what they have.
+  void note_stuck_ranks() {
+    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      auto& p = progress_[rank];
+      if (p.first == graph_.first_steps[rank + 1])
+        continue;
+      if (story_.fault.empty())
+        story_.fault = fmt::format("rank {} waits in round {} for ever", rank, +graph_.steps[p.first].round);
+      for (; p.recorded < history_.size(); ++p.recorded)
+        history_[p.recorded][rank] = memory_[rank];
+    }
   }
 
   /// A barrier's token says what its sender knows now.

@@ -50,6 +50,7 @@ struct walk_through {
   bool one_source = false;                    ///< All data is one rank's, so a block says what it is.
   std::vector<std::vector<content>> inputs{}; ///< By rank, a cell a block.
   std::vector<drawn_round> rounds{};
+  std::string fault{}; ///< What is wrong with the schedules, as far as that is known; empty: nothing.
 
   /// Blocks tell data apart, and ranks are what is added up; otherwise it is the rank that the data comes from.
   /// A barrier's tokens carry what adds up as well: who is known to have come.
@@ -61,7 +62,8 @@ struct walk_through {
 };
 
 /// Walks through the schedules of all ranks, which need not be proved. Errors: invalid_argument for more than 16 ranks
-/// or 4096 elements, for ranges out of bounds, sends and receives that do not fit, and ranks that wait for ever.
+/// or 4096 elements, for ranges out of bounds, and sends and receives that do not fit. Ranks that wait for ever are the
+/// story's fault: it then has what they did before.
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request,
                                  std::span<const schedule> ranks);
 

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/drawing.hpp"
+#include "runtime/drawing/runnable_part.hpp"
 #include "runtime/proof/proof.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/options/schedule_file.hpp"
@@ -17,11 +18,10 @@ struct draw_options {
   std::string svg;
 };
 
-/// What is drawn, and what is said below its title and below it.
+/// What is drawn, and what is said below its title.
 struct drawing {
   walk_through story;
   std::string_view formula;
-  std::string fault{}; ///< Of what somebody wrote.
 };
 
 caf::expected<drawing> drawing_of(collective_options told) {
@@ -54,13 +54,16 @@ caf::expected<drawing> drawing_of_file(const collective_options& told) {
     return std::move(written.error());
   const auto& [kind, request, ranks] = *written;
   silent_observer observer;
-  if (auto walked = walk_schedules(ranks, buffer_counts_of(kind, request), 1, observer); !walked.fault.empty())
-    return make_error(errc::corrupt, fmt::format("{}: {}", told.schedule, walked.fault));
-  auto story = walk(kind, algorithm_name_of(told.schedule), request, ranks);
+  auto walked = walk_schedules(ranks, buffer_counts_of(kind, request), 1, observer);
+  auto story = walk(kind, algorithm_name_of(told.schedule), request,
+                    walked.fault.empty() ? ranks : runnable_part(kind, request, ranks));
   if (!story)
     return std::move(story.error());
-  auto problem = check_proof(told.schedule, *written);
-  return drawing{std::move(*story), "as somebody wrote it", problem ? render(problem) : ""};
+  if (!walked.fault.empty())
+    story->fault = fmt::format("{}: {}", told.schedule, walked.fault);
+  else if (auto problem = check_proof(told.schedule, *written))
+    story->fault = render(problem);
+  return drawing{std::move(*story), story->fault.empty() ? "from a file" : "from a file, as far as it goes"};
 }
 
 caf::error write(const drawing& x, const std::string& svg_file, std::FILE* out) {
@@ -91,8 +94,8 @@ class draw_call final : public command_call {
     table.file("--schedule", told.schedule)
       .says("FILE",
             "the schedules in FILE, whose kind, ranks, root and count they are; docs/schedule_format.md has the "
-            "format. What they do wrong is said below the picture, on standard error; ranks that wait for each "
-            "other for ever have no picture");
+            "format. Schedules with a fault are drawn as far as they go; the fault is said below the picture, on "
+            "standard error");
     table.file("--svg", opts_.svg).says("FILE", "writes a picture to FILE, as SVG, in place of the text");
     table.add_example("ringmaster draw broadcast --algorithm tree --ranks 8 --svg tree.svg", "a tree of eight");
   }
@@ -108,8 +111,8 @@ class draw_call final : public command_call {
   caf::expected<int> run(const console& to) override {
     if (auto problem = write(drawn_, opts_.svg, to.out))
       return problem;
-    if (!drawn_.fault.empty())
-      return make_error(errc::corrupt, drawn_.fault);
+    if (!drawn_.story.fault.empty())
+      return make_error(errc::corrupt, drawn_.story.fault);
     return exit_ok;
   }
 

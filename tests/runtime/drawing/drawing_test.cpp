@@ -217,7 +217,11 @@ TEST_CASE("drawing: what cannot be drawn is refused with a sentence") {
               {{.what = action::recv, .peer = 0, .destination = {buffer::output, 0, 1}},
                {.what = action::send, .round = 1, .peer = 0, .source = {buffer::input, 0, 1}}}};
   plan_request request{.world_size = 2, .count = 1};
-  CHECK(text_of_error(walk(proto::ALL_REDUCE, "mine", request, ranks)) == "rank 0 waits in round 0 for ever");
+  auto stuck = walk(proto::ALL_REDUCE, "mine", request, ranks);
+  REQUIRE(stuck);
+  CHECK(stuck->fault == "rank 0 waits in round 0 for ever");
+  CHECK(stuck->rounds.size() == 2);
+  CHECK(svg_of(*stuck, "").find("fault: rank 0 waits in round 0 for ever") != std::string::npos);
   ranks[0].steps[1].source.offset = 7;
   CHECK(text_of_error(walk(proto::ALL_REDUCE, "mine", request, ranks))
         == "rank 0, round 1: a step does not fit the buffers");

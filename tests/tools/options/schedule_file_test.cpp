@@ -128,7 +128,45 @@ TEST_CASE("schedule file: simulate and bench do not run what the proof refuses; 
   CHECK(picture.err == "ringmaster draw: " + refusal);
 }
 
-TEST_CASE("schedule file: draw shows it, and refuses what does not fit together or is too large") {
+TEST_CASE("schedule file: draw shows schedules that do not fit together as far as they go, and their fault") {
+  temporary_directory dir;
+  const auto file = (dir.path() / "faulty.json").string();
+  const auto svg = (dir.path() / "faulty.svg").string();
+  // Rank 0 sends in round 0 what rank 1 takes; round 1 has the fault.
+  const auto draw = [&](const std::string& round_one_of_0, const std::string& round_one_of_1) {
+    std::ofstream{file} << R"({"kind": "all_gather", "ranks": 2, "count": 1, "schedules": [
+      {"rounds": 3, "steps": [{"round": 0, "do": "send", "peer": 1, "from": ["input", 0, 1]}, )"
+                        << round_one_of_0
+                        << R"(, {"round": 2, "do": "copy", "from": ["input", 0, 1], "to": ["output", 0, 1]}]},
+      {"rounds": 3, "steps": [{"round": 0, "do": "recv", "peer": 0, "to": ["output", 0, 1]}, )"
+                        << round_one_of_1 << "]}]}";
+    auto picture = drawn({"--schedule", file, "--svg", svg});
+    CHECK(picture.code == 1);
+    CHECK(contains(content_of(svg), "fault: "));
+    auto text = drawn({"--schedule", file});
+    CHECK(text.code == 1);
+    CHECK(contains(text.out, "[0] -> 1"));
+    CHECK(contains(text.out, "\nround 2\n"));
+    return text.err;
+  };
+  const auto send = [](const std::string& peer, int count) {
+    return fmt::format(R"({{"round": 1, "do": "send", "peer": {}, "from": ["input", 0, {}]}})", peer, count);
+  };
+  const auto recv = [](const std::string& peer, int first, int count) {
+    return fmt::format(R"({{"round": 1, "do": "recv", "peer": {}, "to": ["output", {}, {}]}})", peer, first, count);
+  };
+  CHECK(contains(draw(recv("1", 1, 1), recv("0", 1, 1)), "rank 1 sends nothing more that it could take"));
+  CHECK(contains(draw(recv("1", 1, 1), send("0", 0)), "elements meet"));
+  CHECK(contains(draw(recv("1", 1, 7), send("0", 1)), "rank 0, round 1"));
+  CHECK(contains(draw(send("1", 1) + ", " + recv("1", 1, 1), send("0", 1)), "takes nothing more from it"));
+  // Each waits for a message that the other sends a round later.
+  const auto late = [](const std::string& peer) {
+    return fmt::format(R"(, {{"round": 2, "do": "send", "peer": {}, "from": ["input", 0, 1]}})", peer);
+  };
+  CHECK(contains(draw(recv("1", 1, 1) + late("1"), recv("0", 0, 1) + late("0")), "deadlock: "));
+}
+
+TEST_CASE("schedule file: draw shows it, and refuses what is too large") {
   schedules_on_disk ring{ring_of_three};
   auto picture = drawn({"--schedule", ring.file()});
   CHECK(picture.code == 0);
