@@ -191,6 +191,15 @@ private:
       open_round(rank, state.ended_at, state.ended_by);
   }
 
+  bool are_links_alike() const {
+    std::vector<double> busy(graph_.channels.size());
+    for (const auto& x : graph_.activities)
+      if (!x.is_local())
+        busy[x.channel] += static_cast<double>(times_.transfer_time(x) + times_.paths[x.channel].latency);
+    auto [least, most] = std::minmax_element(busy.begin(), busy.end());
+    return busy.empty() || *least >= (1 - simulation::alike_share) * *most;
+  }
+
   void finish() {
     if (last_ != activity::none)
       result_.critical_path = critical_path_to(times_, last_, result_.time);
@@ -203,6 +212,13 @@ private:
         result_.busiest_port = port_name(port, graph_.world_size());
       }
     }
+    for (uint32_t port = 0; port < ports; ++port) {
+      auto share = result_.time == 0 ? 0
+                                     : static_cast<double>(resources_[port].busy) / static_cast<double>(result_.time);
+      result_.ports_used += share > 0 ? 1 : 0;
+      result_.ports_alike += share > 0 && share >= (1 - simulation::alike_share) * result_.busiest_share ? 1 : 0;
+    }
+    result_.links_alike = are_links_alike();
     if (result_.steps != graph_.steps.size())
       result_.stuck = who_waits(times_, ranks_);
   }

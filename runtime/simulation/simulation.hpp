@@ -17,12 +17,18 @@ namespace ringmaster {
 /// port, others may pass through its other ports. What a rank reduces or copies follows each other likewise. A rank
 /// begins a round when it has ended the one before; nobody waits for the other ranks' rounds.
 struct simulation {
+  static constexpr double alike_share = 0.05;
+
   picoseconds time = 0; ///< Until the last rank has ended.
   uint64_t steps = 0;
   uint64_t messages = 0;
   uint64_t bytes = 0; ///< Of all messages.
   std::string busiest_port{};
   double busiest_share = 0; ///< The part of the time in which it was occupied.
+  uint32_t ports_used = 0;
+  uint32_t ports_alike = 0; ///< Of these, with the busiest one: occupied as long as it, to within `alike_share`.
+  /// Whether all links that carry messages do so for the same time, to within `alike_share`: then none is to blame.
+  bool links_alike = true;
   std::vector<path_part> critical_path{};
   /// Empty: all ranks ended. Otherwise nothing could move any more, and this says who waits for whom; the other values
   /// are of what happened until then.

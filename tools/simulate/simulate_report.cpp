@@ -32,23 +32,25 @@ std::string formula(const simulation_outcome& x, const network& net) {
                      bytes_text(x.which.cost->serial_elements * x.element_bytes), gigabytes(net.link.bandwidth));
 }
 
-/// The link on which the path spends most: what to look at first.
-std::string slowest_of(const std::vector<path_part>& path, picoseconds time) {
+/// The link on which the critical path spends most: what to look at first. Empty where all links are alike.
+std::string slowest_of(const simulation& x) {
   std::map<std::pair<uint32_t, uint32_t>, std::pair<picoseconds, uint64_t>> by_link; // time and parts
-  for (const auto& part : path) {
+  for (const auto& part : x.critical_path) {
     auto& [sum, parts] = by_link[{part.source, part.destination}];
     sum += part.transfer + part.latency;
     ++parts;
   }
   auto most = std::max_element(by_link.begin(), by_link.end(),
                                [](auto& a, auto& b) { return a.second.first < b.second.first; });
-  if (most == by_link.end() || time == 0)
+  if (most == by_link.end() || x.time == 0)
     return "";
   auto [from, to] = most->first;
+  if (from != to && x.links_alike)
+    return "";
   auto what = from == to ? counted(most->second.second, "piece") + fmt::format(" of work on rank {}", from)
                          : counted(most->second.second, "message") + fmt::format(" {} -> {}", from, to);
   return fmt::format("; most of it in {}, {:.0f} %", what,
-                     100 * static_cast<double>(most->second.first) / static_cast<double>(time));
+                     100 * static_cast<double>(most->second.first) / static_cast<double>(x.time));
 }
 
 /// Of an algorithm that cuts its data; 0: it does not.
@@ -60,13 +62,21 @@ uint64_t piece_bytes(const simulation_outcome& x) {
   return std::min(request.chunk == 0 ? default_chunk : request.chunk, request.count) * x.element_bytes;
 }
 
+/// Names one port only where it stands out.
+std::string busiest_text(const simulation& x) {
+  if (x.ports_alike == 1)
+    return x.busiest_port;
+  return x.ports_alike == x.ports_used ? fmt::format("all {} ports alike", x.ports_used)
+                                       : fmt::format("{} of {} ports alike", x.ports_alike, x.ports_used);
+}
+
 std::string path_text(const simulation& x) {
   auto sum = summary_of(x.critical_path);
   auto text = counted(sum.messages, "message") + ": " + time_text(sum.transfer) + " on the wire, "
               + time_text(sum.latency) + " latency";
   if (sum.work != 0)
     text += ", " + time_text(sum.work) + " arithmetic";
-  return text + slowest_of(x.critical_path, x.time);
+  return text + slowest_of(x);
 }
 
 } // namespace
@@ -106,7 +116,7 @@ std::string report_of(const simulation_outcome& x, const network& net) {
   if (x.which.in_rank_order)
     line("scratch", bytes_text(x.scratch * x.element_bytes) + " at most, to add in rank order");
   if (!r.busiest_port.empty())
-    line("busiest", fmt::format("{}, {:.1f} % of the time", r.busiest_port, 100 * r.busiest_share));
+    line("busiest", fmt::format("{}, {:.1f} % of the time", busiest_text(r), 100 * r.busiest_share));
   line("critical path", path_text(r));
   return text;
 }

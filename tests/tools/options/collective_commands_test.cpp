@@ -35,6 +35,20 @@ TEST_CASE("simulate: says how long an algorithm takes, and by its formula") {
   CHECK(contains(result.out, "bus bandwidth        49.91 GB/s\n"));
 }
 
+TEST_CASE("simulate: a link is named where it stands out, and none where all are alike") {
+  const std::vector<std::string> ring{"all_reduce", "--algorithm=ring", "--ranks=8", "--bytes=1G"};
+  auto uniform = run(simulate_command, ring);
+  CHECK(contains(uniform.out, "all 16 ports alike, "));
+  CHECK(!contains(uniform.out, "most of it in"));
+  auto slow_link = ring;
+  slow_link.push_back("--slow-link=2-3=4");
+  auto slow = run(simulate_command, slow_link);
+  CHECK_MESSAGE(contains(slow.out, "most of it in 14 messages 2 -> 3, "), slow.out);
+  CHECK(contains(slow.out, "2 of 16 ports alike, "));
+  auto root = run(simulate_command, {"reduce", "--algorithm=naive", "--ranks=8", "--bytes=1G"});
+  CHECK_MESSAGE(contains(root.out, "busiest              the way into rank 0, "), root.out);
+}
+
 TEST_CASE("simulate: adding in rank order takes longer, and scratch, where the order matters") {
   std::vector<std::string> args{"all_reduce", "--algorithm=ring", "--ranks", "8", "--bytes", "1G", "--deterministic"};
   auto result = run(simulate_command, args);
