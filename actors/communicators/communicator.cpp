@@ -13,6 +13,7 @@ namespace ringmaster {
 void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles) {
   outbox_.emplace(self, options.journal, options.clock, options.enqueue_order);
   desk_.emplace(options.id);
+  desk_->look_elsewhere([this](device_id x) { return options.waiting->elsewhere(x, options.id, now()); });
   watch_.emplace(options.suspect, options.operation_limit);
   proto::Record record;
   auto& created = *record.mutable_communicator_created();
@@ -271,6 +272,8 @@ std::vector<device_id> communicator_state::watched() const {
 
 void communicator_state::tick() {
   ticking_ = false;
+  if (desk_->open() > 0)
+    options.waiting->publish(options.id, desk_->waiting_ranks(operations().latest().next()), now());
   auto found = watch_->look(watched(), now());
   if (!found.overload.empty())
     spdlog::info("communicator {}: {}", options.id.value, found.overload);

@@ -10,6 +10,7 @@
 #include "runtime/operations/call_desk.hpp"
 #include "runtime/operations/communicator_status.hpp"
 #include "runtime/operations/epoch_change.hpp"
+#include "runtime/operations/waiting_ranks.hpp"
 #include "runtime/selection/known_picks.hpp"
 
 #include <caf/timespan.hpp>
@@ -45,6 +46,8 @@ struct communicator_options {
   cost_constants costs;                                ///< Between processes: what "auto" goes by.
   /// See `outbox`. Shared by the communicators of a process.
   std::shared_ptr<std::mutex> enqueue_order = std::make_shared<std::mutex>();
+  /// Shared by the communicators of a process.
+  std::shared_ptr<waiting_ranks> waiting = std::make_shared<waiting_ranks>();
   wall_clock clock;
   coordinator_actor coordinator; ///< May be invalid in tests.
   journal_actor journal;         ///< May be invalid.

@@ -277,6 +277,13 @@ std::string admission::text_of(const open_part& x) const {
   return name_of(x.part.what);
 }
 
+std::map<device_id, std::string> admission::waiting(sequence_number number) const {
+  std::map<device_id, std::string> result;
+  for (auto& [device, queue] : queues_)
+    result[device] = fmt::format("{} #{}", text_of(queue.front().open.front()), number);
+  return result;
+}
+
 std::string admission::waits_for(uint64_t ticket, sequence_number number) const {
   for (auto& [device, queue] : queues_)
     for (auto call = queue.begin(); call != queue.end(); ++call) {
@@ -294,7 +301,8 @@ std::string admission::waits_for(uint64_t ticket, sequence_number number) const 
                     : x.part.what.receives()    ? fmt::format("send to rank {}", *rank_of(device))
                                                 : fmt::format("receive from rank {}", *rank_of(device));
         if (!has_called)
-          missing.push_back(fmt::format("{} has not called {} #{}", name_of_rank(other), what, number));
+          missing.push_back(fmt::format("{} has not called {} #{}{}", name_of_rank(other), what, number,
+                                        elsewhere_ ? elsewhere_(other) : ""));
         else if (other != device && front(other, x.where) == nullptr)
           behind.push_back(fmt::format("{} has called {} before it, which still waits", name_of_rank(other),
                                        text_of(queues_.at(other).front().open.front())));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,6 +48,9 @@ public:
   /// How people are told of a device; else by its number.
   void name(device_id device, std::string text) { names_[device] = std::move(text); }
 
+  /// Says of a device that has not called where its rank waits instead, for sentences: see `waiting_ranks`.
+  void look_elsewhere(std::function<std::string(device_id)> look) { elsewhere_ = std::move(look); }
+
   /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank. One for an epoch that
   /// is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
   std::string call(uint64_t ticket, device_id device, epoch_number epoch, std::vector<proto::RankCall::Part> parts);
@@ -59,6 +63,9 @@ public:
 
   /// Who is missing, for what: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
   std::string waits_for(uint64_t ticket, sequence_number number) const;
+
+  /// By device, the call that its rank waits with: "all_reduce #17". `number`: of the next operation.
+  std::map<device_id, std::string> waiting(sequence_number number) const;
 
   bool idle() const { return queues_.empty(); }
 
@@ -109,6 +116,7 @@ private:
   std::map<epoch_number, std::vector<device_id>> history_; ///< Devices in rank order, by epoch.
   std::map<device_id, device_id> replaced_by_;
   std::map<device_id, std::string> names_;
+  std::function<std::string(device_id)> elsewhere_;      ///< May be empty.
   std::map<device_id, std::deque<entry>> queues_;        ///< By device; never empty ones.
   std::map<std::pair<device_id, key>, uint64_t> called_; ///< By device and channel (its index is 0).
   std::map<key, failure> failed_;

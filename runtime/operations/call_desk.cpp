@@ -44,7 +44,7 @@ std::optional<call_desk::decision> call_desk::next() {
       continue;
     }
     decisions_.emplace_back(refuse{found->problem});
-    parts_ended(found->parts, found->code, found->problem);
+    parts_ended(found->parts, found->code, fmt::format("communicator {}: {}", owner_, found->problem));
   }
   if (decisions_.empty())
     return std::nullopt;

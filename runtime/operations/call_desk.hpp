@@ -5,6 +5,7 @@
 #include "runtime/operations/admission.hpp"
 
 #include <chrono>
+#include <functional>
 #include <variant>
 
 namespace ringmaster {
@@ -47,6 +48,8 @@ public:
   void set_ranks(epoch_number epoch, std::vector<device_id> devices);
   /// How people are told of a device.
   void name(device_id device, std::string text) { admission_.name(device, std::move(text)); }
+  /// See `admission::look_elsewhere`.
+  void look_elsewhere(std::function<std::string(device_id)> look) { admission_.look_elsewhere(std::move(look)); }
   /// While members change, ranks are not what they will be in a moment: nothing is begun.
   void pause(bool paused) { paused_ = paused; }
 
@@ -82,6 +85,10 @@ public:
   };
   /// What the oldest of those that wait for other ranks' calls wait for, each once.
   std::vector<waiting_call> waiting(sequence_number next_sequence, time_point now) const;
+  /// By device, what its rank waits with.
+  std::map<device_id, std::string> waiting_ranks(sequence_number next_sequence) const {
+    return admission_.waiting(next_sequence);
+  }
 
 private:
   /// A call of one rank that has not been answered.

@@ -84,6 +84,42 @@ TEST_CASE("derive: split by colour and key, as MPI_Comm_split orders them") {
   CHECK(devices_of(derive(x, split({})).parts(0).comm()) == ids{1, 2, 3, 4, 5});
 }
 
+TEST_CASE("derive: a refusal is in the journal") {
+  auto opts = with_devices(4);
+  opts.journaled = true;
+  rank_cluster x{opts, 4};
+  CHECK(derive(x, grow(1)).error() != "");
+  CHECK(x.cluster.init(9).error() != "");
+  auto records = x.cluster.history();
+  auto found = std::find_if(records.begin(), records.end(), [](auto& y) { return y.has_communicator_refused(); });
+  REQUIRE(found != records.end());
+  CHECK(found->communicator_refused().call() == "CommDerive");
+  CHECK(found->communicator_refused().parent_id() == x.comm.commid());
+  CHECK(contains(found->communicator_refused().reason(), "grow asks for 1 devices"));
+  found = std::find_if(found + 1, records.end(), [](auto& y) { return y.has_communicator_refused(); });
+  REQUIRE(found != records.end());
+  CHECK(found->communicator_refused().call() == "CommInit");
+  CHECK(found->communicator_refused().devices() == 9);
+}
+
+TEST_CASE("derive: ranks that wait for each other in two communicators are told where the other one waits") {
+  rank_cluster x{with_devices(2), 2};
+  auto made = derive(x, split({}));
+  REQUIRE(made.error() == "");
+  auto part = x.handles_of(made.parts(0).comm());
+  using namespace std::chrono_literals;
+  auto errors = x.ended({x.handles[0].barrier({.timeout = 2s}), part[1].barrier({.timeout = 2s})});
+  const auto whole_id = x.comm.commid(), part_id = made.parts(0).comm().commid();
+  CHECK_MESSAGE(contains(errors[0], fmt::format("communicator {}: rank 1 (device 0x2) has not called barrier #1, and "
+                                                "waits in communicator {} for barrier #1;",
+                                                whole_id, part_id)),
+                errors[0]);
+  CHECK_MESSAGE(contains(errors[1], fmt::format("communicator {}: rank 0 (device 0x1) has not called barrier #1, and "
+                                                "waits in communicator {} for barrier #1;",
+                                                part_id, whole_id)),
+                errors[1]);
+}
+
 TEST_CASE("derive: shrink and grow make new communicators, and the old one stays") {
   rank_cluster x{with_devices(6), 4};
   auto fewer = derive(x, shrink({0, 2}));

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "messages/ids.hpp"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace ringmaster {
+
+/// Which devices' ranks wait for other ranks, over all communicators of a process: a communicator that misses a rank's
+/// call can say where that rank waits instead. Thread-safe.
+class waiting_ranks {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// What a communicator published longer ago no longer counts.
+  explicit waiting_ranks(std::chrono::nanoseconds lifetime = std::chrono::milliseconds{500}) : lifetime_(lifetime) {}
+
+  /// By device, what its rank has called and waits for: "all_reduce #17". Replaces what the communicator said before.
+  void publish(communicator_id where, std::map<device_id, std::string> calls, time_point now);
+
+  /// ", and waits in communicator 3 for all_reduce #17": in another communicator than this one. Empty: it does not.
+  std::string elsewhere(device_id device, communicator_id here, time_point now) const;
+
+private:
+  struct entry {
+    std::map<device_id, std::string> calls;
+    time_point published_at;
+  };
+
+  std::chrono::nanoseconds lifetime_;
+  mutable std::mutex mutex_;
+  std::map<communicator_id, entry> entries_;
+};
+
+} // namespace ringmaster
