@@ -104,6 +104,8 @@ public:
   caf::result<gpu_sim::CommInitResponse> comm_init(const gpu_sim::CommInitRequest& x);
   /// The same of devices that have just been heard of.
   gpu_sim::CommInitResponse init_at_once(const gpu_sim::CommInitRequest& x);
+  /// Puts the refusal on record.
+  gpu_sim::CommInitResponse refuse_init(const gpu_sim::CommInitRequest& x, const caf::error& problem);
 
   // -- communicators (coordinator_communicators.cpp) --
   /// Communicators of another one's devices.

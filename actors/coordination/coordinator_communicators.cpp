@@ -117,7 +117,15 @@ caf::result<proto::CommDeriveResponse> coordinator_state::derive(const proto::Co
 
 proto::CommDeriveResponse coordinator_state::derive_from(
   const gpu_sim::GetCommStatusResponse& members, const proto::CommDeriveRequest& x, const caf::actor_addr& owner) {
-  auto no = [](const caf::error& problem) { return refusal<proto::CommDeriveResponse>(problem); };
+  auto no = [&](const caf::error& problem) {
+    proto::Record record;
+    auto& refused = *record.mutable_communicator_refused();
+    refused.set_call("CommDerive");
+    refused.set_parent_id(x.comm_id());
+    refused.set_reason(render(problem));
+    journal(std::move(record));
+    return refusal<proto::CommDeriveResponse>(problem);
+  };
   auto parent = communicators.find(communicator_id{x.comm_id()});
   if (parent == nullptr || members.devices().empty())
     return no(make_error(errc::unknown_communicator, fmt::format("communicator {} has ended", x.comm_id())));

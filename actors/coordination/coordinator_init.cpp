@@ -59,7 +59,19 @@ gpu_sim::CommInitResponse coordinator_state::init_of(const gpu_sim::CommInitRequ
 
 gpu_sim::CommInitResponse coordinator_state::init_at_once(const gpu_sim::CommInitRequest& x) {
   auto ranks = ranks_for(x);
-  return ranks ? init_of(x, *ranks) : refusal<gpu_sim::CommInitResponse>(ranks.error());
+  return ranks ? init_of(x, *ranks) : refuse_init(x, ranks.error());
+}
+
+gpu_sim::CommInitResponse coordinator_state::refuse_init(const gpu_sim::CommInitRequest& x, const caf::error& problem) {
+  proto::Record record;
+  auto& refused = *record.mutable_communicator_refused();
+  refused.set_call("CommInit");
+  refused.set_devices(x.numdevices());
+  *refused.mutable_device_ids() = x.deviceids();
+  refused.set_name(x.name());
+  refused.set_reason(render(problem));
+  journal(std::move(record));
+  return refusal<gpu_sim::CommInitResponse>(problem);
 }
 
 caf::result<gpu_sim::CommInitResponse> coordinator_state::comm_init(const gpu_sim::CommInitRequest& x) {
@@ -80,8 +92,8 @@ void coordinator_state::choose(uint64_t number) {
     return;
   }
   if (!ranks)
-    return end_init(number, refusal<gpu_sim::CommInitResponse>(make_error(code_of(ranks.error()),
-                                                                          render(ranks.error()) + call.silent)));
+    return end_init(number,
+                    refuse_init(call.request, make_error(code_of(ranks.error()), render(ranks.error()) + call.silent)));
   device_ids unheard;
   for (auto id : *ranks)
     if (call.living.count(id) == 0)

@@ -42,6 +42,7 @@ std::string_view kind_of(const Record& record) {
     case Record::kRankEnded: return "rank";
     case Record::kInputCheckpoint: return "checkpoint";
     case Record::kCallsRefused:
+    case Record::kCommunicatorRefused:
     case Record::kOperationsMet: return "call";
     case Record::kCommandEnded: return "command";
     case Record::kFaultInjected: return "fault";
@@ -74,6 +75,10 @@ std::optional<communicator_id> communicator_of(const Record& record) {
     case Record::kCommunicatorAborted: return communicator_id{record.communicator_aborted().comm_id()};
     case Record::kCallsRefused: return communicator_id{record.calls_refused().comm_id()};
     case Record::kOperationsMet: return communicator_id{record.operations_met().comm_id()};
+    case Record::kCommunicatorRefused:
+      if (auto parent = record.communicator_refused().parent_id(); parent != 0)
+        return communicator_id{parent};
+      return std::nullopt;
     case Record::kCommunicatorDestroyed: return communicator_id{record.communicator_destroyed().comm_id()};
     default: return std::nullopt;
   }
@@ -86,6 +91,7 @@ bool concerns(const Record& record, device_id device) {
     case Record::kDeviceLeft: return record.device_left().device_id() == device.value;
     case Record::kDeviceDied: return record.device_died().device_id() == device.value;
     case Record::kCommunicatorCreated: return is_member(record.communicator_created().device_ids());
+    case Record::kCommunicatorRefused: return is_member(record.communicator_refused().device_ids());
     case Record::kEpochOpened: return is_member(record.epoch_opened().device_ids());
     case Record::kRankEnded: return record.rank_ended().device_id() == device.value;
     case Record::kOperationEnded: return is_member(record.operation_ended().device_ids()); // of a joint one

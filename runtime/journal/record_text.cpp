@@ -1,5 +1,6 @@
 #include "runtime/journal/record_text.hpp"
 
+#include "messages/message_json.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -9,7 +10,6 @@
 
 #include <cmath>
 #include <fmt/ranges.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <cctype>
 #include <ctime>
@@ -46,8 +46,16 @@ std::string because(std::string_view text) {
   return text.empty() ? "" : ": " + plain(text);
 }
 
+/// A start of 0 is none: what was given up in a queue never started.
 std::string span_text(uint64_t started_ns, uint64_t ended_ns) {
-  return ended_ns < started_ns ? "unknown time" : duration_text(ended_ns - started_ns);
+  return started_ns == 0 || ended_ns < started_ns ? "unknown time" : duration_text(ended_ns - started_ns);
+}
+
+/// ", sum": of collectives that reduce.
+std::string reduction_text(const proto::Collective& x) {
+  if (x.kind() != proto::ALL_REDUCE && x.kind() != proto::REDUCE && x.kind() != proto::REDUCE_SCATTER)
+    return "";
+  return ", " + (x.op() == gpu_sim::USER ? plain(x.user_op()) : std::string{name_of(x.op())});
 }
 
 template <class Ids>
@@ -88,6 +96,18 @@ std::string text(const proto::CommunicatorCreated& x) {
                      lower(proto::FailurePolicy_Name(x.policy())), x.deterministic() ? ", deterministic" : "");
 }
 
+std::string text(const proto::CommunicatorRefused& x) {
+  std::string what;
+  if (x.parent_id() != 0)
+    what = fmt::format(" from communicator {}", x.parent_id());
+  else if (!x.device_ids().empty())
+    what = fmt::format(" of device{} {:#x}", x.device_ids_size() == 1 ? "" : "s", fmt::join(x.device_ids(), " "));
+  else
+    what = " of " + counted(x.devices(), "device");
+  return fmt::format("{}{}{} refused{}", plain(x.call()), what,
+                     x.name().empty() ? "" : fmt::format(" ({})", plain(x.name())), because(x.reason()));
+}
+
 std::string text(const proto::EpochOpened& x) {
   auto rerun = x.rerun().empty() ? "" : fmt::format("; runs again: operation {}", fmt::join(x.rerun(), ", "));
   return fmt::format("communicator {} epoch {} opened, {}{}{}", x.comm_id(), x.epoch(), ranks(x.device_ids()),
@@ -96,18 +116,23 @@ std::string text(const proto::EpochOpened& x) {
 
 std::string text(const proto::OperationEnqueued& x) {
   auto& r = x.request().collective();
-  return fmt::format("{} enqueued: {} {} of {} {}, {}, {} a rank", operation_words(x.request().comm_id(), x.sequence()),
+  return fmt::format("{} enqueued: {} {} of {} {}{}, {} a rank", operation_words(x.request().comm_id(), x.sequence()),
                      plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
-                     name_of(r.datatype()), lower(gpu_sim::ReduceOp_Name(r.op())), bytes_text(x.bytes()));
+                     name_of(r.datatype()), reduction_text(r), bytes_text(x.bytes()));
 }
 
 std::string text(const proto::RankReport& x) {
   auto where = fmt::format("{} epoch {}: rank {} (device {:#x})", operation_words(x.comm_id(), x.sequence()), x.epoch(),
                            x.rank(), x.device_id());
+  auto phase = lower(proto::RankReport::Phase_Name(x.phase()));
   auto took = span_text(x.started_ns(), x.ended_ns());
   if (x.phase() == proto::RankReport::BROKEN)
-    return fmt::format("{} broke after {}{}", where, took, because(x.error()));
-  return fmt::format("{} {} in {}, received {}", where, lower(proto::RankReport::Phase_Name(x.phase())), took,
+    return fmt::format("{} broke {}{}", where, x.started_ns() == 0 ? "before it started" : "after " + took,
+                       because(x.error()));
+  if (x.started_ns() == 0)
+    return fmt::format("{} {} before it started", where, phase);
+  return fmt::format("{} {} {} {}, received {}", where, phase,
+                     x.phase() == proto::RankReport::INTERRUPTED ? "after" : "in", took,
                      bytes_text(x.bytes_received()));
 }
 
@@ -131,15 +156,16 @@ std::string text(const proto::CommandEnded& x) {
                  : fmt::format("device {:#x} stream {}", x.device_id(), number_on_device(stream_id{x.stream_id()}));
   auto took = span_text(x.started_ns(), x.ended_ns());
   if (!x.error().empty())
-    return fmt::format("{}: {} of {} failed after {}{}", where, plain(x.kind()), bytes_text(x.bytes()), took,
-                       because(x.error()));
+    return fmt::format("{}: {} of {} failed {}{}", where, plain(x.kind()), bytes_text(x.bytes()),
+                       x.started_ns() == 0 ? "before it started" : "after " + took, because(x.error()));
   return fmt::format("{}: {} of {} in {}", where, plain(x.kind()), bytes_text(x.bytes()), took);
 }
 
 std::string text(const proto::TrainingStep& x) {
-  return fmt::format("training {} by {}: step {} over {}, samples {} to {} of epoch {}, loss {:.4f}{}", x.run(),
-                     x.strategy(), x.step(), counted(static_cast<uint64_t>(x.device_ids_size()), "rank"),
-                     x.first_sample(), x.first_sample() + std::max<uint64_t>(x.samples(), 1) - 1, x.epoch(), x.loss(),
+  return fmt::format("training {} by {}: step {} over {}, samples {} to {} of epoch {}, loss {:.4f}{}",
+                     training_name(x.run()), x.strategy(), x.step(),
+                     counted(static_cast<uint64_t>(x.device_ids_size()), "rank"), x.first_sample(),
+                     x.first_sample() + std::max<uint64_t>(x.samples(), 1) - 1, x.epoch(), x.loss(),
                      x.attempts() > 1 ? fmt::format(", at attempt {}", x.attempts()) : "");
 }
 
@@ -201,6 +227,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     case Record::kCallsRefused:
       return fmt::format("communicator {} refused its ranks' calls{}", record.calls_refused().comm_id(),
                          because(record.calls_refused().reason()));
+    case Record::kCommunicatorRefused: return text(record.communicator_refused());
     case Record::kOperationsMet: {
       auto& x = record.operations_met();
       auto took = x.ended_ns() > x.started_ns() ? x.ended_ns() - x.started_ns() : 0;
@@ -237,6 +264,14 @@ std::string time_text(const Record& record, const record_text_options& opts) {
 
 } // namespace
 
+std::string training_name(uint64_t run) {
+  constexpr uint64_t short_enough = 1'000'000;
+  if (run < short_enough)
+    return std::to_string(run);
+  constexpr uint64_t golden_ratio = 0x9E3779B97F4A7C15; // Fibonacci hashing: neighbours get names that differ
+  return fmt::format("{:06x}", run * golden_ratio >> 40);
+}
+
 std::string text_of(const Record& record, const record_text_options& opts) {
   return fmt::format("{}  {}", time_text(record, opts), event_text(record, opts));
 }
@@ -249,6 +284,7 @@ tone tone_of(const Record& record) {
   switch (record.event_case()) {
     case Record::kCommunicatorAborted:
     case Record::kCallsRefused:
+    case Record::kCommunicatorRefused:
     case Record::kDeviceDied: return tone::bad;
     case Record::kEpochOpened: return record.epoch_opened().epoch() > 1 ? tone::warning : tone::plain;
     case Record::kNodeLeft:
@@ -261,14 +297,10 @@ tone tone_of(const Record& record) {
 }
 
 std::string json_of(const Record& record) {
-  google::protobuf::util::JsonPrintOptions opts;
-  opts.preserve_proto_field_names = true;
-  opts.always_print_primitive_fields = true;
   Record readable; // text that is not UTF-8 has no JSON
   readable.ParseFromString(record_bytes(record));
-  std::string json;
-  auto status = google::protobuf::util::MessageToJsonString(readable, &json, opts);
-  return status.ok() ? json : fmt::format("{{\"time_ns\":\"{}\"}}", record.time_ns());
+  auto json = json_of_message(readable);
+  return json == "{}" ? fmt::format("{{\"time_ns\":\"{}\"}}", record.time_ns()) : json;
 }
 
 } // namespace ringmaster

@@ -22,6 +22,10 @@ struct record_text_options {
 /// sizes and durations carry units, and control characters in foreign text are escaped.
 std::string text_of(const proto::Record& record, const record_text_options& opts = {});
 
+/// A training run as people read it. Runs are numbered by the nanosecond of their start; their short name is six
+/// hexadecimal digits made of that, and a small number stands for itself.
+std::string training_name(uint64_t run);
+
 /// A stream id as people read it: its number on its device (the device's id stands in the upper 24 bits). 1 is the
 /// default stream.
 constexpr uint64_t number_on_device(stream_id id) {

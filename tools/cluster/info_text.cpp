@@ -1,12 +1,12 @@
 #include "tools/cluster/info_text.hpp"
 
+#include "messages/message_json.hpp"
 #include "messages/wire_ids.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <cctype>
@@ -242,12 +242,7 @@ std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::stri
 }
 
 std::string json_of(const google::protobuf::Message& x) {
-  google::protobuf::util::JsonPrintOptions how;
-  how.preserve_proto_field_names = true;
-  how.always_print_primitive_fields = true;
-  std::string result;
-  auto status = google::protobuf::util::MessageToJsonString(x, &result, how);
-  return status.ok() ? result : "{}";
+  return json_of_message(x);
 }
 
 } // namespace ringmaster

@@ -139,12 +139,16 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
   auto shown = (*journal)->read(opts.filter);
   if (!shown)
     return std::move(shown.error());
-  auto trace = trace_of(*shown, *all);
+  auto trace = latest_trace_of(*shown, *all, opts.trace_bytes_max.value_or(log_options::trace_bytes_default));
   if (auto err = write_output_file(opts.trace.string(), trace.json, "the trace"))
     return err;
   put(out, fmt::format("Wrote {} and {} of {} to {}: open it in ui.perfetto.dev or chrome://tracing.\n",
                        counted(trace.slices, "slice"), counted(trace.instants, "event"),
-                       counted(shown->size(), "record"), opts.trace.string()));
+                       counted(shown->size() - trace.omitted, "record"), opts.trace.string()));
+  if (trace.omitted != 0)
+    put(out, fmt::format("Left out {}, the oldest: with them it would be larger than --trace-limit allows. "
+                         "--communicator, --device, --kind and --last choose others.\n",
+                         counted(trace.omitted, "record")));
   return caf::none;
 }
 

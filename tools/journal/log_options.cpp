@@ -1,6 +1,7 @@
 #include "tools/journal/log_options.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -45,6 +46,9 @@ void log_options::add_to(option_table& table) {
   table.text("--trace", trace)
     .says("FILE", "write a trace to FILE, for ui.perfetto.dev or chrome://tracing")
     .offers_files();
+  table.bytes("--trace-limit", trace_bytes_max)
+    .says("SIZE", "how large a trace may be: it has the latest records that fit")
+    .otherwise(size_text(trace_bytes_default));
   table.flag("--follow", follow).says("go on with what is written from now on, until interrupted");
   table.add_example("ringmaster log log --kind operation --outcome failed",
                     "what went wrong, from the call to the end");
@@ -71,6 +75,8 @@ caf::error log_options::check() const {
   if (!trace.empty() && (json || follow))
     return make_error(errc::invalid_argument, fmt::format("--trace writes a file and ends, so it does not go with {}",
                                                           json ? "--json" : "--follow"));
+  if (trace.empty() && trace_bytes_max)
+    return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
   if (samples)
     if (auto other = beside_samples(*this); !other.empty())
       return make_error(errc::invalid_argument,

@@ -1,6 +1,7 @@
 #include "tools/journal/log_samples.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/journal/record_text.hpp"
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/data/sampler.hpp"
@@ -35,8 +36,8 @@ public:
       order.seed = x.seed();
       auto made = training::sampler::of(order);
       if (!made || x.samples() == 0)
-        return malformed(fmt::format("the record of step {} of training {} says {} of {} samples", x.step(), x.run(),
-                                     x.samples(), x.data_samples()));
+        return malformed(fmt::format("the record of step {} of training {} says {} of {} samples", x.step(),
+                                     training_name(x.run()), x.samples(), x.data_samples()));
       order_ = std::move(*made);
       run_ = x.run();
     }
@@ -49,7 +50,7 @@ public:
     if (json_)
       put_json(x, batch);
     else
-      text_ += fmt::format("training {}, epoch {}, step {} over {}: {}\n", x.run(), x.epoch(), x.step(),
+      text_ += fmt::format("training {}, epoch {}, step {} over {}: {}\n", training_name(x.run()), x.epoch(), x.step(),
                            counted(static_cast<uint64_t>(x.device_ids_size()), "rank"), fmt::join(batch, " "));
     return caf::none;
   }
@@ -71,8 +72,8 @@ private:
   }
   void end_epoch() {
     if (steps_ > 0 && !json_)
-      text_ += fmt::format("training {}, epoch {}: {} of {} in {}, {}\n", run_.value_or(0), epoch_, seen_.size(),
-                           counted(all_, "sample"), counted(steps_, "step"),
+      text_ += fmt::format("training {}, epoch {}: {} of {} in {}, {}\n", training_name(run_.value_or(0)), epoch_,
+                           seen_.size(), counted(all_, "sample"), counted(steps_, "step"),
                            twice_ == 0 ? "each once" : fmt::format("{} of them twice", twice_));
     seen_.clear();
     steps_ = twice_ = 0;

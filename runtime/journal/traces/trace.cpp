@@ -331,4 +331,17 @@ journal_trace trace_of(std::span<const Record> shown, std::span<const Record> co
   return trace_writer{shown, context}.write();
 }
 
+journal_trace latest_trace_of(std::span<const Record> shown, std::span<const Record> context, uint64_t bytes_max) {
+  constexpr double margin = 0.95; // records are of different sizes
+  auto count = shown.size();
+  for (;;) {
+    auto result = trace_of(shown.last(count), context);
+    result.omitted = shown.size() - count;
+    if (result.json.size() <= bytes_max || count <= 1)
+      return result;
+    auto share = static_cast<double>(bytes_max) / static_cast<double>(result.json.size());
+    count = std::max<size_t>(1, static_cast<size_t>(margin * share * static_cast<double>(count)));
+  }
+}
+
 } // namespace ringmaster

@@ -13,6 +13,7 @@ struct journal_trace {
   std::string json;
   uint64_t slices = 0;   ///< Ranks' parts of operations, and commands.
   uint64_t instants = 0; ///< What happened to the cluster.
+  uint64_t omitted = 0;  ///< Records that were to be shown, the oldest, without which the trace keeps to its limit.
 };
 
 /// The records as a trace for Perfetto (ui.perfetto.dev) or chrome://tracing, in the JSON Trace Event Format.
@@ -29,5 +30,9 @@ journal_trace trace_of(std::span<const proto::Record> shown, std::span<const pro
 inline journal_trace trace_of(std::span<const proto::Record> records) {
   return trace_of(records, records);
 }
+
+/// The same of the latest of these records, with which it has `bytes_max` at most. One record is shown in any case.
+journal_trace latest_trace_of(std::span<const proto::Record> shown, std::span<const proto::Record> context,
+                              uint64_t bytes_max);
 
 } // namespace ringmaster

@@ -5,6 +5,7 @@
 #include "tests/support/records.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -71,6 +72,56 @@ TEST_CASE("record text: says what happened to whom") {
   broken.mutable_rank_ended()->set_error("rank 2 refused");
   CHECK(said(broken) == "communicator 7 operation 3 epoch 1: rank 1 (device 0x2) broke after 1.25 ms: rank 2 refused");
 
+  for (auto phase : {proto::RankReport::INTERRUPTED, proto::RankReport::BROKEN}) {
+    auto unstarted = rank_ended(7, 3, 1, 2);
+    unstarted.mutable_rank_ended()->set_phase(phase);
+    unstarted.mutable_rank_ended()->set_started_ns(0);
+    CHECK(said(unstarted)
+          == fmt::format("communicator 7 operation 3 epoch 1: rank 1 (device 0x2) {} before it started",
+                         phase == proto::RankReport::BROKEN ? "broke" : "interrupted"));
+  }
+  auto interrupted = rank_ended(7, 3, 1, 2);
+  interrupted.mutable_rank_ended()->set_phase(proto::RankReport::INTERRUPTED);
+  CHECK(said(interrupted)
+        == "communicator 7 operation 3 epoch 1: rank 1 (device 0x2) interrupted after 1.25 ms, received 6 KiB");
+  auto queued = command_ended(2, 9, "copy_in", "device 0x3 died");
+  queued.mutable_command_ended()->set_started_ns(0);
+  CHECK(said(queued) == "device 0x2 stream 9: copy_in of 1 MiB failed before it started: device 0x3 died");
+  auto cancelled = operation_ended(7, 3, gpu_sim::FAILED);
+  cancelled.mutable_operation_ended()->set_started_ns(0);
+  CHECK(said(cancelled).ends_with("4 KiB a rank, unknown time)"));
+
+  auto gathered = operation_enqueued(7, 3);
+  gathered.mutable_operation_enqueued()->mutable_request()->mutable_collective()->set_kind(proto::ALL_GATHER);
+  CHECK(said(gathered) == "communicator 7 operation 3 enqueued: ring all_gather of 512 float64, 4 KiB a rank");
+  auto own = operation_enqueued(7, 3);
+  own.mutable_operation_enqueued()->mutable_request()->mutable_collective()->set_op(gpu_sim::USER);
+  own.mutable_operation_enqueued()->mutable_request()->mutable_collective()->set_user_op("hypot");
+  CHECK(said(own) == "communicator 7 operation 3 enqueued: ring all_reduce of 512 float64, hypot, 4 KiB a rank");
+
+  auto step = record_at(0);
+  step.mutable_training_step()->set_run(1'795'867'143'123'456'789);
+  step.mutable_training_step()->set_strategy("ddp");
+  CHECK(said(step).starts_with("training " + training_name(1'795'867'143'123'456'789) + " by ddp: step 0 "));
+  CHECK(training_name(1'795'867'143'123'456'789).size() == 6);
+  CHECK(training_name(1'795'867'143'123'456'789) != training_name(1'795'867'143'123'456'790));
+  CHECK(training_name(12) == "12");
+
+  auto refused = record_at(0);
+  auto* call = refused.mutable_communicator_refused();
+  call->set_call("CommInit");
+  call->set_devices(4);
+  call->set_reason("3 devices are free");
+  CHECK(said(refused) == "CommInit of 4 devices refused: 3 devices are free");
+  call->add_device_ids(1);
+  call->add_device_ids(16);
+  call->set_name("job");
+  CHECK(said(refused) == "CommInit of devices 0x1 0x10 (job) refused: 3 devices are free");
+  call->set_call("CommDerive");
+  call->set_parent_id(7);
+  call->clear_name();
+  CHECK(said(refused) == "CommDerive from communicator 7 refused: 3 devices are free");
+
   auto epoch = record_at(0);
   auto* x = epoch.mutable_epoch_opened();
   x->set_comm_id(7);
@@ -119,6 +170,13 @@ TEST_CASE("record text: JSON is one line with stable names, whatever the text") 
     auto object = parsed(json);
     CHECK(object.fields().contains("device_died"));
   }
+  auto joined = record_at(0);
+  joined.mutable_device_joined()->mutable_metadata()->mutable_minmemaddr()->set_value(4096);
+  joined.mutable_device_joined()->set_node_name("a \"deviceId\": \\");
+  auto json = json_of(joined);
+  CHECK(json.find(R"("metadata":{"min_mem_addr":{"value":"4096"}})") != std::string::npos);
+  CHECK(parsed(json).fields().at("device_joined").struct_value().fields().at("node_name").string_value()
+        == "a \"deviceId\": \\");
   auto enqueued = parsed(json_of(operation_enqueued(7, 3)));
   auto& request = enqueued.fields().at("operation_enqueued").struct_value().fields().at("request").struct_value();
   CHECK(request.fields().at("collective").struct_value().fields().at("datatype").string_value() == "FLOAT64");

@@ -153,6 +153,16 @@ TEST_CASE("log command: writes a trace") {
   CHECK(result.code == 0);
   CHECK(contains(result.out, "Wrote 4 slices and 0 events of 4 records to " + file));
   CHECK(contains(content_of(file), "\"all_reduce 1\""));
+  auto journal = (dir.path() / "journal").string();
+  auto whole = run({journal, "--trace", file});
+  CHECK(!contains(whole.out, "Left out"));
+  auto limited = run({journal, "--trace", file, "--trace-limit", "2K"});
+  CHECK(limited.code == 0);
+  CHECK(contains(limited.out, "Left out "));
+  CHECK(contains(limited.out, "the oldest: with them it would be larger than --trace-limit allows"));
+  CHECK(content_of(file).size() <= 2048);
+  CHECK(contains(content_of(file), "device 0x3 died")); // the latest are there
+  CHECK(contains(run({journal, "--trace-limit", "2K"}).err, "--trace-limit says how large a --trace may be"));
   auto nowhere = run({(dir.path() / "journal").string(), "--trace", (dir.path() / "no" / "trace").string()});
   CHECK(nowhere.code == 1);
   CHECK(contains(nowhere.err, "No such file"));
