@@ -2,6 +2,7 @@
 #include "runtime/operations/epoch_change.hpp"
 #include "tests/runtime/operations/epoch_operands.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 
 #include <set>
@@ -215,4 +216,99 @@ TEST_CASE("epoch change: all losses are named, of very many the latest and how m
     epochs.lost({id}, "killed");
   CHECK(epochs.async_error().starts_with("after 4 earlier losses: rank 4 (device 0x5) was lost: killed; "));
   CHECK(epochs.async_error().ends_with("rank 19 (device 0x14) was lost: killed"));
+}
+
+namespace {
+
+proto::SpareResponse spare_with_inputs(uint64_t id) {
+  proto::SpareResponse result;
+  result.set_success(true);
+  *result.mutable_device() = device(id).metadata;
+  result.set_inputs_restored(true);
+  return result;
+}
+
+template <class T>
+size_t count_of(const epoch_change::decisions& told) {
+  return static_cast<size_t>(std::count_if(told.begin(), told.end(),
+                                           [](auto& x) { return std::holds_alternative<T>(x); }));
+}
+
+} // namespace
+
+TEST_CASE("epoch change: a call made while a rank is being replaced fails, for the spare does not hold its input") {
+  epoch_change x{{1}, proto::REPLACE, devices(2)};
+  x.operations().add(sum_of(x.ranks(), false), 0).begin({1}, 2, 0);
+  x.lost({2}, "a test");
+  REQUIRE(count_of<epoch_change::spare_wanted>(x.quiesced({1}, {2})) == 1); // for the inputs of #1
+  x.operations().add(sum_of(x.ranks(), false), 0);                          // #2, of which the request says nothing
+  auto told = x.spare(spare_with_inputs(3), {2});
+  REQUIRE(count_of<epoch_change::stop_streams>(told) == 1);
+  CHECK(std::get<epoch_change::stop_streams>(told.front()).cancelled == std::vector<sequence_number>{{2}});
+  for (uint64_t id : {1, 3})
+    told = x.quiesced({id}, x.epoch());
+  REQUIRE(count_of<epoch_change::operation_ended>(told) == 1);
+  auto& ended = std::get<epoch_change::operation_ended>(told.front());
+  CHECK(ended.what.sequence == sequence_number{2});
+  CHECK(ended.what.code == errc::device_lost);
+  CHECK(ended.error
+        == "device 0x3 replaces device 0x2, but not its input: the call came while the device was being replaced");
+  CHECK(std::get<epoch_change::epoch_opened>(told.back()).rerun == std::vector<sequence_number>{{1}});
+  // What is called from now on has its input on the spare.
+  auto& third = x.operations().add(sum_of(x.ranks(), false), 0);
+  CHECK(third.slots[1].device == device_id{3});
+  CHECK(third.state == operation::phase::running);
+}
+
+TEST_CASE("epoch change: a spare that is lost lacks no result any more, the one in its place does") {
+  epoch_change x{{1}, proto::REPLACE, devices(2)};
+  x.batch_began(true);
+  x.operations().add(sum_of(x.ranks()), 0).begin({1}, 2, 0);
+  for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::COMMITTED})
+    for (uint64_t id : {1, 2})
+      x.reported(report({id}, {1}, {1}, phase));
+  device_id lost{2};
+  for (uint64_t spare : {3, 4}) {
+    x.lost(lost, "a test");
+    CHECK(x.without_results().empty());
+    x.quiesced({1}, x.epoch());
+    x.spare(spare_with_inputs(spare), lost);
+    lost = device_id{spare};
+    CHECK(x.without_results() == std::set<device_id>{lost});
+    for (auto id : {device_id{1}, lost})
+      x.quiesced(id, x.epoch());
+  }
+}
+
+TEST_CASE("epoch change: it does not end while data is being moved, whatever else happens") {
+  // What happens after the data has been moved, and before it is known that no other data moves.
+  for (bool loses : {false, true})
+    for (bool destroys : {false, true}) {
+      CAPTURE(loses);
+      CAPTURE(destroys);
+      epoch_change x{{1}, proto::SHRINK, devices(2)};
+      auto& op = x.operations().add(sum_of(x.ranks(), false), 0);
+      op.begin({1}, 2, 0);
+      x.data_moves(op);
+      x.hold();
+      auto early = destroys ? x.destroy("a test") : x.abort("a test");
+      auto note = [&](epoch_change::decisions more) { early.insert(early.end(), more.begin(), more.end()); };
+      note(x.data_moved({1}));
+      CHECK(count_of<epoch_change::operation_ended>(early) == 1);
+      note(x.let_go());
+      if (loses)
+        note(x.lost({2}, "a test"));
+      CHECK(count_of<epoch_change::stop_streams>(early) == 0);
+      CHECK(count_of<epoch_change::communicator_gone>(early) == 0);
+      CHECK(count_of<epoch_change::communicator_aborted>(early) == 0);
+      CHECK(x.must_rest());
+      auto told = x.data_rests();
+      REQUIRE(count_of<epoch_change::stop_streams>(told) == 1);
+      CHECK(count_of<epoch_change::communicator_gone>(told) == 0);
+      CHECK(x.state() == epoch_change::phase::ending);
+      for (uint64_t id = loses ? 1 : 2; id >= 1; --id)
+        told = x.quiesced({id}, x.epoch());
+      CHECK(count_of<epoch_change::communicator_gone>(told) == (destroys ? 1 : 0));
+      CHECK(count_of<epoch_change::communicator_aborted>(told) == (destroys ? 0 : 1));
+    }
 }

@@ -254,3 +254,45 @@ TEST_CASE("schedule run: a chain starts one behind the other, within its round")
   x.next_round();
   CHECK(*x.start_round() == std::vector<size_t>{3});
 }
+
+TEST_CASE("schedule run: a round of more steps than a window has starts and ends as one") {
+  constexpr size_t first_round = schedule_run::window_steps + 44, second_round = 10;
+  schedule large{2, 0, {}};
+  for (size_t i = 0; i < first_round + second_round; ++i) {
+    const bool chained = i == schedule_run::window_steps; // its predecessor is the last step of a whole window
+    large.steps.push_back(
+      {action::copy, i < first_round ? 0u : 1u, 0, {buffer::input, i, 1}, {buffer::output, i, 1}, false, chained});
+  }
+  schedule_run x;
+  REQUIRE(!x.begin([&] { return caf::expected<schedule>{large}; }));
+  std::set<uint64_t> done; // elements
+  auto end = [&](size_t index) {
+    for (std::optional<size_t> next = index; next; next = x.ended(index)) {
+      index = *next;
+      CHECK(done.insert(x.at(index).source.offset).second);
+    }
+  };
+  for (size_t expected : {first_round, first_round + second_round}) {
+    auto steps = x.start_round();
+    REQUIRE(steps);
+    for (auto index : *steps)
+      end(index);
+    CHECK(done.size() == expected);
+    REQUIRE(x.round_over());
+    x.next_round();
+  }
+  CHECK(x.at_end());
+}
+
+TEST_CASE("schedule run: a step that ends after the walk was stopped starts no other one") {
+  schedule chain{1,
+                 0,
+                 {{action::copy, 0, 0, {buffer::input, 0, 1}, {buffer::output, 0, 1}},
+                  {action::copy, 0, 0, {buffer::input, 1, 1}, {buffer::output, 1, 1}, false, true}}};
+  schedule_run x;
+  REQUIRE(!x.begin([&] { return caf::expected<schedule>{chain}; }));
+  REQUIRE(*x.start_round() == std::vector<size_t>{0});
+  x.stop();
+  CHECK(!x.ended(0)); // else step 1 would write memory that the next epoch uses
+  CHECK(!x.round_over());
+}
