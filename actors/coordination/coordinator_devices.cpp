@@ -2,6 +2,7 @@
 #include "actors/coordination/coordinator.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "messages/received_handles.hpp"
 #include "runtime/coordination/common_route.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/version_text.hpp"
@@ -17,6 +18,8 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
     return refusal<proto::NodeJoinResponse>(problem);
   if (auto problem = check_route(fmt::format("node {}", x.name()), x.route(), options.route))
     return refusal<proto::NodeJoinResponse>(problem);
+  if (!node)
+    return refusal<proto::NodeJoinResponse>(errc::device_lost, fmt::format("node {} has ended", x.name()));
   mark_ids();
   // A process has one node: where it joins again, the former one has ended, though word of that is still under way.
   for (auto& [former, other] : devices.nodes())
@@ -115,7 +118,8 @@ void coordinator_state::node_gone(node_id id, const caf::error& reason, bool lef
   node_drained(id, place, reason);
 }
 
-void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& handle) {
+void coordinator_state::device_ready(const proto::DeviceReady& x, const device_handle& its_handle) {
+  const auto handle = received(self->system(), its_handle);
   node_id node{x.node_id()};
   auto metadata = x.metadata();
   if (handle.device->node() != self->node())

@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "actors/links/link_hub.hpp"
+#include "messages/received_handles.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -120,7 +121,11 @@ caf::expected<std::pair<device_id, device_handle>> device_state::member(communic
   if (rank >= handles.size())
     return make_error(errc::invalid_argument,
                       fmt::format("communicator {} has ranks 0 to {}, not {}", i->first, handles.size() - 1, rank));
-  return std::make_pair(device_id{members.devices(static_cast<int>(rank)).deviceid().value()}, handles[rank]);
+  device_id peer{members.devices(static_cast<int>(rank)).deviceid().value()};
+  if (is_lost(handles[rank].device))
+    return make_error(errc::device_lost,
+                      fmt::format("rank {} of communicator {}, device 0x{:x}, is lost", rank, i->first, peer));
+  return std::make_pair(peer, handles[rank]);
 }
 
 caf::error device_state::inject(const proto::FaultRequest& x) {

@@ -297,8 +297,8 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
     [&state](const proto::NodeDrained&) { state.end(caf::exit_reason::user_shutdown); },
     [](const proto::AliveRequest&) { return proto::AliveResponse{}; },
     [&state](const proto::Adopt& x, const caf::strong_actor_ptr& host) {
-      if (state.options.coordinator)
-        return; // it joins one already, or hosts for it
+      if (state.options.coordinator || !host)
+        return; // it joins one already, or hosts for it; or that coordinator has ended, and another one may come
       state.options.coordinator = caf::actor_cast<coordinator_actor>(host);
       state.join(x);
     },

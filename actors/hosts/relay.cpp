@@ -1,5 +1,6 @@
 #include "actors/hosts/relay.hpp"
 
+#include "messages/received_handles.hpp"
 #include "messages/wire_ids.hpp"
 
 #include <caf/make_actor.hpp>
@@ -59,11 +60,20 @@ private:
                caf::strong_actor_ptr (relay_directory::*whose)(device_id) const, caf::execution_unit* context) {
     if (!what.match_elements<T, device_ids>())
       return false;
-    auto message = caf::make_message(what.get_as<T>(0)); // one for all
+    auto message = caf::make_message(taken(what.get_as<T>(0))); // one for all
     for (auto device : what.get_as<device_ids>(1))
       if (auto receiver = (*streams_.*whose)(device))
         receiver->enqueue(sender, caf::make_message_id(), message, context);
     return true;
+  }
+
+  /// As it came, but for handles of devices that have died meanwhile.
+  template <class T>
+  T taken(const T& x) {
+    if constexpr (requires { received(home_system(), x); })
+      return received(home_system(), x);
+    else
+      return x;
   }
 
   std::shared_ptr<relay_directory> streams_;
@@ -75,9 +85,11 @@ private:
 // -- from a communicator -------------------------------------------------------
 
 void relay_state::meet(communicator_id communicator) {
-  auto& known = communicators_[communicator];
   auto sender = caf::actor_cast<communicator_actor>(self->current_sender());
-  if (!sender || known == sender)
+  if (!sender)
+    return; // the connection to its process has ended meanwhile
+  auto& known = communicators_[communicator];
+  if (known == sender)
     return;
   known = sender;
   self->monitor(known);
@@ -142,6 +154,9 @@ void relay_state::on_down(const caf::down_msg& x) {
 // -- how far the devices are -----------------------------------------------------
 
 void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vector<device_id>& devices) {
+  auto asker = caf::actor_cast<communicator_actor>(self->current_sender());
+  if (!asker)
+    return; // the connection to its process has ended meanwhile
   progress_desk::key request{communicator_id{x.comm_id()}, x.number()};
   std::set<device_id> asked;
   for (auto device : devices)
@@ -149,7 +164,7 @@ void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vecto
       self->send(caf::actor_cast<stream_actor>(stream), x);
       asked.insert(device);
     }
-  askers_[request] = caf::actor_cast<communicator_actor>(self->current_sender());
+  askers_[request] = std::move(asker);
   report(request, progress_.ask(request, std::move(asked)));
   if (!progress_.is_open(request))
     return;

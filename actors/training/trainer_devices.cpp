@@ -70,8 +70,8 @@ void trainer_state::ready(const rank_ready& x) {
   auto problem = x.error.empty() ? differing(x, settings_.told) : error_from_wire(x.code, x.error);
   auto found = std::ranges::find(members_, x.device, &member::device);
   const bool comes_anew = found == members_.end() && !settings_.starts_ranks && lost_.count(x.device) == 0;
-  if (now_ == phase::over || (found == members_.end() && !comes_anew))
-    return;
+  if (now_ == phase::over || !self->current_sender() || (found == members_.end() && !comes_anew))
+    return;         // without a sender, its process has ended meanwhile: whoever waits for it asks the coordinator
   if (comes_anew) { // in place of a device that its process has lost, maybe before it could say so
     std::erase_if(members_, [&](auto& y) { return !y.ready && y.place == x.place; });
     found = members_.insert(members_.end(), {.device = x.device, .place = x.place});

@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/calls/spin.hpp"
 #include "actors/scheduling/helping_hand.hpp"
+#include "messages/received_handles.hpp"
 
 #include <fmt/format.h>
 
@@ -27,7 +28,8 @@ void training_rank_state::start(rank_settings settings) {
   gpu_sim::DeviceId id;
   id.set_value(settings_.device.value);
   self->request(settings_.coordinator, settings_.request_limit, id)
-    .then([this](const device_handle& x) { found(x); }, [this](const caf::error& problem) { ready(problem); });
+    .then([this](const device_handle& x) { found(received(self->system(), x)); },
+          [this](const caf::error& problem) { ready(problem); });
 }
 
 void training_rank_state::found(const device_handle& x) {

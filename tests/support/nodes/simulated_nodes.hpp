@@ -70,6 +70,9 @@ public:
   /// That processes have said to each other so far.
   uint64_t bytes_said() const { return network_.bytes(); }
 
+  /// Kills a device from within its process, if that runs, as a broken GPU dies: other processes learn of it later.
+  void kill_device(uint64_t device);
+
   /// The process that hosts a device; nullptr where the coordinator knows of none, or it does not run.
   simulated_process* host_of(uint64_t device);
   /// The same, as what `process` takes. Nothing where `host_of` is null.

@@ -39,6 +39,14 @@ void simulated_nodes::fault_later(uint64_t device, const proto::FaultRequest& fa
   caf::anon_send(host, std::move(id), fault);
 }
 
+void simulated_nodes::kill_device(uint64_t device) {
+  auto its = host_of(device);
+  if (its == nullptr)
+    return;                                                                       // its process has ended or is paused
+  if (auto stream = its->sys.registry().get(known(device)->handle.stream->id()))  // else it has died already
+    caf::anon_send(caf::actor_cast<stream_actor>(stream), proto::FaultRequest{}); // a kill
+}
+
 const known_device* simulated_nodes::known(uint64_t device) {
   return state_of<coordinator_state>(host).devices.find(device_id{device});
 }
