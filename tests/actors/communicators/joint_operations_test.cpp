@@ -1,7 +1,15 @@
 // Joint operations on nodes in virtual time: when streams are told of those that are done, by the messages that cross,
-// and when a slow device comes to one.
+// when a slow device comes to one, and what happens to memory and members before and while data moves.
+#include "tests/faults/history_check.hpp"
+#include "tests/support/actor_state.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
+#include "tests/support/text_search.hpp"
+#include "tests/support/trials/collective_trial.hpp"
 
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 using namespace ringmaster;
@@ -95,4 +103,118 @@ TEST_CASE("joint operations: a slow device comes to each so much later, however 
   CHECK(x.cluster.now() >= before + joint_calls::calls * 20ms);
   CHECK(x.right());
   CHECK(x.cluster.end() == "");
+}
+
+namespace {
+
+/// A node whose devices' memories the coordinator's process maps.
+nodes_options one_node(uint32_t devices, proto::FailurePolicy policy = proto::SHRINK,
+                       uint64_t memory_bytes = 1u << 16) {
+  nodes_options result;
+  result.devices = {devices};
+  result.one_host = true;
+  result.policy = policy;
+  result.memory_bytes = memory_bytes;
+  return result;
+}
+
+collective_options direct_sum(uint32_t ranks, uint64_t count = 60) {
+  collective_options result;
+  result.ranks = ranks;
+  result.count = count;
+  return result;
+}
+
+proto::FaultRequest slow_by(caf::timespan delay) {
+  proto::FaultRequest result;
+  result.set_kind(proto::FaultRequest::SLOW);
+  result.set_delay_ns(static_cast<uint64_t>(delay.count()));
+  return result;
+}
+
+/// Another program cuts the device's memory file.
+void cut_memory(simulated_nodes& cluster, uint64_t device) {
+  auto& its = cluster.device_at(device);
+  std::filesystem::resize_file(memory_file(its.options.memory_dir, its.id), 0);
+}
+
+std::string judge_survivors(simulated_nodes& cluster, collective_trial& trial) {
+  return trial.judge([&](uint64_t device) { return !cluster.is_there(device); });
+}
+
+} // namespace
+
+TEST_CASE("joint operations: an arrival of an earlier epoch does not count") {
+  simulated_nodes cluster{one_node(2)};
+  collective_trial trial{cluster, direct_sum(2)};
+  cluster.inject(trial.device(1), slow_by(50ms));
+  REQUIRE(trial.launch() == "");
+  cluster.run_for(10ms); // rank 0 has come to it
+  communicator_id id{trial.comm.commid()};
+  auto known = state_of<coordinator_state>(cluster.host).communicators.find(id);
+  REQUIRE(known != nullptr);
+  auto communicator = caf::actor_cast<communicator_actor>(known->handle);
+  proto::WayLost lost;
+  lost.set_reason("a test");
+  caf::anon_send(communicator, lost);
+  cluster.run_for(10ms); // in epoch 2, too
+  joint_arrival late{id, {1}, sequence_number{trial.sequence()}, device_id{trial.device(1)}, nullptr};
+  caf::anon_send(communicator, late);
+  cluster.run_for(10ms);
+  gpu_sim::GetCommStatusRequest ask;
+  ask.set_commid(id.value);
+  ask.set_lookson(true);
+  auto now = cluster.ask_coordinator<gpu_sim::GetCommStatusResponse>(ask);
+  CHECK(now.epoch() == 2);
+  CHECK(now.status() == gpu_sim::IN_PROGRESS); // rank 1 has not come to it in this epoch
+  CHECK(cluster.wait(id.value).status() == gpu_sim::SUCCESS);
+  CHECK(judge_survivors(cluster, trial) == "");
+  CHECK(cluster.end() == "");
+}
+
+TEST_CASE("joint operations: a device whose memory is cut after it has come is lost before any data moves") {
+  simulated_nodes cluster{one_node(3)};
+  collective_trial trial{cluster, direct_sum(3)};
+  cluster.inject(trial.device(2), slow_by(20ms));
+  REQUIRE(trial.launch() == "");
+  cluster.run_for(5ms); // ranks 0 and 1 have come to it
+  cut_memory(cluster, trial.device(0));
+  auto status = cluster.wait(trial.comm.commid());
+  CHECK(status.error() == "");
+  CHECK(status.status() == gpu_sim::SUCCESS); // whatever was moved from there would have failed it
+  CHECK(status.devices_size() == 2);
+  CHECK(judge_survivors(cluster, trial) == "");
+  CHECK(cluster.end() == "");
+}
+
+TEST_CASE("joint operations: memory that is damaged while data moves fails that operation, and the next begins after") {
+  for (auto policy : {proto::SHRINK, proto::REPLACE}) {
+    CAPTURE(proto::FailurePolicy_Name(policy));
+    simulated_nodes cluster{one_node(3, policy, 8u << 20)};
+    auto comm = cluster.init(2);
+    constexpr uint64_t count = 1u << 17; // of 8 bytes: more than is moved in one go
+    collective_trial first{cluster, direct_sum(2, count), comm, 0};
+    collective_trial second{cluster, direct_sum(2), comm, first.bytes()};
+    auto of_first
+      = *cluster.device_at(first.device(0)).memory->at(min_address_of(device_id{first.device(0)}), first.bytes());
+    const std::vector<std::byte> before{of_first.begin(), of_first.end()};
+    REQUIRE(first.launch() == "");
+    REQUIRE(second.launch() == "");
+    cluster.run_until([&] { return !std::ranges::equal(of_first, before); }); // the first slice has been moved
+    cut_memory(cluster, first.device(1));
+    auto status = cluster.wait(comm.commid());
+    CHECK(status.status() == gpu_sim::FAILED);
+    CHECK(status.error() != "");
+    // The first has failed on all ranks: that a result of it is lost would be said only if it counted.
+    CHECK(!contains(status.asyncerror(), "its output of operation"));
+    history_check history{cluster.history(), comm.commid()};
+    CHECK(history.problem == "");
+    CHECK(history.ended.at(first.sequence()).status() == gpu_sim::FAILED);
+    CHECK(history.ended.at(first.sequence()).epoch() == 1);
+    CHECK(history.ended.at(second.sequence()).status() == gpu_sim::SUCCESS);
+    CHECK(history.ended.at(second.sequence()).epoch() > 1);
+    CHECK(judge_survivors(cluster, first) == "");
+    CHECK(judge_survivors(cluster, second) == "");
+    CHECK(cluster.end() == "");
+  }
 }
