@@ -1,5 +1,5 @@
-// Clusters of real processes, which are killed, stopped and go on at random: what `./run soak` does for long, for a
-// moment.
+// Clusters of real processes, which are killed, stopped and go on at random, and whose devices die, hang and are slow
+// in processes that live on: what `./run soak` does for long, for a moment.
 #include "tests/support/processes/launched_program.hpp"
 
 #include <doctest/doctest.h>

@@ -24,6 +24,7 @@ nodes_options far_nodes(std::vector<uint32_t> devices, proto::FailurePolicy poli
   result.policy = policy;
   result.one_host = one_host;
   result.network.delay = way;
+  result.eager_bytes = 64;
   return result;
 }
 

@@ -55,7 +55,7 @@ public:
     cluster_.mend();
     history_check history{records, comm_.commid()};
     note(result, history.problem);
-    note(result, judge(status, history, refused));
+    note(result, judge(result, status, history, refused));
     note(result, judge_rest());
     callers_.reset();
     result.digest = digest_of(cluster_.history());
@@ -114,14 +114,15 @@ private:
   /// Whether the device can be asked, and nothing has happened to it that strikes later.
   bool is_whole(uint64_t device) {
     for (auto& what : x_.mishaps)
-      if (what.what == mishap::kind::device_fault
+      if ((what.what == mishap::kind::device_fault || what.what == mishap::kind::device_death)
           && comm_.devices(static_cast<int>(what.a)).deviceid().value() == device)
         return false;
     return cluster_.is_there(device);
   }
 
   /// What is wrong with the outcome.
-  std::string judge(const gpu_sim::GetCommStatusResponse& status, const history_check& history, bool refused) {
+  std::string judge(played_seed& result, const gpu_sim::GetCommStatusResponse& status, const history_check& history,
+                    bool refused) {
     if (status.status() == gpu_sim::IN_PROGRESS)
       return "no end within the limit: " + status.error();
     if (status.status() == gpu_sim::FAILED && status.error().empty())
@@ -145,8 +146,15 @@ private:
         continue; // it was refused
       if (ended->second.status() == gpu_sim::FAILED && ended->second.error().empty())
         return "an operation FAILED without a reason";
-      if (auto wrong = trial.judge([this](uint64_t device) { return !is_whole(device); }); !wrong.empty())
+      size_t looked_at = 0;
+      auto cannot_be_asked = [&](uint64_t device) {
+        looked_at += is_whole(device) ? 1 : 0;
+        return !is_whole(device);
+      };
+      if (auto wrong = trial.judge(cannot_be_asked); !wrong.empty())
         return text_of(trial.options) + ": " + wrong;
+      result.judged += looked_at > 0 ? 1 : 0;
+      result.unjudged += looked_at > 0 ? 0 : 1;
       bool last = &trial == &trials_.back(); // those before may be of batches that had ended
       if (last && status.status() == gpu_sim::SUCCESS && ended->second.status() == gpu_sim::SUCCESS)
         if (auto lacks = who_lacks(status, history.epochs.at(ended->second.epoch())); lacks != 0)
@@ -238,7 +246,7 @@ private:
   std::string judge_fresh_group(uint32_t devices) {
     bool may_misbehave = std::any_of(x_.mishaps.begin(), x_.mishaps.end(),
                                      [](auto& what) { return what.what == mishap::kind::device_fault; });
-    if (may_misbehave || devices == 0)
+    if (may_misbehave || devices == 0) // those that died have been started again
       return {};
     collective_options what;
     what.algorithm = "ring";

@@ -75,6 +75,17 @@ collective_options draw_operation(drawer& draw, uint32_t ranks) {
   return x;
 }
 
+proto::FaultRequest draw_fault(drawer& draw) {
+  proto::FaultRequest result;
+  result.set_kind(static_cast<proto::FaultRequest::Kind>(draw.below(3)));
+  result.set_at_step(draw.one_in(2));
+  result.set_step(static_cast<uint32_t>(draw.below(8)));
+  result.set_delay_ns(draw.one_in(2) ? 5'000'000 : 5'000'000'000);
+  if (result.kind() == proto::FaultRequest::HANG && draw.one_in(2))
+    result.set_delay_ns(0); // for good
+  return result;
+}
+
 mishap draw_mishap(drawer& draw, const node_scenario& x) {
   using kind = mishap::kind;
   constexpr kind kinds[] = {kind::pause, kind::pause, kind::stall, kind::stall,       kind::cut,
@@ -86,12 +97,7 @@ mishap draw_mishap(drawer& draw, const node_scenario& x) {
   result.lasts = draw.one_in(3) ? caf::timespan{0} : draw.time_up_to(draw.one_in(3) ? 40s : 800ms);
   if (result.what == kind::device_fault) {
     result.a = draw.below(x.ranks);
-    result.fault.set_kind(static_cast<proto::FaultRequest::Kind>(draw.below(3)));
-    result.fault.set_at_step(draw.one_in(2));
-    result.fault.set_step(static_cast<uint32_t>(draw.below(8)));
-    result.fault.set_delay_ns(draw.one_in(2) ? 5'000'000 : 5'000'000'000);
-    if (result.fault.kind() == proto::FaultRequest::HANG && draw.one_in(2))
-      result.fault.set_delay_ns(0); // for good
+    result.fault = draw_fault(draw);
     return result;
   }
   bool among_nodes = draw.below(4) != 0 || result.what == kind::kill;
@@ -103,6 +109,19 @@ mishap draw_mishap(drawer& draw, const node_scenario& x) {
     result.lag = draw.time_up_to(15s);
   if (result.a == 0 && result.what == kind::pause && (result.lasts.count() == 0 || result.lasts > 8s))
     result.lasts = 8s; // for longer than a request's limit even a call that it could answer is refused
+  return result;
+}
+
+/// Up to four devices die, hang or are slow, one soon after another.
+std::vector<mishap> draw_harmed_devices(drawer& draw, uint32_t ranks) {
+  std::vector<mishap> result(1 + draw.below(4));
+  for (auto& x : result) {
+    x.what = draw.one_in(2) ? mishap::kind::device_death : mishap::kind::device_fault;
+    x.a = draw.below(ranks);
+    x.when = draw.time_up_to(30ms);
+    if (x.what == mishap::kind::device_fault)
+      x.fault = draw_fault(draw);
+  }
   return result;
 }
 
@@ -123,6 +142,14 @@ node_scenario node_scenario_of(uint64_t seed) {
     x.apart = draw.time_up_to(20ms);
   for (auto n = draw.below(4); n > 0; --n)
     x.mishaps.push_back(draw_mishap(draw, x));
+  // Every second seed harms single devices as well, half of these nothing else. What the others draw stays as it was.
+  if (seed % 2 == 0) {
+    x.cluster.eager_bytes = draw.one_in(2) ? 0 : 8 * draw.below(60);
+    if (seed % 4 == 0)
+      x.mishaps.clear();
+    auto harmed = draw_harmed_devices(draw, x.ranks);
+    x.mishaps.insert(x.mishaps.end(), harmed.begin(), harmed.end());
+  }
   return x;
 }
 
@@ -131,7 +158,7 @@ bool node_scenario::is_mild() const {
   for (auto& x : mishaps) {
     bool for_good = x.lasts.count() == 0;
     bool with_coordinator = x.a == 0 || x.what == mishap::kind::pause;
-    if (x.what == mishap::kind::kill || x.what == mishap::kind::device_fault
+    if (x.what == mishap::kind::kill || x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death
         || (x.what == mishap::kind::cut && with_coordinator) || (for_good && with_coordinator))
       return false;
     silent += x.what == mishap::kind::pause && x.a == 0 ? caf::timespan{0} : x.lasts;
@@ -144,7 +171,7 @@ bool node_scenario::may_end(size_t process) const {
   for (auto& x : mishaps) {
     bool between = x.what == mishap::kind::cut || x.what == mishap::kind::stall;
     bool concerns = between ? x.a == 0 && x.b == process : x.a == 0 || x.a == process;
-    if (x.what == mishap::kind::device_fault || !concerns)
+    if (x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death || !concerns)
       continue;
     if (x.what == mishap::kind::kill || x.what == mishap::kind::cut || x.lasts.count() == 0)
       return true;
@@ -154,7 +181,7 @@ bool node_scenario::may_end(size_t process) const {
 }
 
 std::string node_scenario::text() const {
-  constexpr const char* names[] = {"pause", "stall", "cut", "kill", "device fault"};
+  constexpr const char* names[] = {"pause", "stall", "cut", "kill", "device fault", "device death"};
   std::string result = fmt::format("{} ranks, policy {}, {}, called by {}{}\n", ranks,
                                    proto::FailurePolicy_Name(cluster.policy),
                                    cluster.one_host ? "one host" : "several hosts",
@@ -182,10 +209,13 @@ void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vec
         cluster.stall(what.a, what.b);
       else if (what.what == kind::cut)
         cluster.cut(what.a, what.b, what.lag);
+      else if (what.what == kind::device_death)
+        cluster.kill_device(devices[what.a]);
       else
         cluster.fault_later(devices[what.a], what.fault);
     });
-    if (what.lasts.count() > 0 && what.what != kind::kill && what.what != kind::device_fault)
+    if (what.lasts.count() > 0 && what.what != kind::kill && what.what != kind::device_fault
+        && what.what != kind::device_death)
       cluster.later(what.when + what.lasts, [&cluster, what] {
         if (what.what == kind::pause)
           cluster.resume(what.a);

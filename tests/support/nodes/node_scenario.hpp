@@ -11,11 +11,12 @@ namespace ringmaster::test {
 /// Something that goes wrong in a cluster of several processes.
 struct mishap {
   enum class kind {
-    pause,       ///< Process `a` stands still.
-    stall,       ///< Nothing comes from `a` to `b` or back; it comes later.
-    cut,         ///< Their connections break, and no new one is made; `b` learns later than `a` by `lag`.
-    kill,        ///< Process `a` is killed.
-    device_fault ///< The device of rank `a` misbehaves.
+    pause,        ///< Process `a` stands still.
+    stall,        ///< Nothing comes from `a` to `b` or back; it comes later.
+    cut,          ///< Their connections break, and no new one is made; `b` learns later than `a` by `lag`.
+    kill,         ///< Process `a` is killed.
+    device_fault, ///< The device of rank `a` misbehaves.
+    device_death  ///< It dies by itself, in a process that lives on: others learn of it later.
   };
 
   kind what = kind::pause;

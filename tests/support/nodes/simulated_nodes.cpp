@@ -83,6 +83,7 @@ void simulated_nodes::start_node(size_t process) {
   auto& streams = settings.device.streams_options;
   streams.slice_bytes = options.slice_bytes;
   streams.chunk_bytes = options.slice_bytes;
+  streams.eager_bytes = options.eager_bytes;
   if (options.one_host)
     streams.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::read);
   nodes_[process] = own.sys.spawn(node, std::move(settings));

@@ -21,6 +21,7 @@ struct nodes_options {
   proto::FailurePolicy policy = proto::SHRINK;
   simulated_network::options network;
   caf::timespan turn = std::chrono::microseconds{1}; ///< That handling a message takes.
+  uint64_t eager_bytes = 0; ///< A block of at most this size travels with its offer, to a process that cannot map it.
 };
 
 /// A cluster of several processes in one thread and in virtual time: process 0 has journal, coordinator and the test's
