@@ -1,11 +1,15 @@
-// A cluster of processes of this host that is ill-treated for a long time: operations run without a pause, while nodes
-// are killed and replaced, and nodes and the coordinator are stopped and go on. Every operation must be right over the
-// ranks that its answer names, or be refused with its reason; no call may take longer than its limit; no process may
-// end that nobody has ended; memory stays level. Ends with 0 where that was so.
-//   soak [--minutes N] [--seed S] [--nodes N] [--route auto|memory|link|messages]
-//   soak --events N ...   until so many kills and stops have come, one soon after the other, and every kind was right
+// A cluster of processes of this host that is ill-treated for a long time: operations run without a pause under all
+// three failure policies, while nodes are killed and replaced; nodes, the coordinator or all of them are stopped for up
+// to 30 s; single devices are killed, hang and are slow in processes that live on; and the cables of one node or of all
+// are out for up to 14 s. Every operation must be right over the ranks that its answer names, or be refused with its
+// reason; operations that could not be judged are counted and explained; no call may take longer than its limit; no
+// process may end that was not killed; memory stays level. Exits with 0 where that was so.
+//   soak [--minutes N] [--seed S] [--nodes N] [--route auto|memory|link|messages] [--network-cuts yes|no|auto]
+//        [--silence-max S]   no stop and no cut is longer than that many seconds (30)
+//   soak --events N ...   until that many kills and stops, and as many faults of devices, have come, one soon after the
+//                         other, and every kind was right; cuts only where they are asked for
 #include "actors/configuration/configuration.hpp"
-#include "client/cluster.hpp"
+#include "tests/programs/soak_devices.hpp"
 #include "tests/programs/soak_work.hpp"
 
 #include <algorithm>
@@ -31,6 +35,8 @@ struct settings {
   size_t nodes = 4;
   uint64_t events = 0; ///< 0: it ends after so many minutes.
   std::string route = "auto";
+  uint64_t silence_max_s = 30;
+  std::string network_cuts = "auto"; ///< yes, no, or auto: where the system allows it, but not with `events`.
 };
 
 /// Nothing where the arguments make no sense.
@@ -45,14 +51,18 @@ std::optional<settings> read_settings(int argc, char** argv) {
     std::string name = argv[i], value = argv[i + 1];
     if (name == "--route")
       x.route = value;
+    else if (name == "--network-cuts")
+      x.network_cuts = value;
     else
       makes_sense = makes_sense
-                    && (name == "--minutes" ? read(value, x.minutes)
-                        : name == "--seed"  ? read(value, x.seed)
-                        : name == "--nodes" ? read(value, x.nodes)
-                                            : name == "--events" && read(value, x.events));
+                    && (name == "--minutes"       ? read(value, x.minutes)
+                        : name == "--seed"        ? read(value, x.seed)
+                        : name == "--nodes"       ? read(value, x.nodes)
+                        : name == "--silence-max" ? read(value, x.silence_max_s)
+                                                  : name == "--events" && read(value, x.events));
   }
-  makes_sense = makes_sense && x.minutes > 0 && x.nodes > 0;
+  makes_sense = makes_sense && x.minutes > 0 && x.nodes > 0 && x.silence_max_s > 0
+                && (x.network_cuts == "yes" || x.network_cuts == "no" || x.network_cuts == "auto");
   return makes_sense ? std::optional{x} : std::nullopt;
 }
 
@@ -95,17 +105,27 @@ void report(const tally& x, const soak_cluster& cluster, double minutes) {
     return recoveries.empty() ? 0 : recoveries[static_cast<size_t>(part * static_cast<double>(recoveries.size() - 1))];
   };
   fmt::print(
-    "{:6.1f} min: {} right of {} kinds, {} refused, {} wrong; {} kills, {} stops; recoveries {:.2f} s median, {:.2f} s "
-    "at most; longest call {:.1f} s, {} over its limit; {} lost; coordinator {} MiB, clients {} MiB\n",
-    minutes, x.right, x.kinds.size(), x.refused, x.wrong, events.kills, events.pauses, at(0.5), at(1), x.longest_s,
-    x.hung, events.lost, cluster.coordinator_bytes() >> 20, own_bytes(::getpid()) >> 20);
+    "{:6.1f} min: {} right of {} kinds, {} refused, {} not judged, {} wrong; {} kills, {} stops, {} cuts, {} device "
+    "faults; recoveries {:.2f} s median, {:.2f} s at most; longest call {:.1f} s, {} over its limit; {} reconnects; {} "
+    "lost; coordinator {} MiB, clients {} MiB\n",
+    minutes, x.right, x.kinds.size(), x.refused, x.unjudged, x.wrong, events.kills, events.pauses, events.cuts,
+    events.device_faults, at(0.5), at(1), x.longest_s, x.hung, x.reconnects, events.lost,
+    cluster.coordinator_bytes() >> 20, own_bytes(::getpid()) >> 20);
   std::fflush(stdout);
 }
 
 /// Runs until it is over; returns whether all was as it must be.
-bool run(const settings& x, client& host, soak_cluster& cluster) {
+bool run(const settings& x, soak_connection& connection, soak_connection& for_devices, soak_cluster& cluster) {
   constexpr double limit_minutes = 2; // for a few events
   std::atomic<bool> over{false};
+  std::thread device_events{[&] {
+    soak_devices devices{for_devices, cluster, x.seed + 2};
+    for (auto next = steady::now() + devices.pause(); !over; std::this_thread::sleep_for(std::chrono::milliseconds{20}))
+      if (steady::now() >= next) {
+        devices.harm_one(); // which may wait for a process that is stopped
+        next = steady::now() + devices.pause();
+      }
+  }};
   std::mt19937_64 chaos{x.seed};
   std::thread events{[&] {
     while (!over) {
@@ -115,13 +135,14 @@ bool run(const settings& x, client& host, soak_cluster& cluster) {
   }};
   auto elements = x.events > 0 ? std::vector<uint64_t>{1, 100, 1u << 12, 1u << 15}
                                : std::vector<uint64_t>{1, 1024, 1u << 15, 1u << 19};
-  soak_work operations{host, cluster, x.seed + 1, elements};
+  soak_work operations{connection, cluster, x.seed + 1, elements};
   auto& result = operations.so_far();
   auto begun = steady::now();
   auto elapsed = [&] { return duration<double>{steady::now() - begun}.count() / 60; };
   auto is_over = [&] {
     auto so_far = cluster.so_far();
-    bool all = so_far.kills + so_far.pauses >= x.events && result.kinds.size() == collective_kinds().size();
+    bool all = so_far.kills + so_far.pauses >= x.events && so_far.device_faults >= x.events
+               && result.kinds.size() == collective_kinds().size();
     return x.events > 0 ? all || elapsed() > limit_minutes : elapsed() >= x.minutes;
   };
   memory_watch coordinator{"the coordinator's"}, clients{"the clients'"}; // nodes seldom live for a minute
@@ -137,10 +158,15 @@ bool run(const settings& x, client& host, soak_cluster& cluster) {
     }
   }
   over = true;
+  device_events.join();
   events.join();
   report(result, cluster, elapsed());
   for (auto& [reason, times] : result.reasons)
     fmt::print("  refused {} times: {}\n", times, reason);
+  if (result.unjudged > 0)
+    fmt::print("{} operations could not be judged, and are counted neither as right nor as wrong:\n", result.unjudged);
+  for (auto& [reason, times] : result.why_unjudged)
+    fmt::print("  {} times: {}\n", times, reason);
   for (auto* each : {&coordinator, &clients})
     if (each->grows())
       fmt::print("MEMORY: {} own grows; MiB minute by minute: {}\n", each->whose, fmt::join(each->mebibytes(), " "));
@@ -157,11 +183,29 @@ int main(int argc, char** argv) {
   auto x = read_settings(argc, argv);
   if (!x) {
     fmt::print(stderr, "usage: soak [--minutes N | --events N] [--seed S] [--nodes N] [--route "
-                       "auto|memory|link|messages]\n");
+                       "auto|memory|link|messages] [--network-cuts yes|no|auto] [--silence-max SECONDS]\n");
     return 2;
   }
-  soak_cluster cluster{x->nodes, x->route, x->events > 0 ? soak_cluster::pace::fast() : soak_cluster::pace{}};
-  fmt::print("seed {}, {} nodes, route {}, logs until the end in {}\n", x->seed, x->nodes, x->route, cluster.logs());
+  std::optional<soak_network> network;
+  std::string cuts = "no cuts of the network";
+  if (x->network_cuts == "yes" || (x->network_cuts == "auto" && x->events == 0)) {
+    auto made = soak_network::make(x->nodes);
+    if (made) {
+      network = std::move(*made);
+      cuts = "each node on a network host of its own";
+    } else if (x->network_cuts == "yes") {
+      fmt::print(stderr, "soak: the network cannot be cut: {}\n", render(made.error()));
+      return 1;
+    } else {
+      cuts += fmt::format(", for {}", render(made.error()));
+    }
+  }
+  auto pace = x->events > 0 ? soak_cluster::pace::fast() : soak_cluster::pace{};
+  for (auto* lengths : {&pace.stops, &pace.cuts})
+    std::erase_if(*lengths, [&](auto length) { return length > std::chrono::seconds{x->silence_max_s}; });
+  soak_cluster cluster{x->nodes, x->route, pace, std::move(network)};
+  fmt::print("seed {}, {} nodes, route {}, {}; logs until the end in {}\n", x->seed, x->nodes, x->route, cuts,
+             cluster.logs());
   configuration cfg;
   auto join = fmt::format("--node.join={}", cluster.address());
   if (auto problem = cfg.read({join}, std::nullopt)) {
@@ -169,13 +213,14 @@ int main(int argc, char** argv) {
     return 1;
   }
   caf::actor_system system{cfg};
-  auto home = cluster::open(system, cfg.values());
-  if (!home) {
-    fmt::print(stderr, "soak: {}\n", render(home.error()));
-    return 1;
-  }
-  client host{system, (*home)->coordinator()};
-  if (run(*x, host, cluster))
+  const auto opts = cfg.values();
+  soak_connection connection{system, opts}, for_devices{system, opts};
+  for (auto* each : {&connection, &for_devices})
+    if (auto problem = each->open()) {
+      fmt::print(stderr, "soak: {}\n", render(problem));
+      return 1;
+    }
+  if (run(*x, connection, for_devices, cluster))
     return 0;
   fmt::print("logs and journal stay in {}\n", cluster.keep_logs());
   return 1;

@@ -1,6 +1,7 @@
 #include "tests/programs/soak_cluster.hpp"
 #include "tests/support/file_content.hpp"
 
+#include <algorithm>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -26,25 +27,26 @@ std::string end_text(int status) {
 
 } // namespace
 
-soak_cluster::soak_cluster(size_t nodes, const std::string& route, const pace& how_fast)
+soak_cluster::soak_cluster(size_t nodes, const std::string& route, const pace& how_fast,
+                           std::optional<soak_network> network)
   : route_("--route.use=" + route), pace_(how_fast), scratch_(std::move(*launch::scratch_directory::make())),
-    events_(scratch_.path() + "/events.log") {
+    events_(scratch_.path() + "/events.log"), network_(std::move(network)) {
   auto port_file = scratch_.path() + "/port";
-  coordinator_.emplace(member{"coordinator",
-                              start("coordinator", {"coordinator", "--port", "0", "--port-file", port_file, "--journal",
-                                                    scratch_.path() + "/journal", route_})});
-  uint32_t port = 0;
-  for (auto give_up = steady::now() + std::chrono::seconds{20}; port == 0 && steady::now() < give_up;) {
-    std::ifstream{port_file} >> port;
+  std::vector<std::string> command{
+    "coordinator", "--port", "0", "--port-file", port_file, "--journal", scratch_.path() + "/journal", route_};
+  if (network_)
+    command.insert(command.end(), {"--host", "0.0.0.0"});
+  coordinator_.emplace(member{"coordinator", start("coordinator", {RINGMASTER_PROGRAM}, std::move(command))});
+  for (auto give_up = steady::now() + std::chrono::seconds{20}; port_ == 0 && steady::now() < give_up;) {
+    std::ifstream{port_file} >> port_;
     std::this_thread::sleep_for(milliseconds{5});
   }
-  if (port == 0) {
+  if (port_ == 0) {
     fmt::print(stderr, "soak: the coordinator did not listen within 20 s: see {}/coordinator.log\n", scratch_.path());
     std::exit(1);
   }
-  address_ = fmt::format("127.0.0.1:{}", port);
   while (nodes_.size() < nodes)
-    nodes_.push_back(start_node());
+    nodes_.push_back(start_node(nodes_.size()));
 }
 
 soak_cluster::~soak_cluster() {
@@ -54,24 +56,37 @@ soak_cluster::~soak_cluster() {
   coordinator_->process.stop();
 }
 
-launch::child_process soak_cluster::start(const std::string& name, std::vector<std::string> arguments) {
+launch::child_process soak_cluster::start(const std::string& name, std::vector<std::string> program,
+                                          const std::vector<std::string>& arguments) {
   auto command = fmt::format("exec \"$0\" \"$@\" > {}/{}.log 2>&1", scratch_.path(), name);
-  std::vector<std::string> all{"sh", "-c", command, RINGMASTER_PROGRAM};
+  std::vector<std::string> all{"sh", "-c", command};
+  all.insert(all.end(), program.begin(), program.end());
   all.insert(all.end(), arguments.begin(), arguments.end());
   auto child = launch::child_process::start({.arguments = all, .output = launch::child_spec::output_kind::inherited});
   if (!child) {
-    fmt::print(stderr, "soak: {} cannot be started\n", RINGMASTER_PROGRAM);
+    fmt::print(stderr, "soak: {} cannot be started\n", program.front());
     std::exit(1);
   }
   return std::move(*child);
 }
 
-soak_cluster::member soak_cluster::start_node() {
+soak_cluster::member soak_cluster::start_node(size_t host) {
   auto name = fmt::format("node-{}", ++nodes_started_);
   note(name + " starts");
-  // The coordinator may be stopped several times while one joins: as long as a connection may be silent.
-  return {name, start(name, {"node", "--join", address_, "--devices", "2", "--name", name, route_,
-                             "--node.join-timeout=20s"})};
+  // The coordinator may be stopped, and the cable out, several times while one joins.
+  std::vector<std::string> program,
+    command{"node", "--devices", "2", "--name", name, route_, "--node.join-timeout=90s", "--join", address()};
+  if (network_) {
+    program = network_->on_host(host);
+    command.back() = fmt::format("{}:{}", soak_network::own_address(), port_);
+    command.insert(command.end(), {"--listen-host", soak_network::address_of(host)});
+  }
+  program.emplace_back(RINGMASTER_PROGRAM);
+  return {name, start(name, std::move(program), command), host};
+}
+
+soak_cluster::milliseconds soak_cluster::draw(std::mt19937_64& random, const std::vector<milliseconds>& lengths) {
+  return lengths[random() % (1 + random() % lengths.size())];
 }
 
 void soak_cluster::pause(member& x, milliseconds length) {
@@ -80,6 +95,28 @@ void soak_cluster::pause(member& x, milliseconds length) {
   note(fmt::format("{} is stopped for {} ms", x.name, length.count()));
   event_ = true;
   ++counts_.pauses;
+}
+
+void soak_cluster::pause_all(milliseconds length) {
+  pause(*coordinator_, length);
+  for (auto& x : nodes_)
+    if (!x.replaced)
+      pause(x, length);
+}
+
+void soak_cluster::cut(size_t host, milliseconds length) {
+  soak_network::set_cable(host, false);
+  cut_until_[host] = steady::now() + length;
+  note(fmt::format("the cable of host {} is out for {} ms", host, length.count()));
+  event_ = true;
+  ++counts_.cuts;
+}
+
+void soak_cluster::note_device_fault(const std::string& what) {
+  std::scoped_lock lock{guard_};
+  note(what);
+  event_ = true;
+  ++counts_.device_faults;
 }
 
 void soak_cluster::kill(member& x) {
@@ -113,25 +150,58 @@ void soak_cluster::advance(std::mt19937_64& random) {
   wake(*coordinator_);
   for (auto& x : nodes_) {
     wake(x);
-    if (x.replaced && *x.replaced <= now)
-      x = start_node();
+    if (x.replaced && *x.replaced <= now && cut_until_.count(x.host) == 0) // one that starts finds the coordinator
+      x = start_node(x.host);
   }
+  std::erase_if(cut_until_, [&](auto& x) {
+    if (x.second > now)
+      return false;
+    soak_network::set_cable(x.first, true);
+    note(fmt::format("the cable of host {} is in again", x.first));
+    return true;
+  });
   if (now < next_event_)
     return;
   next_event_ = now + pace_.gap_min + random() % static_cast<uint64_t>(pace_.gap_spread.count()) * milliseconds{1};
+  // Silences are not joined to longer ones.
+  const bool all_run = !coordinator_->goes_on && cut_until_.empty()
+                       && std::ranges::none_of(nodes_, [](auto& x) { return x.goes_on.has_value(); });
   auto& victim = nodes_[random() % nodes_.size()];
-  if (victim.goes_on || victim.replaced)
-    return;
-  switch (random() % 8) {
+  const bool victim_runs = !victim.goes_on && !victim.replaced;
+  switch (random() % 16) {
     case 0:
     case 1:
-    case 2: return pause(victim, pace_.stops[random() % 3]);
+    case 2:
     case 3:
     case 4:
-    case 5: return kill(victim);
+      if (victim_runs && cut_until_.count(victim.host) == 0)
+        pause(victim, draw(random, pace_.stops));
+      return;
+    case 5:
     case 6:
-      if (!coordinator_->goes_on)
-        pause(*coordinator_, pace_.stops[random() % 3]);
+    case 7:
+    case 8:
+      if (victim_runs)
+        kill(victim);
+      return;
+    case 9:
+    case 10:
+      if (!coordinator_->goes_on && cut_until_.empty())
+        pause(*coordinator_, draw(random, pace_.stops));
+      return;
+    case 11:
+      if (all_run)
+        pause_all(draw(random, pace_.stops));
+      return;
+    case 12:
+    case 13:
+      if (network_ && victim_runs && !coordinator_->goes_on && cut_until_.count(victim.host) == 0)
+        cut(victim.host, draw(random, pace_.cuts));
+      return;
+    case 14:
+      if (network_ && all_run)
+        for (auto length = draw(random, pace_.cuts); auto& x : nodes_)
+          cut(x.host, length);
       return;
     default: return;
   }
@@ -146,13 +216,16 @@ void soak_cluster::calm() {
       x.process.signal(SIGCONT);
       x.goes_on.reset();
     }
+  for (auto& [host, until] : cut_until_)
+    soak_network::set_cable(host, true);
+  cut_until_.clear();
 }
 
 void soak_cluster::look_for_end(member& x) {
   auto status = x.replaced ? -1 : status_of(x.process.pid());
   if (status == -1)
     return;
-  fmt::print("LOST: {} ended {} though nobody had ended it; it said:\n{}", x.name, end_text(status),
+  fmt::print("LOST: {} ended {} though it was not killed; it said:\n{}", x.name, end_text(status),
              test::content_of(fmt::format("{}/{}.log", scratch_.path(), x.name)));
   ++counts_.lost;
   x.goes_on.reset();

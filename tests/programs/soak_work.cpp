@@ -6,6 +6,7 @@
 #include <cctype>
 #include <chrono>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace ringmaster::soak {
 
@@ -35,10 +36,10 @@ bool has(const gpu_sim::GetCommStatusResponse& x, device_id device) {
 }
 
 /// Who may have ended an operation that was called over some and after which others are there: those, and any of the
-/// lost, who may have been lost behind it.
+/// lost, which may have been lost after it. Under "abort" no smaller group runs anything.
 std::vector<group> possible_groups(const gpu_sim::GetCommStatusResponse& now,
                                    const gpu_sim::GetCommStatusResponse& then, proto::FailurePolicy policy) {
-  if (policy == proto::REPLACE) {
+  if (policy == proto::REPLACE && now.devices_size() == then.devices_size()) {
     group all;
     for (int rank = 0; rank < now.devices_size(); ++rank)
       all.push_back({static_cast<uint32_t>(rank), id_of(now.devices(rank)).value,
@@ -48,6 +49,10 @@ std::vector<group> possible_groups(const gpu_sim::GetCommStatusResponse& now,
   std::vector<group> result{{}};
   for (int rank = 0; rank < then.devices_size(); ++rank) {
     auto device = id_of(then.devices(rank));
+    if (policy == proto::ABORT) {
+      result.front().push_back({static_cast<uint32_t>(rank), device.value, false});
+      continue;
+    }
     auto with_it = result;
     for (auto& x : with_it)
       x.push_back({static_cast<uint32_t>(rank), device.value, false});
@@ -63,7 +68,7 @@ std::vector<group> possible_groups(const gpu_sim::GetCommStatusResponse& now,
 
 template <class Call>
 auto soak_work::timed(Call call) {
-  constexpr double limit_s = 95; // a wait of 60 s, and the client's own limit
+  constexpr double limit_s = 95; // a wait of 60 s, and the client's own limit, whatever stands still
   auto begun = steady::now();
   auto answer = call();
   auto took = duration<double>{steady::now() - begun}.count();
@@ -73,19 +78,23 @@ auto soak_work::timed(Call call) {
 }
 
 void soak_work::round() {
-  auto there = timed([&] { return host_.devices(2, seconds{20}); });
-  if (!there)
+  auto there = timed([&] { return host().devices(2, seconds{20}); });
+  if (!there) {
+    result_.reconnects += connection_.renew(there.error()) ? 1 : 0;
     return refuse(there.error());
+  }
   auto ranks = std::min(there->devices_size(), 8);
-  auto policy = random_() % 2 == 0 ? proto::SHRINK : proto::REPLACE;
+  constexpr proto::FailurePolicy policies[] = {proto::SHRINK, proto::SHRINK, proto::REPLACE, proto::REPLACE,
+                                               proto::ABORT};
+  auto policy = policies[random_() % std::size(policies)];
   if (policy == proto::REPLACE)
     ranks = std::max(ranks - 2, 2);
-  auto comm = timed([&] { return host_.comm_init(static_cast<uint32_t>(ranks), policy); });
+  auto comm = timed([&] { return host().comm_init(static_cast<uint32_t>(ranks), policy); });
   if (!comm)
     return refuse(comm.error());
   for (int i = 0; i < 10 && run(id_of(*comm), policy); ++i) {
   }
-  timed([&] { return host_.destroy(id_of(*comm)); });
+  timed([&] { return host().destroy(id_of(*comm)); });
 }
 
 test::collective_options soak_work::draw(uint32_t ranks) {
@@ -126,7 +135,7 @@ caf::error soak_work::prepare(communicator_id communicator, const members& then,
     auto& device = then.devices(static_cast<int>(rank));
     auto base = device.minmemaddr().value() + x.at;
     auto problem = timed([&] {
-      return host_.copy_to_device(id_of(device), base, byte_block::of(std::vector{x.expected.before(rank)}));
+      return host().copy_to_device(id_of(device), base, byte_block::of(std::vector{x.expected.before(rank)}));
     });
     if (problem)
       return problem;
@@ -140,16 +149,16 @@ caf::error soak_work::prepare(communicator_id communicator, const members& then,
 /// What is called alone is answered before anybody waits for its end; else nobody waits for an answer before the last.
 caf::error soak_work::call(const std::vector<planned>& together) {
   if (together.size() == 1) {
-    auto sequence = host_.collective(together.front().request);
+    auto sequence = host().collective(together.front().request);
     return sequence ? caf::error{} : std::move(sequence.error());
   }
   for (auto& x : together)
-    host_.begin_collective(x.request);
-  return host_.finish_calls();
+    host().begin_collective(x.request);
+  return host().finish_calls();
 }
 
 bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
-  auto then = timed([&] { return host_.status(id); });
+  auto then = timed([&] { return host().status(id); });
   if (!then)
     return refuse(then.error()), false;
   auto together = draw_together(static_cast<uint32_t>(then->devices_size()));
@@ -160,32 +169,37 @@ bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
   auto begun = steady::now();
   if (auto problem = timed([&] { return call(together); })) {
     refuse(problem);
-    return code_of(problem) != errc::unknown_communicator && timed([&] { return host_.wait(id, seconds{60}); });
+    return code_of(problem) != errc::unknown_communicator && timed([&] { return host().wait(id, seconds{60}); });
   }
-  auto ended = timed([&] { return host_.wait(id, seconds{60}); });
+  auto ended = timed([&] { return host().wait(id, seconds{60}); });
   if (met_event || cluster_.take_event())
     result_.recoveries_s.push_back(duration<double>{steady::now() - begun}.count());
-  if (!ended)
+  if (!ended) {
+    for (size_t i = 0; i < together.size(); ++i)
+      cannot_judge("the wait for its end failed: " + render(ended.error()));
     return refuse(ended.error()), false;
+  }
   if (ended->status() != gpu_sim::SUCCESS)
     refuse(error_from_wire(ended->code(), ended->error()));
   for (size_t i = 0; i < together.size(); ++i)
     judge(*ended, *then, policy, together[i], fmt::format("{} of {} called together", i + 1, together.size()));
-  return true;
+  const bool over = ended->status() != gpu_sim::SUCCESS && policy == proto::ABORT; // it takes no more calls
+  return !over;
 }
 
 void soak_work::judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x,
                       const std::string& which) {
   bool failed = now.status() != gpu_sim::SUCCESS; // or one that was called with it
-  if (failed && policy == proto::REPLACE && now.devices_size() != then.devices_size())
-    return; // it has ended, since nobody took a lost one's place
   std::map<uint64_t, std::vector<int64_t>> found;
+  std::string unread; // a rank that was lost since
   for (auto& device : now.devices()) {
     auto region = timed([&] {
-      return host_.copy_to_host(id_of(device), device.minmemaddr().value() + x.at, x.expected.bytes());
+      return host().copy_to_host(id_of(device), device.minmemaddr().value() + x.at, x.expected.bytes());
     });
-    if (!region)
-      return refuse(region.error()); // it was lost since
+    if (!region) {
+      unread = render(region.error());
+      continue;
+    }
     auto values = region->as<int64_t>();
     found[id_of(device).value] = {values.begin(), values.end()};
   }
@@ -201,6 +215,10 @@ void soak_work::judge(const members& now, const members& then, proto::FailurePol
   if (!wrong.empty()) {
     ++result_.wrong;
     fmt::print("WRONG: {}, {}: {}; {}\n", text_of(x.what), which, wrong, now.ShortDebugString());
+  } else if (found.empty() && unread.empty()) {
+    cannot_judge(failed ? "it failed, and no rank is left to be read" : "its answer names no rank");
+  } else if (!unread.empty()) {
+    cannot_judge("a rank could not be read after its end: " + unread);
   } else if (!failed) {
     ++result_.right;
     result_.kinds.insert(x.what.kind);
@@ -215,6 +233,11 @@ void soak_work::refuse(const caf::error& why) {
     fmt::print("WRONG: refused without a reason\n");
   }
   ++result_.reasons[without_numbers(reason)];
+}
+
+void soak_work::cannot_judge(const std::string& why) {
+  ++result_.unjudged;
+  ++result_.why_unjudged[without_numbers(why)];
 }
 
 } // namespace ringmaster::soak

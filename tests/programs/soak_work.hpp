@@ -1,7 +1,7 @@
 #pragma once
 
-#include "client/client.hpp"
 #include "tests/programs/soak_cluster.hpp"
+#include "tests/programs/soak_connection.hpp"
 #include "tests/support/trials/collective_expectation.hpp"
 
 #include <map>
@@ -14,10 +14,13 @@ namespace ringmaster::soak {
 
 struct tally {
   uint64_t right = 0, refused = 0, wrong = 0, hung = 0;
-  std::set<proto::CollectiveKind> kinds;   ///< Of which one was right.
-  std::map<std::string, uint64_t> reasons; ///< Of refusals, without numbers.
-  std::vector<double> recoveries_s;        ///< From an event to the end of the operation that it met.
-  double longest_s = 0;                    ///< Of a call.
+  uint64_t unjudged = 0;   ///< Operations of which it is not known whether they were right: none of the others.
+  uint64_t reconnects = 0; ///< The coordinator was lost, and found again.
+  std::map<std::string, uint64_t> why_unjudged; ///< Reasons, without numbers.
+  std::set<proto::CollectiveKind> kinds;        ///< Of which one was right.
+  std::map<std::string, uint64_t> reasons;      ///< Of refusals, without numbers.
+  std::vector<double> recoveries_s;             ///< From an event to the end of the operation that it met.
+  double longest_s = 0;                         ///< Of a call.
 };
 
 /// What runs while a cluster is ill-treated: collectives of every kind, in and out of place, by any algorithm, over all
@@ -26,8 +29,8 @@ struct tally {
 class soak_work {
 public:
   /// `elements`: of the sizes that are drawn.
-  soak_work(client& host, soak_cluster& cluster, uint64_t seed, std::vector<uint64_t> elements)
-    : host_(host), cluster_(cluster), random_(seed), elements_(std::move(elements)) {}
+  soak_work(soak_connection& connection, soak_cluster& cluster, uint64_t seed, std::vector<uint64_t> elements)
+    : connection_(connection), cluster_(cluster), random_(seed), elements_(std::move(elements)) {}
 
   /// Some operations on a communicator of all devices that are free.
   void round();
@@ -58,8 +61,11 @@ private:
   void judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x,
              const std::string& which);
   void refuse(const caf::error& why);
+  /// The outcome of an operation is not known.
+  void cannot_judge(const std::string& why);
+  client& host() { return connection_.host(); }
 
-  client& host_;
+  soak_connection& connection_;
   soak_cluster& cluster_;
   std::mt19937_64 random_;
   std::vector<uint64_t> elements_;
