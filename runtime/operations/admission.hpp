@@ -68,6 +68,8 @@ public:
   std::map<device_id, std::string> waiting(sequence_number number) const;
 
   bool idle() const { return queues_.empty(); }
+  /// Failed operations that are kept because some rank has yet to make its call.
+  size_t failures_kept() const { return failed_.size(); }
 
   /// Why this device has no part in what the members do now: "device 0x3 was lost"; empty: it is one of them.
   std::string loss_of(device_id device) const;

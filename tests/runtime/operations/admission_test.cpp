@@ -342,3 +342,38 @@ TEST_CASE("admission: a spare that joins behind a collective that was given up c
   CHECK(met.problem == "");
   CHECK(met.parts.size() == 4);
 }
+
+TEST_CASE("admission: a failed operation is kept until the last rank has made its call, and no longer") {
+  constexpr int rounds = 100;
+  for (bool collectives : {true, false}) {
+    CAPTURE(collectives);
+    ranks_of_four x;
+    for (int round = 0; round < rounds; ++round) {
+      auto part_of = [&](uint32_t rank) { return collectives ? collective() : transfer(rank == 0 ? 1 : 0, rank == 1); };
+      x.calls.give_up(x.call(0, {part_of(0)}), errc::timed_out, "late");
+      CHECK(x.one().parts.size() == 1);
+      CHECK(x.calls.failures_kept() == 1);
+      for (uint32_t rank = 1; rank < (collectives ? 4u : 2u); ++rank) {
+        CHECK(x.calls.failures_kept() == 1);
+        x.call(rank, {part_of(rank)});
+        CHECK(x.one().problem == "late");
+      }
+      CHECK(x.calls.failures_kept() == 0);
+      CHECK(x.nothing());
+    }
+    CHECK(x.calls.idle());
+  }
+}
+
+TEST_CASE("admission: a failed operation is not kept for a rank that is lost before it calls") {
+  ranks_of_four x;
+  x.calls.give_up(x.call(0, {collective()}), errc::timed_out, "late");
+  x.one();
+  for (uint32_t rank : {1, 2}) {
+    x.call(rank, {collective()});
+    x.one();
+  }
+  CHECK(x.calls.failures_kept() == 1);
+  x.calls.set_ranks({2}, {devices_of_four[0], devices_of_four[1], devices_of_four[2]});
+  CHECK(x.calls.failures_kept() == 0);
+}
