@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -107,11 +109,12 @@ TEST_CASE("joint operations: a slow device comes to each so much later, however 
 
 namespace {
 
-/// A node whose devices' memories the coordinator's process maps.
-nodes_options one_node(uint32_t devices, proto::FailurePolicy policy = proto::SHRINK,
-                       uint64_t memory_bytes = 1u << 16) {
+/// Nodes whose devices' memories the coordinator's process maps. A node reports arrivals when all of its ranks have
+/// come.
+nodes_options joint_nodes(std::vector<uint32_t> devices, proto::FailurePolicy policy = proto::SHRINK,
+                          uint64_t memory_bytes = 1u << 16) {
   nodes_options result;
-  result.devices = {devices};
+  result.devices = std::move(devices);
   result.one_host = true;
   result.policy = policy;
   result.memory_bytes = memory_bytes;
@@ -145,7 +148,7 @@ std::string judge_survivors(simulated_nodes& cluster, collective_trial& trial) {
 } // namespace
 
 TEST_CASE("joint operations: an arrival of an earlier epoch does not count") {
-  simulated_nodes cluster{one_node(2)};
+  simulated_nodes cluster{joint_nodes({1, 1})};
   collective_trial trial{cluster, direct_sum(2)};
   cluster.inject(trial.device(1), slow_by(50ms));
   REQUIRE(trial.launch() == "");
@@ -173,7 +176,7 @@ TEST_CASE("joint operations: an arrival of an earlier epoch does not count") {
 }
 
 TEST_CASE("joint operations: a device whose memory is cut after it has come is lost before any data moves") {
-  simulated_nodes cluster{one_node(3)};
+  simulated_nodes cluster{joint_nodes({1, 1, 1})};
   collective_trial trial{cluster, direct_sum(3)};
   cluster.inject(trial.device(2), slow_by(20ms));
   REQUIRE(trial.launch() == "");
@@ -190,7 +193,7 @@ TEST_CASE("joint operations: a device whose memory is cut after it has come is l
 TEST_CASE("joint operations: memory that is damaged while data moves fails that operation, and the next begins after") {
   for (auto policy : {proto::SHRINK, proto::REPLACE}) {
     CAPTURE(proto::FailurePolicy_Name(policy));
-    simulated_nodes cluster{one_node(3, policy, 8u << 20)};
+    simulated_nodes cluster{joint_nodes({3}, policy, 8u << 20)};
     auto comm = cluster.init(2);
     constexpr uint64_t count = 1u << 17; // of 8 bytes: more than is moved in one go
     collective_trial first{cluster, direct_sum(2, count), comm, 0};
