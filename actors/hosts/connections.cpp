@@ -50,7 +50,7 @@ protected:
     limit_way(made->descriptor);
     if (accepted_)
       *accepted_ = true;
-    return backend().new_scribe(renumbered(made->release()));
+    return make_connection(backend(), renumbered(made->release()));
   }
 
   caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {

@@ -140,7 +140,7 @@ TEST_CASE("doorman: what is no greeting goes at once") {
 }
 
 TEST_CASE("doorman: no room is made for a length that nothing has") {
-  house x{{.greeting = 1h, .greeting_bytes_max = 64, .message_bytes_max = 128}};
+  house x{{.greeting = 1h, .connection = {.greeting_bytes_max = 64, .message_bytes_max = 128}}};
   auto forger = x.visitor(), later = x.visitor(), honest = x.visitor();
   send(forger, header(greeting, 0x80000000));
   CHECK(is_closed(forger, 5s));

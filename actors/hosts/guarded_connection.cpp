@@ -1,0 +1,215 @@
+#include "actors/hosts/guarded_connection.hpp"
+
+#include <caf/binary_deserializer.hpp>
+#include <caf/io/basp/header.hpp>
+#include <caf/io/basp/message_type.hpp>
+#include <caf/io/basp_broker.hpp>
+
+#include <algorithm>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+namespace network = caf::io::network;
+using caf::io::basp::message_type;
+
+constexpr auto client_greeting = static_cast<uint8_t>(message_type::client_handshake);
+constexpr auto server_greeting = static_cast<uint8_t>(message_type::server_handshake);
+
+bool is_greeting(uint8_t kind) {
+  return kind == client_greeting || kind == server_greeting;
+}
+
+/// Whether the other end's system has left for long what was sent to it without a word. A process that is stopped is
+/// not gone: its system acknowledges.
+bool is_gone(int fd) {
+  constexpr uint32_t gone_after_ms = 2000; // four heartbeats
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_unacked > 0
+         && info.tcpi_last_ack_recv > gone_after_ms;
+}
+
+} // namespace
+
+void claim_log::refused(const std::string& address, const caf::node_id& claimed) {
+  std::scoped_lock lock{mutex_};
+  if (auto times = seldom_.happened(std::chrono::steady_clock::now()); times > 0)
+    spdlog::warn("a connection from {} was closed: it claims to be the process {}, which has another connection that "
+                 "works ({} since the last report)",
+                 address, to_string(claimed), times);
+}
+
+guarded_connection::guarded_connection(network::default_multiplexer& backend, int fd, role as,
+                                       const connection_limits& limits, std::shared_ptr<claim_log> log)
+  : scribe_impl(backend, fd), role_(as), limits_(limits), log_(std::move(log)) {}
+
+guarded_connection::~guarded_connection() {
+  known();
+}
+
+void guarded_connection::known() {
+  waiting_ = nullptr;
+  if (auto then = std::exchange(known_, nullptr))
+    then();
+}
+
+// -- memory ------------------------------------------------------------------------
+
+void guarded_connection::configure_read(caf::io::receive_policy::config wanted) {
+  auto most = greeted_ || role_ == role::made ? limits_.message_bytes_max : limits_.greeting_bytes_max;
+  if (wanted.second > most) {
+    refused_ = true; // of a header that `consume` has been given
+    return;
+  }
+  wanted_ = wanted.second;
+  read_next_piece();
+}
+
+void guarded_connection::read_next_piece() {
+  constexpr size_t trusted_max = 8u << 20; // larger ones are read in pieces: copying takes less than the network
+  auto more = std::max({limits_.reserved_bytes, gathered_.size(), std::min(brought_, trusted_max)});
+  scribe_impl::configure_read(caf::io::receive_policy::exactly(std::min(wanted_ - gathered_.size(), more)));
+}
+
+bool guarded_connection::gather(size_t bytes) {
+  auto& piece = rd_buf();
+  brought_ += bytes;
+  if (gathered_.empty() && bytes == wanted_)
+    return true;
+  gathered_.insert(gathered_.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(bytes));
+  if (gathered_.size() < wanted_) {
+    read_next_piece();
+    return false;
+  }
+  piece.swap(gathered_);
+  std::vector<char>{}.swap(gathered_);
+  return true;
+}
+
+// -- what comes --------------------------------------------------------------------
+
+bool guarded_connection::consume(caf::execution_unit* context, const void*, size_t bytes) {
+  caf::io::scribe_ptr alive{this};
+  if (is_second_) {
+    log_->refused(addr(), claimed_);
+    return refuse(context);
+  }
+  if (!gather(bytes))
+    return true;
+  auto& part = rd_buf();
+  if (!std::exchange(content_follows_, false))
+    return takes_header(part) ? pass_on(context) : refuse(context);
+  if (kind_ != client_greeting)
+    return pass_on(context);
+  switch (identify(context, part)) {
+    case identity::its_own: return pass_on(context);
+    case identity::leaves:
+      held_ = part;
+      if (waiting_)
+        waiting_();
+      return false; // nothing more is read
+    case identity::taken:
+      is_second_ = true; // whoever connects a second time has the answer, and closes it
+      scribe_impl::configure_read(caf::io::receive_policy::exactly(1));
+      return true;
+    case identity::malformed: break;
+  }
+  return refuse(context);
+}
+
+bool guarded_connection::takes_header(const std::vector<char>& header) {
+  constexpr size_t length_at = 4;
+  if (header.size() < caf::io::basp::header_size)
+    return false;
+  kind_ = static_cast<uint8_t>(header[0]);
+  content_follows_ = std::any_of(header.begin() + length_at, header.begin() + length_at + sizeof(uint32_t),
+                                 [](char x) { return x != 0; });
+  const auto expected = role_ == role::accepted ? client_greeting : server_greeting;
+  if (is_greeting(kind_)) // CAF reads a content that is not there
+    return content_follows_ && kind_ == expected && (role_ == role::accepted || !greeted_);
+  return greeted_;
+}
+
+guarded_connection::identity guarded_connection::identify(caf::execution_unit* context,
+                                                          const std::vector<char>& greeting) {
+  std::string text{greeting.begin(), greeting.end()};
+  if (greeted_) {
+    if (text == greeting_)
+      return identity::its_own;
+    log_->refused(addr(), claimed_);
+    return identity::malformed;
+  }
+  auto* broker = dynamic_cast<caf::io::basp_broker*>(parent());
+  greeting_ = std::move(text);
+  if (broker == nullptr)
+    return identity::its_own; // of no protocol that has identities
+  caf::binary_deserializer source{context, greeting};
+  if (source(claimed_) || !claimed_)
+    return identity::malformed;
+  if (claimed_ == broker->system().node())
+    return identity::taken;
+  const auto other = broker->instance.tbl().lookup_direct(claimed_);
+  if (!other || *other == hdl())
+    return identity::its_own;
+  if (!broker->valid(*other))
+    return identity::leaves; // what it has brought is being handed out
+  const auto fd = static_cast<int>(other->id());
+  if (!is_gone(fd))
+    return identity::taken;
+  ::shutdown(fd, SHUT_RDWR); // as if its other end had closed it
+  return identity::leaves;
+}
+
+void guarded_connection::look_again(caf::execution_unit* context) {
+  caf::io::scribe_ptr alive{this};
+  if (detached() || held_.empty())
+    return;
+  switch (identify(context, held_)) {
+    case identity::leaves: return;
+    case identity::its_own: break;
+    case identity::taken:
+      log_->refused(addr(), claimed_);
+      close(context);
+      return;
+    case identity::malformed: close(context); return;
+  }
+  rd_buf() = std::exchange(held_, {});
+  if (pass_on(context))
+    add_to_loop();
+}
+
+bool guarded_connection::pass_on(caf::execution_unit* context) {
+  constexpr size_t kept_max = 16u << 20;
+  const bool was_greeting = is_greeting(kind_) && !content_follows_;
+  bool goes_on = scribe_impl::consume(context, rd_buf().data(), rd_buf().size());
+  if (refused_)
+    return refuse(context);
+  if (rd_buf().capacity() > kept_max)
+    std::vector<char>{}.swap(rd_buf()); // of a message that was handled
+  if (goes_on && was_greeting && !std::exchange(greeted_, true))
+    known();
+  return goes_on;
+}
+
+bool guarded_connection::refuse(caf::execution_unit* context) {
+  known();
+  io_failure(context, network::operation::read);
+  return false;
+}
+
+void guarded_connection::close(caf::execution_unit* context) {
+  caf::io::scribe_ptr alive{this};
+  if (is_second_)
+    log_->refused(addr(), claimed_);
+  refuse(context);
+  remove_from_loop();
+}
+
+} // namespace ringmaster

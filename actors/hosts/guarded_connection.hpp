@@ -1,0 +1,107 @@
+#pragma once
+
+#include "runtime/health/seldom.hpp"
+
+#include <caf/io/network/default_multiplexer.hpp>
+#include <caf/io/network/scribe_impl.hpp>
+#include <caf/node_id.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+/// Limits of one connection of CAF's protocol.
+struct connection_limits {
+  size_t greeting_bytes_max = 64u << 10;              ///< A client's greeting has an id, some 30 bytes.
+  size_t message_bytes_max = (1u << 30) + (1u << 20); ///< As `route.chunk-bytes` may be, and what is around it.
+  size_t reserved_bytes = 64u << 10;                  ///< Reserved for a message of which nothing has come.
+};
+
+/// Logs connections that claim another process's identity, once in a while. Thread-safe.
+class claim_log {
+public:
+  void refused(const std::string& address, const caf::node_id& claimed);
+
+private:
+  std::mutex mutex_;
+  seldom seldom_{std::chrono::seconds{10}};
+};
+
+/// A connection of CAF's protocol that takes care of three things that CAF 0.17 does not:
+///
+/// Memory. CAF reserves and clears what the header of a message claims before a byte of it has come. Here memory is
+/// reserved for twice what has come of a message, for `connection_limits::reserved_bytes` at first, and for as much as
+/// the connection has brought before, up to some MiB: so messages of usual size are read in place.
+///
+/// Identity. A process tells its id when it greets, and CAF believes that at any time: it then sends what is meant for
+/// that process over the connection that has greeted last. Here a greeting counts only if no other connection with that
+/// process is open; one whose other end has not acknowledged anything for some seconds is closed instead. A process
+/// that connects a second time finds out by the answer, and closes its second connection; anything else that comes over
+/// it closes it. A connection keeps its identity.
+///
+/// Form. What is no greeting at first, a greeting later of another kind, or without a content ends the connection.
+class guarded_connection final : public caf::io::network::scribe_impl {
+public:
+  /// Which end this process is: it has accepted the connection, or made it.
+  enum class role : uint8_t { accepted, made };
+
+  guarded_connection(caf::io::network::default_multiplexer& backend, int fd, role as, const connection_limits& limits,
+                     std::shared_ptr<claim_log> log);
+  ~guarded_connection() override;
+
+  /// Has `then` called when the other end has greeted, or the connection is gone.
+  void when_known(std::function<void()> then) { known_ = std::move(then); }
+  /// Has `then` called when a greeting begins to wait, which is before it is known.
+  void when_waiting(std::function<void()> then) { waiting_ = std::move(then); }
+  /// Whether a greeting waits for an older connection with that process, which is being taken away.
+  bool waits() const { return !held_.empty(); }
+  /// Looks whether that is gone.
+  void look_again(caf::execution_unit* context);
+  /// As if the other end had closed it.
+  void close(caf::execution_unit* context);
+
+  void configure_read(caf::io::receive_policy::config wanted) override;
+  bool consume(caf::execution_unit* context, const void* data, size_t bytes) override;
+
+  /// Bytes that are reserved for what comes; for tests.
+  size_t reserved() { return gathered_.capacity() + rd_buf().capacity(); }
+
+private:
+  enum class identity : uint8_t { its_own, taken, leaves, malformed };
+
+  /// Adds a piece of a part. Returns whether the part is complete, and then in `rd_buf()`.
+  bool gather(size_t bytes);
+  void read_next_piece();
+  /// Of a header: whether it may come now.
+  bool takes_header(const std::vector<char>& header);
+  /// Of a greeting: whose it is.
+  identity identify(caf::execution_unit* context, const std::vector<char>& greeting);
+  bool pass_on(caf::execution_unit* context);
+  bool refuse(caf::execution_unit* context);
+  void known();
+
+  const role role_;
+  const connection_limits limits_;
+  const std::shared_ptr<claim_log> log_;
+  std::function<void()> known_, waiting_;
+  size_t wanted_ = 0;          ///< Of the part that comes.
+  size_t brought_ = 0;         ///< So far, of all parts.
+  std::vector<char> gathered_; ///< Of the part that comes, before the piece that is being read.
+  std::vector<char> held_;     ///< A greeting that waits.
+  std::string greeting_;       ///< The other end's, which it may repeat.
+  caf::node_id claimed_;       ///< By it.
+  uint8_t kind_ = 0;           ///< Of the message whose content comes.
+  bool content_follows_ = false;
+  bool greeted_ = false;
+  bool is_second_ = false; ///< Another connection with the same process is open.
+  bool refused_ = false;
+};
+
+} // namespace ringmaster
