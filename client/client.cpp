@@ -42,6 +42,8 @@ caf::error client::no_answer(const caf::error& problem, caf::timespan limit) con
   if (problem == caf::sec::request_timeout)
     return make_error(errc::timed_out, fmt::format("the coordinator did not answer within {:.1f} s",
                                                    std::chrono::duration<double>{limit}.count()));
+  if (problem == errc::too_many) // it lives, and has refused the call
+    return problem;
   return make_error(errc::device_lost, "the coordinator is gone: " + render(problem));
 }
 
@@ -359,6 +361,7 @@ caf::expected<sequence_number> client::collective(const proto::CollectiveRequest
 }
 
 void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
+  calls_max = std::min(calls_max, calls_under_way_max);
   while (calls_.size() >= calls_max)
     take_oldest_answer();
   auto call = request;

@@ -30,6 +30,9 @@ class client {
 public:
   /// How long the coordinator may take to answer.
   static constexpr caf::timespan usual_limit = std::chrono::seconds{30};
+  /// Calls that are begun and not answered; the next one waits for the oldest. So a program that calls ahead of its
+  /// cluster is slowed down, and other clients are not.
+  static constexpr size_t calls_under_way_max = 512;
 
   client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = usual_limit);
 
@@ -84,7 +87,8 @@ public:
   /// Enqueues; returns the operation's number.
   caf::expected<sequence_number> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<sequence_number> collective(const proto::CollectiveRequest& request);
-  /// Enqueues without waiting for the answer; at most `calls_max` are under way at once, the oldest is waited for.
+  /// Enqueues without waiting for the answer; at most `calls_max` (and `calls_under_way_max`) are under way at
+  /// once, the oldest is waited for.
   /// Those that are begun while others have not been answered may go together: see `call_gate`. The first error of any
   /// of them is kept for `finish_calls`. Until then the buffers are theirs: copies, and calls on other communicators,
   /// may overtake what was begun. They may wait for calls behind them, and go with them (`answer_may_wait`); a program

@@ -82,7 +82,7 @@ child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found
             settings.journal = found->journal;
             settings.communicators.journal = found->journal;
             settings.silence_watch = make_silence_watch(parent->system());
-            found->coordinator = parent->spawn(coordinator, std::move(settings));
+            found->coordinator = parent->spawn<fair_coordinator>(std::move(settings));
             return caf::actor_cast<caf::actor>(found->coordinator);
           }};
 }

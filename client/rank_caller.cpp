@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace ringmaster {
@@ -24,21 +26,27 @@ caf::error no_answer(const caf::error& problem, caf::timespan limit) {
   if (problem == caf::sec::request_timeout)
     return make_error(errc::timed_out, fmt::format("the communicator did not answer within {:.0f} s",
                                                    std::chrono::duration<double>{limit}.count()));
+  if (problem == errc::too_many) // it lives, and has refused the call
+    return problem;
   auto code = code_of(problem) == errc::ok ? errc::device_lost
                                            : code_of(problem); // the communicator's last words have one
   return make_error(code, "the communicator is gone: " + render(problem));
 }
 
+void send_calls(caf::stateful_actor<rank_caller_state>* self, const coordinator_actor& coordinator,
+                const std::shared_ptr<rank_outbox>& box);
+
 /// The communicator has ended before it took the call: the coordinator knows how.
 void ask_how_it_ended(caf::stateful_actor<rank_caller_state>* self, const coordinator_actor& coordinator,
-                      communicator_id communicator, uint64_t number) {
+                      const std::shared_ptr<rank_outbox>& box, communicator_id communicator, uint64_t number) {
   const caf::timespan limit = std::chrono::seconds{30};
   gpu_sim::GetCommStatusRequest request;
   request.set_commid(communicator.value);
   request.set_lookson(true);
-  auto fail = [self, number](const caf::error& why) {
+  auto fail = [self, coordinator, box, number](const caf::error& why) {
     if (auto calls = self->state.under_way.extract(number))
       finish(*calls.mapped(), {}, why);
+    send_calls(self, coordinator, box);
   };
   self->request(coordinator, limit, std::move(request))
     .then(
@@ -48,46 +56,69 @@ void ask_how_it_ended(caf::stateful_actor<rank_caller_state>* self, const coordi
       [fail, limit](const caf::error& problem) { fail(no_answer(problem, limit)); });
 }
 
+/// The communicator watches the call's limit from when the call comes. Takes off what has passed since it was made;
+/// what has no time left fails there, and so keeps its place in the order of calls.
+void shorten_limit(rank_outbox::entry& x, caf::actor_clock::time_point now) {
+  const auto limit = x.call.timeout_ns();
+  if (limit == 0)
+    return;
+  const auto passed = std::chrono::nanoseconds{now - x.called_at}.count();
+  x.call.set_timeout_ns(limit - std::min(limit - 1, static_cast<uint64_t>(std::max<int64_t>(passed, 0))));
+}
+
+/// Sends what waits, as long as there are less than `calls_under_way_max` under way.
+void send_calls(caf::stateful_actor<rank_caller_state>* self, const coordinator_actor& coordinator,
+                const std::shared_ptr<rank_outbox>& box) {
+  auto& state = self->state;
+  if (state.gone) {
+    for (auto& entry : box->take(SIZE_MAX))
+      finish(*entry.calls, {}, state.gone);
+    return;
+  }
+  auto room = rank_caller_state::calls_under_way_max - state.under_way.size();
+  for (auto& entry : box->take(room)) {
+    auto number = ++state.calls;
+    state.under_way[number] = entry.calls;
+    shorten_limit(entry, self->clock().now());
+    auto limit = answer_limit(entry.call);
+    communicator_id communicator{entry.call.comm_id()};
+    auto within = limit.count() == 0 ? caf::duration{caf::infinite} : caf::duration{limit};
+    self->request(coordinator, within, std::move(entry.call))
+      .then(
+        [self, coordinator, box, number](proto::RankCallResponse& x) {
+          auto calls = self->state.under_way.extract(number);
+          auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
+          if (calls)
+            finish(*calls.mapped(), std::move(x), std::move(problem));
+          send_calls(self, coordinator, box);
+        },
+        [self, coordinator, box, communicator, number, limit](const caf::error& problem) {
+          if (problem == caf::sec::request_receiver_down && !self->state.gone)
+            return ask_how_it_ended(self, coordinator, box, communicator, number);
+          if (auto calls = self->state.under_way.extract(number))
+            finish(*calls.mapped(), {}, no_answer(problem, limit));
+          send_calls(self, coordinator, box);
+        });
+  }
+}
+
 } // namespace
 
 caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordinator_actor coordinator,
                           std::shared_ptr<rank_outbox> box) {
   self->monitor(coordinator);
-  self->set_down_handler([self](const caf::down_msg& x) {
+  self->set_down_handler([self, coordinator, box](const caf::down_msg& x) {
     self->state.gone = make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason));
     self->state.fail_all(self->state.gone);
+    send_calls(self, coordinator, box);
   });
-  self->set_exit_handler([self](const caf::exit_msg& x) {
-    self->state.fail_all(make_error(errc::aborted, "the rank's handle is gone"));
+  self->set_exit_handler([self, coordinator, box](const caf::exit_msg& x) {
+    self->state.gone = make_error(errc::aborted, "the rank's handle is gone");
+    self->state.fail_all(self->state.gone);
+    send_calls(self, coordinator, box);
     self->quit(x.reason);
   });
-  auto make_calls = [self, coordinator, box](atom::flush) {
-    for (auto& entry : box->take_all()) {
-      if (self->state.gone) {
-        finish(*entry.calls, {}, self->state.gone);
-        continue;
-      }
-      auto number = ++self->state.calls;
-      self->state.under_way[number] = entry.calls;
-      auto limit = answer_limit(entry.call);
-      communicator_id communicator{entry.call.comm_id()};
-      auto within = limit.count() == 0 ? caf::duration{caf::infinite} : caf::duration{limit};
-      self->request(coordinator, within, std::move(entry.call))
-        .then(
-          [self, number](proto::RankCallResponse& x) {
-            auto calls = self->state.under_way.extract(number);
-            auto problem = x.success() ? caf::error{} : error_from_wire(x.code(), x.error());
-            if (calls)
-              finish(*calls.mapped(), std::move(x), std::move(problem));
-          },
-          [self, coordinator, communicator, number, limit](const caf::error& problem) {
-            if (problem == caf::sec::request_receiver_down && !self->state.gone)
-              return ask_how_it_ended(self, coordinator, communicator, number);
-            if (auto calls = self->state.under_way.extract(number))
-              finish(*calls.mapped(), {}, no_answer(problem, limit));
-          });
-    }
-  };
+  auto make_calls = [self, coordinator, box](atom::flush) { send_calls(self, coordinator, box); };
   auto look_after = [self, coordinator, box](atom::tick) {
     auto meeting = box->looked_after();
     if (!meeting)

@@ -3,11 +3,14 @@
 #include "client/work.hpp"
 #include "messages/interfaces.hpp"
 
+#include <caf/actor_clock.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/stateful_actor.hpp>
 
+#include <cstddef>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,29 +24,39 @@ struct rank_outbox {
   struct entry {
     proto::RankCall call;
     std::shared_ptr<work::state> calls;
+    caf::actor_clock::time_point called_at;
   };
 
   std::mutex guard;
   std::deque<entry> entries;
   std::weak_ptr<rank_meeting> meeting; ///< To be looked after, when the actor is told.
 
-  void put(proto::RankCall call, std::shared_ptr<work::state> calls) {
+  void put(proto::RankCall call, std::shared_ptr<work::state> calls, caf::actor_clock::time_point now) {
     std::scoped_lock lock{guard};
-    entries.push_back({std::move(call), std::move(calls)});
+    entries.push_back({std::move(call), std::move(calls), now});
   }
   std::shared_ptr<rank_meeting> looked_after() {
     std::scoped_lock lock{guard};
     return meeting.lock();
   }
-  std::deque<entry> take_all() {
+  /// The oldest, `calls_max` at most.
+  std::deque<entry> take(size_t calls_max) {
     std::scoped_lock lock{guard};
-    return std::exchange(entries, {});
+    if (entries.size() <= calls_max)
+      return std::exchange(entries, {});
+    auto end = entries.begin() + static_cast<std::ptrdiff_t>(calls_max);
+    std::deque<entry> result{std::make_move_iterator(entries.begin()), std::make_move_iterator(end)};
+    entries.erase(entries.begin(), end);
+    return result;
   }
 };
 
 /// Makes one rank's calls in their order, and hears what has become of them.
 struct rank_caller_state {
   static inline const char* name = "rank";
+  /// Calls that are sent and not answered. Later ones wait in the outbox: what a rank calls ahead stays in its own
+  /// process, and delays neither other ranks' calls nor the answers by which its process shows that it is alive.
+  static constexpr size_t calls_under_way_max = 512;
 
   std::map<uint64_t, std::shared_ptr<work::state>> under_way;
   uint64_t calls = 0;

@@ -17,7 +17,8 @@ namespace {
 
 /// Leaves a call for the actor that makes it.
 void post(rank_outbox& box, const caf::actor& caller, proto::RankCall call, std::shared_ptr<work::state> calls) {
-  box.put(std::move(call), std::move(calls));
+  auto& clock = caf::actor_cast<caf::abstract_actor*>(caller)->home_system().clock();
+  box.put(std::move(call), std::move(calls), clock.now());
   caf::anon_send(caller, atom::flush_v);
 }
 

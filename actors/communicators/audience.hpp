@@ -2,6 +2,9 @@
 
 #include "messages/interfaces.hpp"
 
+#include <caf/message_id.hpp>
+#include <caf/message_priority.hpp>
+
 #include <algorithm>
 #include <vector>
 
@@ -25,14 +28,15 @@ public:
     relayed_.push_back({handle.relay, {device}});
   }
 
-  /// Returns how many messages go to relays.
+  /// Returns how many messages go to relays. With high priority it overtakes what waits in the receivers' mailboxes.
   template <class T>
-  size_t tell(const T& what) const {
+  size_t tell(const T& what, caf::message_priority priority = caf::message_priority::normal) const {
+    const auto id = caf::make_message_id(priority);
     auto message = caf::make_message(what); // one for all
     for (auto& each : near_)
-      each->enqueue(self_->ctrl(), caf::make_message_id(), message, self_->context());
+      each->enqueue(self_->ctrl(), id, message, self_->context());
     for (auto& x : relayed_)
-      x.relay->enqueue(self_->ctrl(), caf::make_message_id(), caf::make_message(what, x.devices), self_->context());
+      x.relay->enqueue(self_->ctrl(), id, caf::make_message(what, x.devices), self_->context());
     return relayed_.size();
   }
 

@@ -259,7 +259,7 @@ void communicator_state::keep_ticking() {
   if (ticking_ || !watching())
     return;
   ticking_ = true;
-  self->delayed_send(self, options.suspect.interval, atom::tick_v);
+  self->delayed_send<caf::message_priority::high>(self, options.suspect.interval, atom::tick_v);
 }
 
 std::vector<device_id> communicator_state::watched() const {
@@ -301,7 +301,7 @@ void communicator_state::ask_progress(const std::vector<device_id>& devices) {
   audience asked{self};
   for (auto device : devices)
     asked.add(device, handle_of(device), true);
-  asked.tell(request);
+  asked.tell(request, caf::message_priority::high);
 }
 
 void communicator_state::on_progress(const proto::Progress& x) {

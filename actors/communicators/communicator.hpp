@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/calls/fair_inbox.hpp"
 #include "actors/communicators/joint_run.hpp"
 #include "actors/communicators/outbox.hpp"
 #include "runtime/health/clock_estimates.hpp"
@@ -65,6 +66,9 @@ struct communicator_options {
 class communicator_state {
 public:
   static inline const char* name = "communicator";
+  /// Calls of one rank that are kept until they have ended. A rank's handle makes less at a time and keeps the others:
+  /// `rank_caller_state::calls_under_way_max`.
+  static constexpr size_t calls_open_max = 4096;
 
   using status_promise = caf::typed_response_promise<gpu_sim::GetCommStatusResponse>;
   using rank_call_promise = caf::typed_response_promise<proto::RankCallResponse>;
@@ -288,5 +292,28 @@ private:
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
                                                communicator_options options,
                                                std::vector<gpu_sim::DeviceMetadata> devices, device_handles handles);
+
+/// The COMMUNICATOR, which refuses the requests of a process that has too many in its mailbox. To be spawned with its
+/// options, devices and handles.
+class fair_communicator final : public fair_inbox<communicator_actor::stateful_base<communicator_state>> {
+public:
+  /// Nothing waits outside the mailbox: what a client asks by way of the coordinator comes behind its calls. The
+  /// handles of one process's ranks have `rank_caller_state::calls_under_way_max` calls under way each.
+  static constexpr inbox_limits limits{.process = {.in_mailbox = 16'384, .waiting_max = 0}, .actor = std::nullopt};
+
+  fair_communicator(caf::actor_config& cfg, communicator_options options, std::vector<gpu_sim::DeviceMetadata> devices,
+                    device_handles handles)
+    : fair_inbox(cfg, limits), options_(std::move(options)), devices_(std::move(devices)),
+      handles_(std::move(handles)) {}
+
+  behavior_type make_behavior() override {
+    return communicator(this, std::move(options_), std::move(devices_), std::move(handles_));
+  }
+
+private:
+  communicator_options options_;
+  std::vector<gpu_sim::DeviceMetadata> devices_;
+  device_handles handles_;
+};
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 // done.
 #include "actors/communicators/communicator.hpp"
 
+#include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
@@ -21,6 +22,14 @@ void communicator_state::call(const proto::RankCall& x, rank_call_promise promis
     answer.answer.set_code(static_cast<uint32_t>(epochs_->end_code()));
     return carry_out(answer);
   }
+  if (desk_->open_of(device_id{x.device_id()}) >= calls_open_max) {
+    call_desk::answer_call answer{ticket, {}};
+    set_error_in(answer.answer,
+                 make_error(errc::too_many, fmt::format("{} calls of device 0x{:x} on communicator {} have not been "
+                                                        "answered yet, its limit: call again when some have been",
+                                                        calls_open_max, x.device_id(), options.id)));
+    return carry_out(answer);
+  }
   desk_->call(ticket, x, limited, now());
   serve_calls();
   keep_ticking();
@@ -37,9 +46,15 @@ void communicator_state::answer_if_it_dies() {
 }
 
 void communicator_state::serve_calls() {
-  desk_->pause(!open_ || !can_begin());
-  while (auto found = desk_->next())
+  // What all ranks have called waits where too much is in flight; the end of an operation comes here again.
+  auto must_wait = [this] {
+    return !open_ || !can_begin() || operations().in_flight().size() >= options.operations_max;
+  };
+  desk_->pause(must_wait());
+  while (auto found = desk_->next()) {
     std::visit([this](auto& x) { carry_out(x); }, *found);
+    desk_->pause(must_wait());
+  }
 }
 
 void communicator_state::carry_out(call_desk::begin_operation& x) {

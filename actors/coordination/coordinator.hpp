@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/calls/fair_inbox.hpp"
 #include "actors/communicators/communicator.hpp"
 #include "runtime/coordination/communicator_registry.hpp"
 #include "runtime/coordination/device_registry.hpp"
@@ -51,9 +52,13 @@ public:
   coordinator_options options;
   device_registry devices;
   communicator_registry communicators;
-  pending_calls<device_id> device_calls;
-  pending_calls<communicator_id> communicator_calls;
-  pending_calls<the_journal> journal_calls;
+  request_peer calling_peer; ///< Whose request is being handled; nobody: it is no request.
+  /// Calls of one peer that a receiver has not answered: above the commands that a stream queues, which says so itself.
+  static constexpr size_t passed_on_max = 8192;
+
+  pending_calls<device_id, request_peer> device_calls;
+  pending_calls<communicator_id, request_peer> communicator_calls;
+  pending_calls<the_journal, request_peer> journal_calls;
   host_copies copies{0};
   std::map<std::string, caf::actor_addr> notices; ///< Who is found by a name; gone when they are.
   std::map<node_id, uint64_t> silent_since;       ///< Nodes that owe `cluster_status` an answer: wall clock.
@@ -67,7 +72,7 @@ public:
   void expire_calls();
   /// Sees to it that calls are told when their limits have passed.
   template <class Receiver>
-  void keep_time(pending_calls<Receiver>& calls) {
+  void keep_time(pending_calls<Receiver, request_peer>& calls) {
     if (auto when = calls.timer())
       self->scheduled_send(self, *when, atom::expire_v);
   }
@@ -296,5 +301,24 @@ private:
 
 coordinator_actor::behavior_type coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
                                              coordinator_options options);
+
+/// The COORDINATOR, which takes the requests of its clients by turns. To be spawned with its options.
+class fair_coordinator final : public fair_inbox<coordinator_actor::stateful_base<coordinator_state>> {
+public:
+  /// What a client of this process sends comes from its own actor and from that of its call gate, and keeps its order
+  /// while it is within the limit of one actor; so that limit is above `client::calls_under_way_max`.
+  static constexpr inbox_limits limits{.process = {.in_mailbox = 16, .waiting_max = 16'384},
+                                       .actor = inbox_limits::peer_limits{.in_mailbox = 1024, .waiting_max = 16'384}};
+
+  fair_coordinator(caf::actor_config& cfg, coordinator_options options)
+    : fair_inbox(cfg, limits), options_(std::move(options)) {}
+
+  behavior_type make_behavior() override { return coordinator(this, std::move(options_)); }
+
+private:
+  void handles(const request_peer& peer) override { state.calling_peer = peer; }
+
+  coordinator_options options_;
+};
 
 } // namespace ringmaster

@@ -91,7 +91,7 @@ gpu_sim::CommInitResponse coordinator_state::make_communicator(const device_ids&
   for (size_t i = 0; i < ranks.size(); ++i)
     all.add(ranks[i], handles[i], opts.speak_by_relays);
   all.tell(membership::of(std::move(members), handles));
-  auto handle = self->spawn<caf::monitored>(communicator, opts, std::move(metadata), std::move(handles));
+  auto handle = self->spawn<fair_communicator, caf::monitored>(opts, std::move(metadata), std::move(handles));
   like.handle = caf::actor_cast<caf::strong_actor_ptr>(handle);
   like.lost.clear();
   communicators.made(opts.id, std::move(like));

@@ -12,6 +12,8 @@ caf::error no_answer(const std::string& who, const caf::error& problem, caf::tim
                                                    std::chrono::duration<double>{limit}.count()));
   if (problem == caf::sec::request_receiver_down)
     return make_error(gone, who + " has ended");
+  if (problem == errc::too_many) // it lives, and has refused the request
+    return problem;
   return make_error(gone, fmt::format("{} did not answer: {}", who, render(problem)));
 }
 
@@ -158,6 +160,11 @@ caf::result<proto::CollectiveResponse> collective(coordinator_state& state, prot
 caf::result<proto::CollectiveResponses> collectives(coordinator_state& state, proto::CollectiveRequests& x) {
   if (x.calls().empty())
     return refusal<proto::CollectiveResponses>(errc::invalid_argument, "CollectiveRequests has no call");
+  constexpr int calls_max = 1024; // each takes its time, and others wait meanwhile
+  if (x.calls_size() > calls_max)
+    return refusal<proto::CollectiveResponses>(
+      errc::too_many,
+      fmt::format("CollectiveRequests has {} calls, and may have {}: send several", x.calls_size(), calls_max));
   auto of_first = [id = x.calls(0).comm_id()](auto& call) { return call.comm_id() == id; };
   if (auto other = std::ranges::find_if_not(x.calls(), of_first); other != x.calls().end())
     return refusal<proto::CollectiveResponses>(

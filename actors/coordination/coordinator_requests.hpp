@@ -36,12 +36,18 @@ inline std::string text_of(const coordinator_state&, the_journal) {
 /// limits share a timer: one for each would wake a thread, and most calls end at once. `gone`: what it is that it has
 /// ended.
 template <class... Response, class Id, class Actor, class Got, class Failed, class... Request>
-void ask_then(coordinator_state& state, pending_calls<Id>& calls, Id id, const Actor& whom, errc gone,
+void ask_then(coordinator_state& state, pending_calls<Id, request_peer>& calls, Id id, const Actor& whom, errc gone,
               caf::timespan limit, Got got, Failed failed, const Request&... request) {
   auto late = [&state, id, failed, limit, gone](const caf::error& problem) mutable {
     failed(problem == caf::sec::request_timeout ? no_answer(text_of(state, id), problem, limit, gone) : problem);
   };
-  auto call = calls.begun(id, state.self->clock().now() + limit, late);
+  const auto& peer = state.calling_peer;
+  if (!(peer == request_peer{}) && calls.count_of(peer) >= coordinator_state::passed_on_max)
+    return failed(make_error(errc::too_many,
+                             fmt::format("{} calls of this client have not been answered yet, its limit: "
+                                         "call again when some have been",
+                                         coordinator_state::passed_on_max)));
+  auto call = calls.begun(id, state.self->clock().now() + limit, late, peer);
   state.keep_time(calls);
   auto ask = [&](auto timeout) {
     state.self->request(whom, timeout, request...)

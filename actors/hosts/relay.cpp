@@ -117,9 +117,9 @@ void relay_state::answer(communicator_id communicator, T&& what) {
 }
 
 template <class T>
-void relay_state::send_to(const communicator_actor& whom, T&& what) {
+void relay_state::send_to(const communicator_actor& whom, T&& what, caf::message_priority priority) {
   caf::actor_cast<caf::strong_actor_ptr>(whom)->enqueue(caf::actor_cast<caf::strong_actor_ptr>(streams->entrance),
-                                                        caf::make_message_id(),
+                                                        caf::make_message_id(priority),
                                                         caf::make_message(std::forward<T>(what)), self->context());
 }
 
@@ -161,7 +161,7 @@ void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vecto
   std::set<device_id> asked;
   for (auto device : devices)
     if (auto stream = streams->stream_of(device)) {
-      self->send(caf::actor_cast<stream_actor>(stream), x);
+      self->send<caf::message_priority::high>(caf::actor_cast<stream_actor>(stream), x);
       asked.insert(device);
     }
   askers_[request] = std::move(asker);
@@ -169,7 +169,7 @@ void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vecto
   if (!progress_.is_open(request))
     return;
   timers_[++last_timer_] = request;
-  self->delayed_send(self, report_limit, atom::expire_v, last_timer_);
+  self->delayed_send<caf::message_priority::high>(self, report_limit, atom::expire_v, last_timer_);
 }
 
 void relay_state::on_progress(const proto::Progress& x) {
@@ -197,7 +197,7 @@ void relay_state::report(const progress_desk::key& request, std::optional<proto:
     what->set_number(request.second);
     what->set_node_id(node.value);
     what->set_time_ns(clock.unix_ns(self->clock().now()));
-    send_to(askers_[request], std::move(*what));
+    send_to(askers_[request], std::move(*what), caf::message_priority::high);
   }
   if (!progress_.is_open(request))
     askers_.erase(request);

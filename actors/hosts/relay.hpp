@@ -75,7 +75,8 @@ private:
   void tell(communicator_id communicator, std::vector<proto::RankReport> reports);
   void report(const progress_desk::key& request, std::optional<proto::ProgressReport> what);
   template <class T>
-  void send_to(const communicator_actor& whom, T&& what);
+  void send_to(const communicator_actor& whom, T&& what,
+               caf::message_priority priority = caf::message_priority::normal);
 
   std::map<communicator_id, communicator_actor> communicators_;
   report_desk reports_;

@@ -172,7 +172,9 @@ void collective_command::accept(stream_state& stream, const proto::ProgressReque
   answer.set_number(x.number());
   answer.set_device_id(stream.memory->id().value);
   answer.set_queued(static_cast<uint32_t>(stream.queue.size()));
-  stream.self->send(caf::actor_cast<communicator_actor>(stream.self->current_sender()), std::move(answer));
+  // What waits in the asker's mailbox must not make the answer late.
+  stream.self->send<caf::message_priority::high>(caf::actor_cast<communicator_actor>(stream.self->current_sender()),
+                                                 std::move(answer));
 }
 
 proto::Progress collective_command::progress(const stream_state& stream) const {

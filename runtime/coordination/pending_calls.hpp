@@ -14,15 +14,17 @@ namespace ringmaster {
 
 /// Clients' calls that a device or a communicator (`Receiver`: its id) has not answered: how to answer for one that
 /// ends first, or is late. Each is answered once, by the receiver or here. The coordinator's.
-template <class Receiver>
+/// `Peer`: whose calls are counted together.
+template <class Receiver, class Peer = uint64_t>
 class pending_calls {
 public:
   using number = uint64_t;
   using time_point = deadlines::time_point;
 
-  /// `fail` tells the client why there is no answer.
-  number begun(Receiver who, time_point due, std::function<void(const caf::error&)> fail) {
-    calls_.emplace(++last_, call{who, std::move(fail)});
+  /// `fail` tells the client why there is no answer. `peer`: who has called.
+  number begun(Receiver who, time_point due, std::function<void(const caf::error&)> fail, Peer peer = {}) {
+    ++by_peer_[peer];
+    calls_.emplace(++last_, call{who, std::move(fail), std::move(peer)});
     limits_.add(last_, due);
     return last_;
   }
@@ -30,7 +32,16 @@ public:
   /// The receiver has answered. Returns whether the client still waits.
   bool ended(number x) {
     limits_.remove(x);
-    return calls_.erase(x) > 0;
+    auto found = calls_.extract(x);
+    if (found)
+      uncount(found.mapped());
+    return !found.empty();
+  }
+
+  /// Calls of this peer that have not been answered.
+  size_t count_of(const Peer& peer) const {
+    auto found = by_peer_.find(peer);
+    return found == by_peer_.end() ? 0 : found->second;
   }
 
   /// When to call `expire` next, which then is taken for arranged; none where an earlier time will do.
@@ -39,8 +50,10 @@ public:
   /// Fails those whose limit has passed.
   void expire(time_point now, const caf::error& late) {
     for (auto each : limits_.take_due(now))
-      if (auto found = calls_.extract(each)) // unless one before it has ended the receiver, and so this one
+      if (auto found = calls_.extract(each)) { // unless one before it has ended the receiver, and so this one
+        uncount(found.mapped());
         found.mapped().fail(late);
+      }
   }
 
   /// Nobody will answer any more: fails all that wait for it.
@@ -49,6 +62,7 @@ public:
     for (auto i = calls_.begin(); i != calls_.end();)
       if (i->second.receiver == who) {
         limits_.remove(i->first);
+        uncount(i->second);
         failed.push_back(std::move(i->second));
         i = calls_.erase(i);
       } else {
@@ -64,9 +78,16 @@ private:
   struct call {
     Receiver receiver;
     std::function<void(const caf::error&)> fail;
+    Peer peer;
   };
 
+  void uncount(const call& x) {
+    if (auto its = by_peer_.find(x.peer); --its->second == 0)
+      by_peer_.erase(its);
+  }
+
   std::map<number, call> calls_;
+  std::map<Peer, size_t> by_peer_;
   deadlines limits_;
   number last_ = 0;
 };

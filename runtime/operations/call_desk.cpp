@@ -21,6 +21,8 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
   auto& entry = calls_[ticket];
   entry.parts = 1;
   entry.called_at = now;
+  entry.device = device_id{x.device_id()};
+  ++open_of_[entry.device];
   entry.limited = limited;
   if (x.parts().empty())
     return part_ended(ticket, errc::ok, {}); // an empty group
@@ -151,6 +153,8 @@ void call_desk::part_ended(uint64_t ticket, errc code, const std::string& error)
     return;
   answer.set_success(answer.error().empty());
   decisions_.emplace_back(answer_call{ticket, std::move(answer)});
+  if (auto its = open_of_.find(i->second.device); --its->second == 0)
+    open_of_.erase(its);
   calls_.erase(i);
 }
 

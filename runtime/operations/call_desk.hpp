@@ -77,8 +77,12 @@ public:
 
   std::optional<decision> next();
 
-  /// Calls that have not been answered.
+  /// Calls that have not been answered: all, and those of one device.
   size_t open() const { return calls_.size(); }
+  size_t open_of(device_id device) const {
+    auto found = open_of_.find(device);
+    return found == open_of_.end() ? 0 : found->second;
+  }
   struct waiting_call {
     std::string waits_for; ///< As in `expire`.
     std::chrono::nanoseconds age{};
@@ -96,6 +100,7 @@ private:
     size_t parts = 0; ///< That have not ended.
     proto::RankCallResponse answer;
     time_point called_at;
+    device_id device;     ///< The caller's.
     bool grouped = false; ///< Its parts came in one message.
     bool limited = false;
   };
@@ -110,6 +115,7 @@ private:
   bool paused_ = false;
   std::map<epoch_number, std::vector<device_id>> ranks_; ///< Devices by epoch, of the latest.
   std::map<uint64_t, open_call> calls_;                  ///< By ticket.
+  std::map<device_id, size_t> open_of_;                  ///< Of these, by their caller's device.
   struct part_under_way {
     uint64_t ticket = 0;
     device_id device; ///< The caller's.

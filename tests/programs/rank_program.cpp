@@ -7,6 +7,7 @@
 //   rank_program pauses    the same as many, while the last rank's process is stopped for a second in the middle
 //   rank_program cut       everybody adds up another number each time, until rank 0 cuts the page where they meet
 //   rank_program early     rank 0 returns at once, without a word; the others work on without it
+//   rank_program unwaited  each rank starts 30,000 sums without waiting, the last rank a second after the others
 #include "actors/configuration/configuration.hpp"
 #include "client/process_group.hpp"
 
@@ -176,6 +177,46 @@ caf::error add_up_until_cut(process_group& world, client& host) {
   return caf::none;
 }
 
+/// Starts all sums before it waits for any, and checks each of them. The last rank starts a second late.
+caf::error add_up_unwaited(process_group& world, client& host) {
+  constexpr uint64_t calls = 30'000;
+  auto& rank = world.ranks().front();
+  const auto device = id_of(rank.device());
+  const auto bytes = calls * sizeof(float);
+  auto inputs = host.allocate(device, bytes), outputs = host.allocate(device, bytes);
+  if (!inputs || !outputs)
+    return inputs ? std::move(outputs.error()) : std::move(inputs.error());
+  auto input = [](uint32_t of, uint64_t call) { return static_cast<float>(call % 1000 * 10 + of + 1); };
+  std::vector<float> values(calls);
+  for (uint64_t i = 0; i < calls; ++i)
+    values[i] = input(rank.rank(), i);
+  if (auto problem = host.copy_to_device(device, *inputs, byte_block::of(values)))
+    return problem;
+  if (auto problem = rank.barrier().wait(30s))
+    return problem;
+  if (rank.rank() + 1 == rank.size()) {
+    const timespec second{1, 0};
+    ::nanosleep(&second, nullptr);
+  }
+  std::vector<work> all;
+  for (uint64_t i = 0; i < calls; ++i)
+    all.push_back(rank.all_reduce({*inputs + i * sizeof(float), *outputs + i * sizeof(float)}, 1, proto::FLOAT32));
+  if (auto problem = work{all}.wait(120s))
+    return problem;
+  auto sums = host.copy_to_host(device, *outputs, bytes);
+  if (!sums)
+    return std::move(sums.error());
+  for (uint64_t i = 0; i < calls; ++i) {
+    float right = 0;
+    for (uint32_t of = 0; of < rank.size(); ++of)
+      right += input(of, i);
+    if (sums->as<float>()[i] != right)
+      return make_error(errc::corrupt, fmt::format("sum {} is {}, not {}", i, sums->as<float>()[i], right));
+  }
+  fmt::print("rank {} of {}: {} sums are right, in epoch {}\n", rank.rank(), rank.size(), calls, all.back().epoch());
+  return caf::none;
+}
+
 caf::error run(caf::actor_system& system, const options& opts, const std::string& what) {
   auto rank = process_environment()("RINGMASTER_RANK");
   if (what == "no-show" && rank == "1")
@@ -195,6 +236,11 @@ caf::error run(caf::actor_system& system, const options& opts, const std::string
       there = host.devices();
   if (what == "cut")
     return add_up_until_cut(**world, host);
+  if (what == "unwaited") {
+    if (auto problem = add_up_unwaited(**world, host))
+      return problem;
+    return (*world)->finalize();
+  }
   bool often = what == "many" || what == "dies" || what == "pauses";
   if (auto problem = often ? add_up_for(**world, host, 50, what) : add_up(**world, host))
     return problem;

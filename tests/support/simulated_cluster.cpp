@@ -28,7 +28,7 @@ simulated_cluster::simulated_cluster(const simulation_options& opts) : simulated
   host_options.communicators.speak_by_relays = opts.relays > 0;
   host_options.communicators.devices_a_host = opts.devices_a_host;
   host_options.route = opts.offer_memory ? "auto" : "messages";
-  host = sys.spawn(coordinator, host_options);
+  host = sys.spawn<fair_coordinator>(host_options);
   device_settings.memory_dir = dir;
   device_settings.memory_bytes = opts.memory_bytes;
   device_settings.coordinator = host;

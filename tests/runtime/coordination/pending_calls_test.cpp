@@ -83,3 +83,24 @@ TEST_CASE("pending_calls: whoever is late is answered for, once, and one timer s
   CHECK_FALSE(calls.ended(third));
   CHECK(calls.timer() == std::nullopt);
 }
+
+TEST_CASE("pending_calls: those of each peer are counted until they are answered, late or lost") {
+  pending_calls<device_id, std::string> calls;
+  auto begin = [&](uint64_t device, int limit, const char* peer) {
+    return calls.begun(
+      device_id{device}, behind(limit), [](const caf::error&) {}, peer);
+  };
+  auto first = begin(1, 10, "a");
+  begin(1, 20, "a");
+  begin(2, 5, "a");
+  begin(2, 30, "b");
+  CHECK(calls.count_of("a") == 3);
+  CHECK(calls.count_of("b") == 1);
+  CHECK(calls.ended(first));
+  CHECK(calls.count_of("a") == 2);
+  calls.expire(behind(6), make_error(errc::timed_out, "late"));
+  CHECK(calls.count_of("a") == 1);
+  calls.gone(device_id{1}, make_error(errc::device_lost, "it died"));
+  CHECK(calls.count_of("a") == 0);
+  CHECK(calls.count_of("b") == 1);
+}

@@ -65,7 +65,7 @@ void simulated_nodes::start_coordinator() {
   settings.communicators.share_memory = options.one_host;
   if (options.one_host)
     settings.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);
-  host = sys.spawn(coordinator, std::move(settings));
+  host = sys.spawn<fair_coordinator>(std::move(settings));
 }
 
 void simulated_nodes::start_node(size_t process) {

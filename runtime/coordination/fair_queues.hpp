@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ringmaster {
+
+/// Shares a receiver's mailbox among the peers that send it requests. Each peer has a few requests in the mailbox at a
+/// time; its other ones wait in a queue of its own, and one of them follows for each that was handled. So the requests
+/// of the other peers wait for a few of one that sends many, and not for all of them. A peer whose queue is full is
+/// refused. Requests of one peer keep their order. Pure; not thread-safe.
+template <class Peer, class Request>
+class fair_queues {
+public:
+  struct limits {
+    size_t in_mailbox = 16;      ///< Requests of one peer in the mailbox, at least 1.
+    size_t waiting_max = 16'384; ///< Requests of one peer in its queue.
+  };
+  enum class place : uint8_t {
+    mailbox, ///< The request goes there now.
+    queue,   ///< It was taken, and comes from `handled` later.
+    nowhere  ///< The peer's queue is full: the request is refused.
+  };
+
+  /// A request has come. It is moved from where its place is the queue.
+  place add(const Peer& peer, Request& request, const limits& most) {
+    auto& its = peers_[peer];
+    if (its.in_mailbox < most.in_mailbox) {
+      ++its.in_mailbox;
+      return place::mailbox;
+    }
+    if (its.waiting.size() >= most.waiting_max)
+      return place::nowhere;
+    its.waiting.push_back(std::move(request));
+    return place::queue;
+  }
+
+  /// The receiver has handled a request of this peer. Returns the peer's next one, which goes to the mailbox.
+  std::optional<Request> handled(const Peer& peer) {
+    auto found = peers_.find(peer);
+    if (found == peers_.end())
+      return std::nullopt; // the receiver has ended meanwhile
+    auto& its = found->second;
+    if (its.waiting.empty()) {
+      if (--its.in_mailbox == 0)
+        peers_.erase(found);
+      return std::nullopt;
+    }
+    std::optional<Request> next{std::move(its.waiting.front())};
+    its.waiting.pop_front();
+    return next;
+  }
+
+  /// The receiver has ended: all that waits, each peer's in its order.
+  std::vector<Request> take_all() {
+    std::vector<Request> result;
+    for (auto& [peer, its] : std::exchange(peers_, {}))
+      for (auto& request : its.waiting)
+        result.push_back(std::move(request));
+    return result;
+  }
+
+  /// Peers with a request in the mailbox.
+  size_t size() const { return peers_.size(); }
+
+private:
+  struct entry {
+    size_t in_mailbox = 0;
+    std::deque<Request> waiting; ///< Empty while there is room in the mailbox.
+  };
+
+  std::map<Peer, entry> peers_;
+};
+
+} // namespace ringmaster
