@@ -85,7 +85,7 @@ private:
   std::optional<request_peer> peer_of(const caf::mailbox_element& x) const {
     if (!x.mid.is_request() || !x.sender || x.sender == this->ctrl())
       return std::nullopt;
-    auto result = request_peer::of(x.sender, this->node());
+    auto result = request_peer::of(x.sender, this->ctrl()->node());
     if (result.is_here() && !limits_.actor)
       return std::nullopt;
     return result;

@@ -180,6 +180,22 @@ void coordinator_state::expire(uint64_t number) {
       answer_ranks(late->to, {}, late->problem);
 }
 
+caf::error coordinator_state::check_waiting() const {
+  if (calling_peer == request_peer{})
+    return caf::none;
+  auto count_of_peer = [this](const auto& waiting) {
+    return std::ranges::count_if(waiting, [this](auto& x) { return x.second.peer == calling_peer; });
+  };
+  const auto waiting = count_of_peer(info_waiters_) + count_of_peer(init_calls_) + count_of_peer(drain_calls_)
+                       + count_of_peer(waiting_ranks_);
+  if (static_cast<size_t>(waiting) < waiting_max)
+    return caf::none;
+  return make_error(errc::too_many,
+                    fmt::format("{} requests of this client wait for ranks, devices or nodes, its limit: "
+                                "ask again when some have been answered",
+                                waiting));
+}
+
 void coordinator_state::journal(proto::Record record) {
   if (!options.journal)
     return;

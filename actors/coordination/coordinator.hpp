@@ -56,6 +56,9 @@ public:
   /// Calls of one peer that a receiver has not answered: above the commands that a stream queues, which says so itself.
   static constexpr size_t passed_on_max = 8192;
 
+  /// Requests of one peer that wait here for ranks, devices and nodes.
+  static constexpr size_t waiting_max = 4096;
+
   pending_calls<device_id, request_peer> device_calls;
   pending_calls<communicator_id, request_peer> communicator_calls;
   pending_calls<the_journal, request_peer> journal_calls;
@@ -165,9 +168,13 @@ public:
 
 private:
   struct info_waiter {
+    request_peer peer;
     proto::ClusterInfoRequest request;
     caf::typed_response_promise<proto::ClusterInfo> promise;
   };
+
+  /// Errors: too_many, where the peer that asks has `waiting_max` requests that wait.
+  caf::error check_waiting() const;
 
   /// Until the node has answered, however late, it counts as silent from then on.
   void note_silence(node_id id, uint64_t since_ns);
@@ -186,6 +193,7 @@ private:
 
   /// A CommInit that waits for signs of life.
   struct init_call {
+    request_peer peer;
     gpu_sim::CommInitRequest request;
     caf::actor_addr owner; ///< None: what it makes outlives whoever asks.
     caf::typed_response_promise<gpu_sim::CommInitResponse> promise;
@@ -275,6 +283,7 @@ private:
   std::map<uint64_t, info_waiter> info_waiters_;
   /// Somebody who waits until a node is drained.
   struct drain_call {
+    request_peer peer;
     node_id node;
     caf::timespan limit{0};
     caf::typed_response_promise<proto::DrainResponse> promise;
@@ -283,6 +292,7 @@ private:
   std::map<uint64_t, drain_call> drain_calls_;
   /// A rank that waits for the others, at the beginning or at the end.
   struct waiting_rank {
+    request_peer peer;
     caf::timespan limit;
     std::variant<caf::typed_response_promise<proto::RendezvousResponse>,
                  caf::typed_response_promise<proto::FinalizeResponse>>

@@ -34,14 +34,15 @@ caf::expected<node_id> coordinator_state::node_to_drain(const std::string& name_
 
 caf::result<proto::DrainResponse> coordinator_state::drain(const proto::DrainRequest& x) {
   auto promise = self->make_response_promise<proto::DrainResponse>();
-  auto node = node_to_drain(x.node());
+  auto problem = check_waiting();
+  auto node = problem ? caf::expected<node_id>{problem} : node_to_drain(x.node());
   if (!node) {
     promise.deliver(refusal<proto::DrainResponse>(node.error()));
     return promise;
   }
   auto number = ++waits_;
   auto limit = request_limit(x.timeout_ns());
-  drain_calls_[number] = {*node, limit, promise};
+  drain_calls_[number] = {calling_peer, *node, limit, promise};
   spdlog::info("node {} is drained: its devices leave their communicators", devices.place_of(*node));
   drains_.begin(*node, number);
   self->delayed_send(self, limit, atom::expire_v, number);

@@ -74,8 +74,12 @@ caf::result<proto::ClusterInfo> coordinator_state::wait_for_devices(const proto:
     deliver_info(x, promise);
     return promise;
   }
+  if (auto problem = check_waiting()) {
+    promise.deliver(std::move(problem));
+    return promise;
+  }
   auto number = ++waits_;
-  info_waiters_[number] = {x, promise};
+  info_waiters_[number] = {calling_peer, x, promise};
   self->delayed_send(self, request_limit(x.timeout_ns()), atom::expire_v, number);
   return promise;
 }

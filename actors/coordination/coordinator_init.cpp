@@ -77,8 +77,12 @@ gpu_sim::CommInitResponse coordinator_state::refuse_init(const gpu_sim::CommInit
 caf::result<gpu_sim::CommInitResponse> coordinator_state::comm_init(const gpu_sim::CommInitRequest& x) {
   auto owner = x.outlivesclient() ? caf::actor_addr{} : calling_client(); // the promise takes the sender
   auto promise = self->make_response_promise<gpu_sim::CommInitResponse>();
+  if (auto problem = check_waiting()) {
+    promise.deliver(refusal<gpu_sim::CommInitResponse>(problem));
+    return promise;
+  }
   auto number = ++waits_;
-  init_calls_.emplace(number, init_call{x, std::move(owner), promise});
+  init_calls_.emplace(number, init_call{calling_peer, x, std::move(owner), promise});
   choose(number);
   return promise;
 }

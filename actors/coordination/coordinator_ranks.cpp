@@ -17,6 +17,10 @@ constexpr caf::timespan missing_told_after = std::chrono::seconds{5};
 
 caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto::RendezvousRequest& x) {
   auto promise = self->make_response_promise<proto::RendezvousResponse>();
+  if (auto problem = check_waiting()) {
+    promise.deliver(refusal<proto::RendezvousResponse>(problem));
+    return promise;
+  }
   auto number = ++waits_;
   auto all = ranks_.arrived(x, number, self->clock().now());
   if (!all) {
@@ -24,7 +28,7 @@ caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto
     return promise;
   }
   auto limit = request_limit(x.timeout_ns());
-  waiting_ranks_[number] = {limit, promise};
+  waiting_ranks_[number] = {calling_peer, limit, promise};
   if (!*all) {
     self->delayed_send(self, limit, atom::expire_v, number);
     self->delayed_send(self, missing_told_after, atom::tick_v, number);
@@ -45,9 +49,13 @@ caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto
 
 caf::result<proto::FinalizeResponse> coordinator_state::finalize(const proto::FinalizeRequest& x) {
   auto promise = self->make_response_promise<proto::FinalizeResponse>();
+  if (auto problem = check_waiting()) {
+    promise.deliver(refusal<proto::FinalizeResponse>(problem));
+    return promise;
+  }
   auto number = ++waits_;
   auto limit = request_limit(x.timeout_ns());
-  waiting_ranks_[number] = {limit, promise};
+  waiting_ranks_[number] = {calling_peer, limit, promise};
   if (auto all = ranks_.leaves(x, number))
     end_group(*all);
   else

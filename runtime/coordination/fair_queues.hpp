@@ -29,7 +29,7 @@ public:
 
   /// A request has come. It is moved from where its place is the queue.
   place add(const Peer& peer, Request& request, const limits& most) {
-    auto& its = peers_[peer];
+    auto& its = entry_of(peer);
     if (its.in_mailbox < most.in_mailbox) {
       ++its.in_mailbox;
       return place::mailbox;
@@ -48,7 +48,7 @@ public:
     auto& its = found->second;
     if (its.waiting.empty()) {
       if (--its.in_mailbox == 0)
-        peers_.erase(found);
+        spare_ = peers_.extract(found);
       return std::nullopt;
     }
     std::optional<Request> next{std::move(its.waiting.front())};
@@ -74,7 +74,18 @@ private:
     std::deque<Request> waiting; ///< Empty while there is room in the mailbox.
   };
 
+  entry& entry_of(const Peer& peer) {
+    if (auto known = peers_.find(peer); known != peers_.end())
+      return known->second;
+    if (spare_.empty())
+      return peers_[peer];
+    spare_.key() = peer;
+    return peers_.insert(std::move(spare_)).position->second;
+  }
+
   std::map<Peer, entry> peers_;
+  /// Of the peer that had its last request handled: one that waits for each answer would allocate each time.
+  typename std::map<Peer, entry>::node_type spare_;
 };
 
 } // namespace ringmaster

@@ -54,8 +54,8 @@ caf::behavior flood(caf::event_based_actor* self, const coordinator_actor& whom,
 
 } // namespace
 
-TEST_CASE("floods: a client that sends 200,000 requests is answered each, and another one works as before meanwhile") {
-  constexpr int times = 200'000;
+TEST_CASE("floods: a client that sends 50,000 requests at once is answered each, and another one works meanwhile") {
+  constexpr int times = 50'000;
   started_coordinator started;
   outsider busy{started.where}, modest{started.where};
   client other{*modest.system, modest.coordinator};
@@ -75,7 +75,7 @@ TEST_CASE("floods: a client that sends 200,000 requests is answered each, and an
   CHECK(came->all() == times);
   CHECK(came->lost == 0);
   CHECK(came->answered > 0);
-  CHECK(calls_meanwhile > 50);
+  CHECK(calls_meanwhile > 20);
   CHECK(slowest < 1s);
   caf::anon_send_exit(flooder, caf::exit_reason::user_shutdown);
   REQUIRE(::kill(started.pid(), SIGTERM) == 0);

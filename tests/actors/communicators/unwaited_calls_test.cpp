@@ -20,13 +20,16 @@ simulation_options slow_machine(uint64_t seed) {
   return result;
 }
 
-/// Like `rank_cluster`, but with less patience for the number of steps.
+/// Runs until all have ended, without looking at all of them after each step.
 bool all_end(rank_cluster& x, const std::vector<work>& calls) {
-  auto ended = [&] { return std::all_of(calls.begin(), calls.end(), [](auto& y) { return y.test(); }); };
-  for (int looks = 0; looks < 2000 && !ended(); ++looks)
-    for (int i = 0; i < 1000; ++i)
-      x.cluster.step();
-  return ended();
+  constexpr int steps_max = 2'000'000;
+  size_t ended = 0;
+  for (int i = 0; i < steps_max && ended < calls.size(); ++i) {
+    x.cluster.step();
+    while (ended < calls.size() && calls[ended].test())
+      ++ended;
+  }
+  return ended == calls.size();
 }
 
 } // namespace
@@ -153,6 +156,32 @@ TEST_CASE("clients' requests: what waits when the coordinator ends is answered, 
     cluster.step();
   for (auto& each : many)
     CHECK(each->arrived());
+}
+
+TEST_CASE("clients' requests: who has too many that wait for others is refused more of them, and only those") {
+  simulated_cluster cluster{with_devices(2)};
+  simulated_client busy{cluster}, modest{cluster};
+  proto::ClusterInfoRequest many_devices;
+  many_devices.set_min_devices(100);
+  many_devices.set_timeout_ns(1'000'000'000);
+  std::vector<answer_ptr<proto::ClusterInfo>> waiting;
+  for (size_t i = 0; i < coordinator_state::waiting_max + 1; ++i)
+    waiting.push_back(busy.ask<proto::ClusterInfo>(cluster.host, many_devices));
+  proto::RendezvousRequest group;
+  group.set_group("job");
+  group.set_world_size(2);
+  group.set_device_id(1);
+  group.set_timeout_ns(1'000'000'000);
+  auto one_more = busy.ask<proto::RendezvousResponse>(cluster.host, group);
+  auto another = modest.ask<proto::RendezvousResponse>(cluster.host, group);
+  while (!cluster.scheduler.jobs.empty())
+    cluster.step();
+  CHECK(std::count_if(waiting.begin(), waiting.end(), [](auto& x) { return x->arrived(); }) == 1);
+  CHECK(contains(waiting.back()->problem, "4096 requests of this client wait for ranks, devices or nodes, its limit"));
+  CHECK(one_more->get().code() == static_cast<uint32_t>(errc::too_many));
+  CHECK_FALSE(another->arrived());
+  cluster.run_until([&] { return waiting.front()->arrived() && another->arrived(); });
+  CHECK(waiting.front()->get().devices_size() == 2);
 }
 
 TEST_CASE("clients' requests: a message with too many calls is refused") {
