@@ -1,7 +1,9 @@
 #pragma once
 
+#include <caf/binary_deserializer.hpp>
 #include <caf/error.hpp>
 #include <caf/meta/type_name.hpp>
+#include <caf/sec.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +61,10 @@ public:
     } else {
       if (auto err = f(size))
         return err;
+      // Nothing is reserved for bytes that have not come: what a peer claims may be more than there is memory.
+      if constexpr (std::is_base_of_v<caf::deserializer, Inspector>)
+        if (auto* source = dynamic_cast<caf::binary_deserializer*>(&f); source && size > source->remaining())
+          return caf::sec::end_of_stream;
       std::byte* bytes = nullptr;
       auto block = uninitialized(size, bytes);
       if (size != 0)

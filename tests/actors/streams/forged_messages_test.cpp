@@ -5,6 +5,9 @@
 #include "tests/support/simulated_client.hpp"
 #include "tests/support/temporary_directory.hpp"
 
+#include <caf/binary_deserializer.hpp>
+#include <caf/binary_serializer.hpp>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 
@@ -219,4 +222,19 @@ TEST_CASE("forged messages: a stream keeps so many offers for commands to come, 
   REQUIRE(x.refusals.size() == 2);
   CHECK(x.refusals[1] == "no receive waits for transfer 5 on device 0x7 any more");
   CHECK(x.state().incoming.size() == 2);
+}
+
+TEST_CASE("forged messages: a block that claims more bytes than have come is an error, and none are reserved") {
+  deterministic_system x;
+  for (auto claimed : {uint64_t{17}, uint64_t{1} << 40, UINT64_MAX}) {
+    CAPTURE(claimed);
+    std::vector<char> message;
+    caf::binary_serializer sink{x.sys, message};
+    REQUIRE_FALSE(sink(claimed));
+    message.resize(message.size() + 16);
+    caf::binary_deserializer source{x.sys, message};
+    byte_block block;
+    CHECK(source(block) == caf::sec::end_of_stream);
+    CHECK(block.size() == 0);
+  }
 }
