@@ -1,9 +1,11 @@
 #include "client/cluster.hpp"
 
+#include "actors/calls/await_down.hpp"
 #include "actors/configuration/log.hpp"
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/journal.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
 #include "runtime/coordination/common_route.hpp"
 #include "runtime/coordination/id_ledger.hpp"
@@ -34,7 +36,7 @@ caf::error reserve_ids(journal_store& store, id_ledger& ids) {
   auto mark = ids.mark();
   if (!mark)
     return caf::none;
-  mark->set_time_ns(wall_clock::of_this_process().unix_ns(std::chrono::steady_clock::now()));
+  mark->set_time_ns(wall_clock::of_this_process().unix_ns(awake_clock::actor_now()));
   return store.append({&*mark, 1});
 }
 
@@ -44,7 +46,7 @@ journal_store::options store_options(const options& opts) {
   result.sync = *parse_journal_sync(opts.journal.sync);
   result.retain_records = opts.journal.retain_records;
   auto clock = wall_clock::of_this_process();
-  result.now_ns = clock.unix_ns(std::chrono::steady_clock::now());
+  result.now_ns = clock.unix_ns(awake_clock::actor_now());
   return result;
 }
 
@@ -175,18 +177,15 @@ caf::error cluster::await_devices(uint32_t count) {
   caf::scoped_actor self{system_};
   self->monitor(root_);
   client host{system_, coordinator_};
-  for (auto give_up = std::chrono::steady_clock::now() + limit;;) {
+  for (auto give_up = awake_clock::actor_now() + limit;;) {
     auto there = host.devices(count, look);
     if (there)
       return caf::none;
     caf::error problem;
-    self->receive(
-      [&](const caf::down_msg& x) {
-        problem = make_error(errc::gave_up,
-                             fmt::format("the {} devices of this process did not start: {}", count, render(x.reason)));
-      },
-      caf::after(caf::timespan{0}) >> [] {});
-    if (!problem && std::chrono::steady_clock::now() >= give_up)
+    if (const auto down = await_down(*self, caf::timespan{0}))
+      problem = make_error(errc::gave_up, fmt::format("the {} devices of this process did not start: {}", count,
+                                                      render(down->reason)));
+    if (!problem && awake_clock::actor_now() >= give_up)
       problem = make_error(errc::timed_out,
                            fmt::format("the devices of this process did not start within {:.0f} s: {}",
                                        std::chrono::duration<double>{limit}.count(), render(there.error())));
@@ -201,9 +200,7 @@ cluster::~cluster() {
   caf::scoped_actor self{system_};
   self->monitor(root_);
   self->send_exit(root_, caf::exit_reason::user_shutdown);
-  bool down = false;
-  self->receive([&](const caf::down_msg&) { down = true; }, caf::after(std::chrono::seconds{20}) >> [] {});
-  if (!down)
+  if (!await_down(*self, std::chrono::seconds{20}))
     spdlog::error("the cluster's parts did not end within 20 s");
 }
 

@@ -1,5 +1,7 @@
 #include "client/coordinator_link.hpp"
 
+#include "actors/scheduling/awake_clock.hpp"
+
 #include <caf/attachable.hpp>
 #include <caf/make_message.hpp>
 #include <caf/sec.hpp>
@@ -12,20 +14,14 @@
 
 namespace ringmaster {
 
-namespace {
-
-using steady = std::chrono::steady_clock;
-
-} // namespace
-
 struct coordinator_link::shared_state {
   std::mutex mutex;
   caf::strong_actor_ptr self; ///< Null: the client is gone.
   std::optional<caf::message_id> expected;
-  steady::time_point limit;                                ///< Of the expected answer.
-  caf::error why;                                          ///< The coordinator has ended.
-  steady::time_point looks_at = steady::time_point::max(); ///< When the watch looks next.
-  uint64_t look = 0;                                       ///< Its number; an earlier one does not count.
+  awake_clock::time_point limit;                                     ///< Of the expected answer.
+  caf::error why;                                                    ///< The coordinator has ended.
+  awake_clock::time_point looks_at = awake_clock::time_point::max(); ///< When the watch looks next.
+  uint64_t look = 0;                                                 ///< Its number; an earlier one does not count.
 
   /// Under the mutex: what is waited for does not come.
   void answer(const caf::error& problem) {
@@ -35,7 +31,7 @@ struct coordinator_link::shared_state {
 
   /// Under the mutex: the next look is for the present limit.
   uint64_t next_look() {
-    looks_at = expected ? limit : steady::time_point::max();
+    looks_at = expected ? limit : awake_clock::time_point::max();
     return ++look;
   }
 };
@@ -72,7 +68,7 @@ coordinator_link::~coordinator_link() {
 void coordinator_link::expect(caf::message_id answer, caf::timespan limit) {
   std::lock_guard guard{state_->mutex};
   state_->expected = answer;
-  state_->limit = steady::now() + limit;
+  state_->limit = awake_clock::now() + limit;
   if (state_->why)
     return state_->answer(state_->why);
   if (state_->limit < state_->looks_at)
@@ -89,7 +85,7 @@ caf::behavior coordinator_link::watch_limits(caf::event_based_actor* self, std::
     std::lock_guard guard{state->mutex};
     if (number != state->look)
       return;
-    auto now = steady::now();
+    auto now = awake_clock::now();
     if (state->expected && now >= state->limit)
       state->answer(caf::sec::request_timeout);
     auto next = state->next_look();

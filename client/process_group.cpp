@@ -2,30 +2,23 @@
 
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "client/rank_meeting.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 
-#include <caf/scoped_actor.hpp>
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <thread>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
 
-using steady = std::chrono::steady_clock;
-
 /// For the coordinator, where who asks has other things to do, and asks again.
 constexpr caf::timespan look_limit = std::chrono::seconds{1};
-
-void pause(caf::actor_system& system, caf::timespan time) {
-  caf::scoped_actor self{system};
-  self->receive(caf::after(time) >> [] {});
-}
 
 /// The coordinator, as soon as whoever hosts it listens. One that was to be there before us does not come again where
 /// nobody listens: that is answered at once, so it is asked often before it counts.
@@ -34,14 +27,14 @@ caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, c
   constexpr auto try_again = std::chrono::milliseconds{20};
   constexpr auto worth_a_word = std::chrono::seconds{3};
   auto where = text_of(us.coordinator);
-  const auto began = steady::now(), give_up = began + limit;
+  const auto began = awake_clock::now(), give_up = began + limit;
   constexpr int often = 20;
   int refusals = 0;
   for (auto told = false;;) {
-    auto found = connect(system, where, std::max<caf::timespan>(give_up - steady::now(), try_again));
+    auto found = connect(system, where, std::max<caf::timespan>(give_up - awake_clock::now(), try_again));
     if (found || code_of(found.error()) != errc::unreachable)
       return found;
-    auto now = steady::now();
+    auto now = awake_clock::now();
     if (us.coordinator_runs && ++refusals >= often && now >= began + worth_a_word)
       return make_error(errc::timed_out,
                         fmt::format("the coordinator was to be at {} ({}) before this process, and is not: {}", where,
@@ -54,7 +47,7 @@ caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, c
     if (now >= began + worth_a_word && !std::exchange(told, true))
       spdlog::warn("rank {} waits for rank 0 at {} ({}), for {} at most: {}", us.rank, where, us.coordinator_origin,
                    duration_text(limit), render(found.error()));
-    pause(system, try_again);
+    std::this_thread::sleep_for(try_again);
   }
 }
 
@@ -246,17 +239,17 @@ process_group::~process_group() {
 void process_group::await_leaving() {
   constexpr auto look_again = std::chrono::milliseconds{5};
   client host{system_, coordinator()};
-  for (auto give_up = steady::now() + options_.ranks.leave_timeout;;) {
+  for (auto give_up = awake_clock::now() + options_.ranks.leave_timeout;;) {
     auto there = host.devices();
     if (!there || there->nodes().empty())
       return;
-    if (steady::now() >= give_up) {
+    if (awake_clock::now() >= give_up) {
       spdlog::warn("rank 0 ends the coordinator after {}, while {} of other ranks are there",
                    duration_text(options_.ranks.leave_timeout),
                    counted(static_cast<uint64_t>(there->nodes_size()), "process"));
       return;
     }
-    pause(system_, look_again);
+    std::this_thread::sleep_for(look_again);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "client/work.hpp"
 #include "messages/cluster.pb.h"
 #include "runtime/meeting/meeting_file.hpp"
@@ -40,7 +41,7 @@ public:
   using by_messages = std::function<void(proto::RankCall, std::shared_ptr<work::state>)>;
   /// Aborts the communicator, since its ranks may not have met the same calls.
   using abort = std::function<void(std::string reason)>;
-  using clock = std::chrono::steady_clock;
+  using clock = awake_clock;
 
   static constexpr auto look_every = std::chrono::milliseconds{50};
   static constexpr auto report_every = std::chrono::seconds{1};

@@ -1,6 +1,7 @@
 #include "client/work.hpp"
 
 #include "actors/calls/request_limit.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 
 #include <algorithm>
@@ -77,7 +78,7 @@ bool work::test() const {
 }
 
 caf::error work::wait(caf::timespan limit) const {
-  auto until = std::chrono::steady_clock::now() + request_limit(limit);
+  auto until = awake_clock::now() + request_limit(limit);
   if (calls_) {
     if (auto driver = driver_of(*calls_))
       driver->wait(*calls_, until);
@@ -87,7 +88,7 @@ caf::error work::wait(caf::timespan limit) const {
                                                      std::chrono::duration<double>{limit}.count()));
   }
   for (auto& x : all_) {
-    auto left = std::max(until - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration{0});
+    auto left = std::max(until - awake_clock::now(), awake_clock::duration{0});
     if (auto problem = x.wait(left); problem == errc::timed_out)
       return problem;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "messages/collective.pb.h"
 #include "messages/ids.hpp"
 
@@ -55,7 +56,7 @@ public:
   virtual ~work_driver() = default;
   virtual void look(work::state& calls) = 0;
   /// Returns when the calls have ended, or go on by themselves, or at `until`.
-  virtual void wait(work::state& calls, std::chrono::steady_clock::time_point until) = 0;
+  virtual void wait(work::state& calls, awake_clock::time_point until) = 0;
 };
 
 /// A new state, which `finish` ends. `what`, such as "rank 1 of communicator 3: all_reduce", is asked where it is told.

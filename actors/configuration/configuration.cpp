@@ -1,6 +1,8 @@
 #include "actors/configuration/configuration.hpp"
 
 #include "actors/configuration/ini_keys.hpp"
+#include "actors/hosts/connection_watch.hpp"
+#include "actors/scheduling/awake_coordinator.hpp"
 #include "actors/scheduling/parking_policy.hpp"
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
@@ -8,7 +10,7 @@
 
 #include <caf/config_value.hpp>
 #include <caf/deep_to_string.hpp>
-#include <caf/io/middleman.hpp>
+#include <caf/policy/work_sharing.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -114,7 +116,7 @@ configuration::configuration() {
   add_error_category(caf::atom("ringmaster"), [](uint8_t code, caf::atom_value category, const caf::message& x) {
     return ringmaster::render(caf::error{code, category, x});
   });
-  load<caf::io::middleman>();
+  load<watched_middleman>();
   for (const auto& entry : option_entries(values_)) {
     if (entry.counted_in != option_entry::unit::none) {
       add_counted(custom_options_, entry, *std::get<uint64_t*>(entry.value));
@@ -187,8 +189,11 @@ caf::error configuration::read(std::vector<std::string> args,
     if (auto err = check_argument(arg))
       return err;
   remainder = std::move(remaining);
-  if (caf::get_or(content, "scheduler.policy", caf::atom("stealing")) == caf::atom("stealing"))
-    load<caf::scheduler::coordinator<parking_policy>>();
+  if (const auto policy = caf::get_or(content, "scheduler.policy", caf::atom("stealing"));
+      policy == caf::atom("stealing"))
+    load<awake_coordinator<parking_policy>>();
+  else if (policy == caf::atom("sharing"))
+    load<awake_coordinator<caf::policy::work_sharing>>();
   return told_where(validate(values_));
 }
 

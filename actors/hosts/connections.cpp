@@ -1,7 +1,10 @@
 #include "actors/hosts/connections.hpp"
 
+#include "actors/calls/await_down.hpp"
+#include "actors/hosts/connection_watch.hpp"
 #include "actors/hosts/doorman.hpp"
 #include "actors/hosts/open_connection.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "messages/version.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -62,7 +65,9 @@ protected:
   }
 
 private:
-  void limit_way(int socket) const {
+  void limit_way(int socket) {
+    if (connection_watch::of(system()) != nullptr)
+      return leave_limits_to_watch(socket, way_);
     const auto ms = static_cast<unsigned>(way_.count());                 // 0 is the system's default, too
     ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms); // without it the way is lost later
   }
@@ -134,19 +139,18 @@ caf::error no_answer(const endpoint& there, const caf::error& problem, std::chro
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
                                           std::chrono::milliseconds way) {
   constexpr auto worth_a_word = std::chrono::seconds{1};
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = awake_clock::actor_now();
   const auto until = began + limit;
   const auto accepted = std::make_shared<std::atomic<bool>>(false);
   caf::scoped_actor self{system};
   for (auto told = false;;) {
-    auto left = std::max<caf::timespan>(until - std::chrono::steady_clock::now(), caf::timespan{0});
+    auto left = std::max<caf::timespan>(until - awake_clock::actor_now(), caf::timespan{0});
     auto connects = make_connector(system, way, accepted);
     caf::error problem;
     published_actor found;
     auto answer = self->request(connects, left, caf::connect_atom_v, there.host, there.port);
-    auto next_look = [] { return std::chrono::high_resolution_clock::now() + no_more_connecting::look; }; // CAF's clock
-    while (!no_more_connecting::is_so() && !self->await_data(next_look()))
-      if (!told && *accepted && std::chrono::steady_clock::now() - began >= worth_a_word) {
+    while (!no_more_connecting::is_so() && !await_message(*self, no_more_connecting::look))
+      if (!told && *accepted && awake_clock::actor_now() - began >= worth_a_word) {
         told = true;
         spdlog::info("waits for {}:{}, which accepts connections and does not answer: whoever listens there stands "
                      "still, or is no process of ringmaster; for {} at most",
@@ -167,9 +171,9 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     if (code_of(problem) != errc::ok)
       return problem;
     // CAF gives up whoever has not answered by its next heartbeat, however long that is: he may only stand still.
-    bool too_early = problem == caf::sec::connection_timeout && std::chrono::steady_clock::now() < until;
+    bool too_early = problem == caf::sec::connection_timeout && awake_clock::actor_now() < until;
     if (!too_early)
-      return no_answer(there, problem, std::chrono::steady_clock::now() - began, *accepted);
+      return no_answer(there, problem, awake_clock::actor_now() - began, *accepted);
   }
 }
 
@@ -238,7 +242,9 @@ caf::actor make_silence_watch(caf::actor_system& system) {
       const auto its = way ? known.ctx.find(*way) : known.ctx.end();
       if (its == known.ctx.end())
         return 0;
-      const caf::timespan length = self->clock().now() - its->second.last_seen;
+      const auto* knows_more = connection_watch::of(self->system());
+      const auto heard = knows_more != nullptr ? knows_more->last_heard(its->second) : its->second.last_seen;
+      const caf::timespan length = self->clock().now() - heard;
       return overdue.count() > 0 && length >= overdue ? static_cast<uint64_t>(length.count()) : 0;
     }};
   };

@@ -1,5 +1,8 @@
 #include "actors/hosts/doorman.hpp"
 
+#include "actors/scheduling/awake_clock.hpp"
+
+#include <caf/io/basp/message_type.hpp>
 #include <caf/io/network/doorman_impl.hpp>
 
 #include <algorithm>
@@ -16,7 +19,6 @@ namespace ringmaster {
 namespace {
 
 namespace network = caf::io::network;
-using steady = std::chrono::steady_clock;
 
 uint64_t descriptors_max() {
   rlimit files{};
@@ -26,8 +28,68 @@ uint64_t descriptors_max() {
 
 /// A connection whose other end has not greeted yet; `who` is null when it has, or is gone.
 struct stranger {
-  guarded_connection* who;
-  steady::time_point until;
+  guarded_scribe* who;
+  awake_clock::time_point until;
+};
+
+/// One connection that was taken. Closes it where what comes is no greeting, or longer than it may be.
+class guarded_scribe final : public network::scribe_impl {
+public:
+  guarded_scribe(network::default_multiplexer& backend, int fd, const doorman_limits& limits)
+    : scribe_impl(backend, fd), limits_(limits) {}
+
+  ~guarded_scribe() override { met(); }
+
+  std::shared_ptr<stranger> introduce() {
+    return known_as_ = std::make_shared<stranger>(stranger{this, awake_clock::now() + limits_.greeting});
+  }
+
+  void configure_read(caf::io::receive_policy::config wanted) override {
+    auto most = known_as_ ? limits_.greeting_bytes_max : limits_.message_bytes_max;
+    if (wanted.second > most)
+      refused_ = true; // of a header that `consume` has been given
+    else
+      scribe_impl::configure_read(wanted);
+  }
+
+  bool consume(caf::execution_unit* context, const void* data, size_t bytes) override {
+    constexpr auto greeting = static_cast<unsigned char>(caf::io::basp::message_type::client_handshake);
+    caf::io::scribe_ptr alive{this};
+    if (parts_ == 0 && (bytes == 0 || *static_cast<const unsigned char*>(data) != greeting))
+      return refuse(context);
+    bool goes_on = scribe_impl::consume(context, data, bytes);
+    if (refused_)
+      return refuse(context);
+    if (goes_on && parts_ < 2 && ++parts_ == 2) // its header, and what is behind it
+      met();
+    return goes_on;
+  }
+
+  /// Too late.
+  void close(caf::execution_unit* context) {
+    caf::io::scribe_ptr alive{this};
+    refuse(context);
+    remove_from_loop();
+  }
+
+private:
+  /// As if the other end had closed it.
+  bool refuse(caf::execution_unit* context) {
+    met();
+    io_failure(context, network::operation::read);
+    return false;
+  }
+
+  void met() {
+    if (known_as_)
+      known_as_->who = nullptr;
+    known_as_ = nullptr;
+  }
+
+  doorman_limits limits_;
+  std::shared_ptr<stranger> known_as_;
+  int parts_ = 0; ///< Of its greeting.
+  bool refused_ = false;
 };
 
 class guarding_doorman;
@@ -94,25 +156,14 @@ public:
     auto gone = [](auto& x) { return x->who == nullptr; };
     std::erase_if(strangers_, gone);
     while (!strangers_.empty()
-           && (strangers_.size() > limits_.strangers_max || strangers_.front()->until <= steady::now())) {
+           && (strangers_.size() > limits_.strangers_max || strangers_.front()->until <= awake_clock::now())) {
       auto oldest = std::move(strangers_.front());
       strangers_.pop_front();
       if (oldest->who != nullptr)
         oldest->who->close(context);
     }
-    for (auto& x : std::deque{strangers_}) // one that is let in leaves the list later
-      if (x->who != nullptr && x->who->waits())
-        x->who->look_again(context);
-    set_alarm();
-  }
-
-  void set_alarm() {
-    constexpr std::chrono::nanoseconds next_look = std::chrono::milliseconds{10};
-    if (!rings_ || strangers_.empty())
-      return;
-    auto waits = std::ranges::any_of(strangers_, [](auto& x) { return x->who != nullptr && x->who->waits(); });
-    std::chrono::nanoseconds left = strangers_.front()->until - steady::now();
-    alarm_.set(waits ? std::min(left, next_look) : left);
+    if (rings_ && !strangers_.empty())
+      alarm_.set(strangers_.front()->until - awake_clock::now());
   }
 
   void graceful_shutdown() override {

@@ -1,5 +1,6 @@
 #include "actors/hosts/open_connection.hpp"
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 
 #include <algorithm>
@@ -19,8 +20,6 @@ namespace ringmaster {
 
 namespace {
 
-using steady = std::chrono::steady_clock;
-
 std::atomic<int> wanted_no_more{0};
 
 using addresses = std::shared_ptr<addrinfo>;
@@ -36,14 +35,14 @@ lookup look_up(const endpoint& there) {
 }
 
 /// Nothing ends the system's own call, which takes as long as its configuration says: it goes on, and nobody waits.
-caf::expected<addresses> addresses_of(const endpoint& there, steady::time_point until) {
+caf::expected<addresses> addresses_of(const endpoint& there, awake_clock::time_point until) {
   std::promise<lookup> promise;
   auto coming = promise.get_future();
   std::thread{[there, answer = std::move(promise)]() mutable { answer.set_value(look_up(there)); }}.detach();
   while (coming.wait_for(no_more_connecting::look) != std::future_status::ready) {
     if (no_more_connecting::is_so())
       return no_more_connecting::error();
-    if (steady::now() >= until)
+    if (awake_clock::now() >= until)
       return make_error(errc::timed_out,
                         fmt::format("the host \"{}\" of {}:{} was not found in time: no name server answers; its "
                                     "address in place of its name needs none",
@@ -58,7 +57,7 @@ caf::expected<addresses> addresses_of(const endpoint& there, steady::time_point 
 }
 
 /// The number of an error, 0 where the connection is there; ECANCELED where nobody wants it any more.
-int connect_within(int fd, const addrinfo& to, steady::time_point until) {
+int connect_within(int fd, const addrinfo& to, awake_clock::time_point until) {
   if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0)
     return 0;
   if (errno != EINPROGRESS)
@@ -73,7 +72,7 @@ int connect_within(int fd, const addrinfo& to, steady::time_point until) {
     }
     if (no_more_connecting::is_so())
       return ECANCELED;
-    if (steady::now() >= until)
+    if (awake_clock::now() >= until)
       return ETIMEDOUT;
   }
 }
@@ -97,7 +96,7 @@ caf::error no_more_connecting::error() {
 }
 
 caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit) {
-  auto until = steady::now() + limit;
+  auto until = awake_clock::now() + limit;
   auto found = addresses_of(there, until);
   if (!found)
     return std::move(found.error());

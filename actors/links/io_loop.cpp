@@ -1,5 +1,7 @@
 #include "actors/links/io_loop.hpp"
 
+#include "actors/scheduling/awake_clock.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -46,7 +48,7 @@ void io_loop::forget(int socket, uint64_t number) {
 
 void io_loop::turn(time_point until) {
   constexpr auto longest = std::chrono::milliseconds{60'000};
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(until - awake_clock::actor_now());
   left = std::clamp(left, std::chrono::milliseconds{0}, longest);
   std::array<epoll_event, 64> ready;
   auto count = ::epoll_wait(poll_, ready.data(), ready.size(), static_cast<int>(left.count()));

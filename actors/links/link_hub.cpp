@@ -2,6 +2,7 @@
 
 #include "actors/links/link_peer.hpp"
 #include "actors/links/link_sender.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -74,7 +75,7 @@ public:
       while (!ended()) {
         take_orders();
         loop->turn(next_due());
-        on_time(std::chrono::steady_clock::now());
+        on_time(awake_clock::actor_now());
       }
       peers_.clear();
     }};
@@ -141,7 +142,7 @@ private:
     /// Whoever waits there would wake us without end.
     void pause() {
       spdlog::warn("no bulk connection can be taken for a second: {}", std::strerror(errno));
-      paused_until_ = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+      paused_until_ = awake_clock::actor_now() + std::chrono::seconds{1};
       io_.loop->change(socket_.descriptor, number_, 0);
     }
 
@@ -172,7 +173,7 @@ private:
       std::swap(doubted, doubted_);
     }
     for (auto& x : doubted) {
-      doubtful_[x] = std::chrono::steady_clock::now() + doubts_last;
+      doubtful_[x] = awake_clock::actor_now() + doubts_last;
       if (auto peer = peers_.find(x); peer != peers_.end())
         peer->second->doubt();
     }
@@ -189,7 +190,7 @@ private:
 
   std::unique_ptr<link_peer> make_peer(const link_place& there) {
     auto result = std::make_unique<link_peer>(*loop, options, counts, there);
-    std::erase_if(doubtful_, [](auto& x) { return x.second < std::chrono::steady_clock::now(); });
+    std::erase_if(doubtful_, [](auto& x) { return x.second < awake_clock::actor_now(); });
     if (doubtful_.contains(there.process))
       result->doubt();
     return result;
@@ -203,7 +204,7 @@ private:
       result = std::min(result, x->due());
     for (auto& x : listeners_)
       result = std::min(result, x->due());
-    return std::min(result, std::chrono::steady_clock::now() + std::chrono::minutes{1});
+    return std::min(result, awake_clock::actor_now() + std::chrono::minutes{1});
   }
 
   void on_time(time_point now) {

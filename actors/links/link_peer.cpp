@@ -1,6 +1,7 @@
 #include "actors/links/link_peer.hpp"
 
 #include "actors/links/link_hub.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 
 #include <algorithm>
 #include <spdlog/spdlog.h>
@@ -33,7 +34,7 @@ link_receiver* link_peer::freest(time_point now) {
 
 void link_peer::fetch(const std::shared_ptr<link_fetch>& what) {
   constexpr uint64_t piece_bytes_min = 512u << 10; // less is not worth a second connection
-  auto now = std::chrono::steady_clock::now();
+  auto now = awake_clock::actor_now();
   auto usable = std::count_if(connections_.begin(), connections_.end(), [&](auto& x) { return x->usable(now); });
   for (auto [begin, end] : cut_block(what->bytes(), static_cast<uint64_t>(usable), piece_bytes_min, what->unit()))
     what->parts.push_back({end, begin});
@@ -60,7 +61,7 @@ void link_peer::doubt() {
 }
 
 void link_peer::on_failed(std::vector<wanted_part> parts, const caf::error& why) {
-  auto now = std::chrono::steady_clock::now();
+  auto now = awake_clock::actor_now();
   spdlog::warn("{}", render(why));
   for (auto& part : parts) {
     if (!part.fetch->running())

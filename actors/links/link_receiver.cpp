@@ -1,6 +1,7 @@
 #include "actors/links/link_receiver.hpp"
 
 #include "actors/links/link_hub.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -37,7 +38,7 @@ void link_receiver::want(const wanted_part& part) {
 
 void link_receiver::request(const wanted_part& part) {
   if (under_way_.empty())
-    heard_ = std::chrono::steady_clock::now();
+    heard_ = awake_clock::actor_now();
   auto& fetch = *part.fetch;
   auto& range = part.range();
   link_request x;
@@ -104,7 +105,7 @@ void link_receiver::connect() {
   prepare_bulk_socket(socket_.descriptor);
   events_ = EPOLLOUT;
   number_ = loop_.watch(socket_.descriptor, events_, *this);
-  deadline_ = std::chrono::steady_clock::now() + connect_limit();
+  deadline_ = awake_clock::actor_now() + connect_limit();
   state_ = state::connecting;
 }
 
@@ -115,7 +116,7 @@ link_receiver::duration link_receiver::connect_limit() const {
 void link_receiver::doubt() {
   doubted_ = true; // also where it is made later: what goes there is not to wait
   if (state_ == state::connecting || state_ == state::greeting)
-    deadline_ = std::min(deadline_, std::chrono::steady_clock::now() + connect_limit());
+    deadline_ = std::min(deadline_, awake_clock::actor_now() + connect_limit());
   else if (state_ == state::live && load() > 0)
     broke("may have lost its way");
   else if (state_ == state::live)
@@ -179,7 +180,7 @@ bool link_receiver::broke(const std::string& why) {
   if (barren_ == 0 && load() > 0)
     connect();
   else if (load() > 0)
-    connect_at_ = std::chrono::steady_clock::now() + pause * (1 << barren_);
+    connect_at_ = awake_clock::actor_now() + pause * (1 << barren_);
   return false;
 }
 
@@ -203,7 +204,7 @@ void link_receiver::fail(const caf::error& why) {
   constexpr uint32_t doubled_max = 4;
   close();
   state_ = state::failed;
-  retry_at_ = std::chrono::steady_clock::now() + retry * (1u << failures_);
+  retry_at_ = awake_clock::actor_now() + retry * (1u << failures_);
   failures_ = std::min(failures_ + 1, doubled_max);
   failure_ = why;
   connect_at_ = {};

@@ -1,5 +1,6 @@
 // What comes over a connection that was made: frames, and the bytes in them.
 #include "actors/links/link_receiver.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "runtime/links/link_checksum.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ bool link_receiver::took(ssize_t count, uint64_t frame_left) {
     return false;
   if (count <= 0)
     return broke(count == 0 ? "was closed by the other end" : fmt::format("broke ({})", std::strerror(errno)));
-  heard_ = std::chrono::steady_clock::now();
+  heard_ = awake_clock::actor_now();
   silences_ = 0;
   fruitful_ = true;
   auto of_frame = std::min<uint64_t>(static_cast<uint64_t>(count), frame_left);

@@ -1,5 +1,6 @@
 #include "actors/links/link_sender.hpp"
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "runtime/links/link_checksum.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 
@@ -17,7 +18,7 @@ link_sender::link_sender(io_loop& loop, open_socket socket, link_exposures& expo
                          link_counts& counts)
   : loop_(loop), socket_(std::move(socket)), exposures_(exposures), process_(process), counts_(counts),
     number_(loop.watch(socket_.descriptor, EPOLLIN, *this)),
-    greet_until_(std::chrono::steady_clock::now() + std::chrono::seconds{5}) {}
+    greet_until_(awake_clock::actor_now() + std::chrono::seconds{5}) {}
 
 link_sender::~link_sender() {
   close();
@@ -34,7 +35,7 @@ void link_sender::close() {
 
 void link_sender::refuse(const std::string& why) {
   ++counts_.strangers_refused;
-  if (auto number = counts_.stranger_warnings.happened(std::chrono::steady_clock::now()); number > 0)
+  if (auto number = counts_.stranger_warnings.happened(awake_clock::actor_now()); number > 0)
     spdlog::warn("a bulk connection of {} was closed: {}{}", other_end_text(socket_.descriptor), why,
                  number == 1 ? "" : fmt::format("; so were {} others since the last such warning", number - 1));
   close();

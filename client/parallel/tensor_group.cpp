@@ -1,5 +1,6 @@
 #include "client/parallel/tensor_group.hpp"
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -58,14 +59,14 @@ caf::error tensor_group::reserve(uint64_t bytes) {
 caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
   const auto who = fmt::format("rank {} of communicator {}: {}", self_.rank(), self_.id(), what);
   const auto limit = limit_ + behind_limit;
-  for (const auto give_up = std::chrono::steady_clock::now() + limit;;) {
+  for (const auto give_up = awake_clock::actor_now() + limit;;) {
     calls.wait(look_every);
     const bool ended = calls.test();
     if (ended && !calls.error() && calls.epoch() == self_.epoch())
       return caf::none;
     // Who has lost a neighbour does not come any more, and the neighbour's others need not wait for that.
     auto now = host_.members(self_.id());
-    const bool changed = now && now->epoch() != self_.epoch().value, late = std::chrono::steady_clock::now() >= give_up;
+    const bool changed = now && now->epoch() != self_.epoch().value, late = awake_clock::actor_now() >= give_up;
     if (now && !changed && !ended && !late)
       continue;
     if (!ended)

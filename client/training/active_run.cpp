@@ -1,5 +1,7 @@
 #include "client/training/active_run.hpp"
 
+#include "actors/calls/await_down.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "actors/training/trainer.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
@@ -12,12 +14,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace ringmaster::training {
 
 namespace {
-
-using clock = std::chrono::steady_clock;
 
 constexpr caf::timespan find_limit = std::chrono::seconds{60};
 /// For the trainer to have this rank's part of the model, where this process or all of them are told to end.
@@ -110,8 +111,7 @@ caf::error active_run::find_devices(trainer_settings& to, process_group* group) 
     return caf::none;
   }
   client user{system_, coordinator_};
-  caf::scoped_actor self{system_};
-  for (const auto give_up = clock::now() + settings_.devices_limit;;) {
+  for (const auto give_up = awake_clock::now() + settings_.devices_limit;;) {
     auto there = user.devices(settings_.ranks, settings_.devices_limit);
     if (!there)
       return std::move(there.error());
@@ -123,12 +123,12 @@ caf::error active_run::find_devices(trainer_settings& to, process_group* group) 
       return caf::none;
     if (watcher_.stops())
       return make_error(errc::aborted, "the run was told to end");
-    if (clock::now() >= give_up)
+    if (awake_clock::now() >= give_up)
       return make_error(errc::too_few_devices,
                         fmt::format("{} of the {} that {} need are free, after {}", to.devices.size(),
                                     counted(settings_.ranks, "device"), counted(settings_.ranks, "rank"),
                                     duration_text(settings_.devices_limit)));
-    self->receive(caf::after(std::chrono::milliseconds{100}) >> [] {});
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
   }
 }
 
@@ -145,7 +145,7 @@ rank_settings active_run::rank_with(trainer_actor with) const {
 caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
   caf::scoped_actor self{system_};
   const auto by = notice_of(group);
-  for (auto give_up = clock::now() + find_limit; clock::now() < give_up;) {
+  for (auto give_up = awake_clock::now() + find_limit; awake_clock::now() < give_up;) {
     if (watcher_.stops())
       return make_error(errc::aborted, "the run was told to end");
     caf::strong_actor_ptr found;
@@ -155,7 +155,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const process_group& group
       return caf::actor_cast<trainer_actor>(found);
     if (!group.has_process_of(0))
       return make_error(errc::device_lost, "rank 0 is gone, and had not begun to train: it says why");
-    self->receive(caf::after(std::chrono::milliseconds{20}) >> [] {});
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
   }
   return make_error(errc::timed_out, fmt::format("rank 0 has not begun to train within {}", duration_text(find_limit)));
 }
@@ -169,18 +169,19 @@ caf::error active_run::play(process_group& group) {
   own_rank mine{system_, group, rank_with(*with)};
   std::optional<caf::error> trainer_ended;
   auto hear = [&](caf::timespan limit) {
-    self->receive([&](const caf::down_msg& x) { trainer_ended = x.reason; }, caf::after(limit) >> [] {});
+    if (const auto down = await_down(*self, limit))
+      trainer_ended = down->reason;
   };
-  std::optional<clock::time_point> told_at;
+  std::optional<awake_clock::time_point> told_at;
   bool asked = false, leaves = false; // by itself: the run goes on
   while (!mine.over()) {
     mine.look(std::chrono::milliseconds{100});
     hear(caf::timespan{0});
     if (!told_at && watcher_.stops())
-      told_at = clock::now();
-    if (told_at && clock::now() >= *told_at + leave_alone && !std::exchange(asked, true))
+      told_at = awake_clock::now();
+    if (told_at && awake_clock::now() >= *told_at + leave_alone && !std::exchange(asked, true))
       mine.ask_to_leave();
-    leaves = told_at && clock::now() >= *told_at + leave_limit;
+    leaves = told_at && awake_clock::now() >= *told_at + leave_limit;
     if (trainer_ended || leaves)
       mine.leave();
   }
@@ -240,7 +241,7 @@ void active_run::follow(own_rank* mine) {
         });
     }
     stop_if_told();
-    self->receive([&](const caf::down_msg&) { down = true; }, caf::after(caf::timespan{0}) >> [] {});
+    down = down || await_down(*self, caf::timespan{0});
   }
 }
 
@@ -259,10 +260,10 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   };
   using kind = event_queue::kind;
   its.watcher.has_room = [this, at = settings_.kill_at,
-                          give_up = std::optional<clock::time_point>{}](uint64_t step, bool with_model) mutable {
+                          give_up = std::optional<awake_clock::time_point>{}](uint64_t step, bool with_model) mutable {
     if (step == at && !killed_) { // whoever is killed in a step is by its end
-      give_up = give_up.value_or(clock::now() + client::usual_limit);
-      if (clock::now() < *give_up)
+      give_up = give_up.value_or(awake_clock::now() + client::usual_limit);
+      if (awake_clock::now() < *give_up)
         return false;
     }
     return events_.has_room(with_model);

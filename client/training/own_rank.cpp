@@ -1,17 +1,13 @@
 #include "client/training/own_rank.hpp"
 
+#include "actors/calls/await_down.hpp"
 #include "actors/scheduling/awaited_end.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <spdlog/spdlog.h>
 
 namespace ringmaster::training {
-
-namespace {
-
-using clock = std::chrono::steady_clock;
-
-} // namespace
 
 own_rank::own_rank(caf::actor_system& system, process_group& group, rank_settings with)
   : system_(system), group_(group), settings_(std::move(with)), self_(system) {
@@ -30,24 +26,25 @@ void own_rank::start() {
 void own_rank::look(std::chrono::milliseconds limit) {
   if (device_by_)
     look_for_device();
-  self_->receive([this](const caf::down_msg& x) { ended(x.reason); }, caf::after(limit) >> [] {});
+  if (const auto down = await_down(*self_, limit))
+    ended(down->reason);
 }
 
 void own_rank::ended(const caf::error& reason) {
   problem_ = reason == caf::exit_reason::user_shutdown ? caf::error{} : reason;
   over_ = !problem_ || leaves_;
   if (!over_)
-    device_by_ = clock::now() + rejoin_limit;
+    device_by_ = awake_clock::now() + rejoin_limit;
 }
 
 void own_rank::look_for_device() {
   constexpr std::chrono::milliseconds look_every{100};
   over_ = leaves_;
-  if (over_ || clock::now() < look_at_)
+  if (over_ || awake_clock::now() < look_at_)
     return;
-  look_at_ = clock::now() + look_every;
+  look_at_ = awake_clock::now() + look_every;
   const auto found = group_.device_in_place_of(settings_.device);
-  over_ = !found && clock::now() >= *device_by_;
+  over_ = !found && awake_clock::now() >= *device_by_;
   if (!found)
     return;
   spdlog::warn("{}; this process's rank joins again with {}", render(problem_), text_of(*found));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "actors/training/training_rank.hpp"
 #include "client/process_group.hpp"
 
@@ -42,8 +43,8 @@ private:
   caf::actor handle_;
   bool over_ = false, leaves_ = false;
   caf::error problem_;
-  std::optional<std::chrono::steady_clock::time_point> device_by_; ///< It has none; then it is over.
-  std::chrono::steady_clock::time_point look_at_;                  ///< For one.
+  std::optional<awake_clock::time_point> device_by_; ///< It has none; then it is over.
+  awake_clock::time_point look_at_;                  ///< For one.
 };
 
 } // namespace ringmaster::training

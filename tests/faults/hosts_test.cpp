@@ -88,6 +88,13 @@ TEST_CASE("hosts: two that lose each other, but not the coordinator, finish what
   });
 }
 
+TEST_CASE("hosts: the whole network is away for 3.5 s, where 5 s of silence are a loss, and nothing is lost") {
+  // TCP's own pauses double: it would try at 3.0 s and then at 6.2 s.
+  run_between_hosts run{"[middleman]\nconnection-timeout=5s\n[suspicion]\npause-max=20s\nlate-after=15s\n",
+                        {RINGMASTER_PROCESS_PAUSE, "hosts-away", "3.5"}};
+  run.check([&] { CHECK(run.output.find("nothing is lost") != std::string::npos); });
+}
+
 TEST_CASE("hosts: nodes beside the coordinator and elsewhere reach each other directly, though names mean 127.0.1.1") {
   auto story = R"("$0" info --devices 9 > /dev/null &&
          "$0" bench all_reduce --algorithm ring --samples 1 -w 0 -n 2 -b 64 -e 64 && "$0" info)";

@@ -3,7 +3,7 @@
 # own, which the others know from /etc/hosts, while its own name means 127.0.1.1 at home, as Debian's installer has it,
 # and a wire to each of the others; each sees a /dev/shm of its own. The last one's packets take a millisecond where the
 # kernel can delay them. Then runs COMMAND on c, with `hosts-cut` in the PATH, which cuts the wire between n1 and n2
-# without a sign. Ends with COMMAND's status, or with 77 and a line that says why where the system does not allow it.
+# without a sign, and `hosts-away`, which cuts all wires for a while. Ends with COMMAND's status, or with 77 and a line that says why where the system does not allow it.
 # All of it goes with its first process. In the environment:
 #   HOSTS_DEVICES  how many n1 and n2 have each: 4
 #   HOSTS_ON_C     how many c has: none
@@ -60,7 +60,15 @@ else
   echo "delays: none, this kernel has no netem"
 fi
 printf '#!/bin/sh\nexec nsenter --net=/run/outer ip link set wn1n2 down\n' > /run/bin/hosts-cut
-chmod +x /run/bin/hosts-cut
+cat > /run/bin/hosts-away << 'SCRIPT'
+#!/bin/sh
+# hosts-away SECONDS: cuts all wires without a sign, and mends them after so long.
+wires() { for wire in wn1n2 wn1c wn2c; do nsenter --net=/run/outer ip link set $wire $1 || exit 1; done; }
+wires down
+sleep "$1"
+wires up
+SCRIPT
+chmod +x /run/bin/hosts-cut /run/bin/hosts-away
 touch /run/outer
 try mount --bind /proc/$$/ns/net /run/outer
 

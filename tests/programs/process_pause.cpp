@@ -1,7 +1,8 @@
 // A program for caf-run: while operations fly, one process of the cluster is stopped, and goes on after a while.
 // Nothing may be lost: every operation is right over all ranks, in the first epoch, and every process is there at the
 // end.
-//   process_pause node|coordinator|client|connections|hosts-cut SECONDS
+//   process_pause node|coordinator|client|connections|hosts-cut|hosts-away|nobody SECONDS
+// With `nobody` it says when it has begun: whoever started it pauses what he likes meanwhile.
 #include "tests/programs/cluster_program.hpp"
 
 #include <chrono>
@@ -48,6 +49,13 @@ caf::expected<std::string> story_of(client& host, const std::string& who, double
     return fmt::format("sleep 0.2; ss -K sport = :{0} > /dev/null; ss -K dport = :{0} > /dev/null; sleep {1}", port,
                        seconds);
   }
+  if (who == "nobody") {
+    fmt::print("operations fly\n");
+    std::fflush(stdout);
+    return fmt::format("sleep {}", seconds);
+  }
+  if (who == "hosts-away") // of tests/programs/hosts.sh
+    return fmt::format("sleep 0.2; hosts-away {}", seconds);
   if (who == "hosts-cut") // of tests/programs/hosts.sh
     return fmt::format("sleep 0.2; hosts-cut; sleep {}", seconds);
   auto process = process_of(host, who);
@@ -116,7 +124,7 @@ caf::error run(client& host, const std::string& who, double seconds) {
   uint64_t operations = 0;
   int ended = 0;
   auto longest = steady::duration{};
-  bool epoch_may_change = who == "connections" || who == "hosts-cut";
+  bool epoch_may_change = who == "connections" || who == "hosts-cut" || who == "hosts-away";
   auto give_up = steady::now() + std::chrono::seconds{60};
   for (uint64_t after = 0; after < 20 && steady::now() < give_up; ++operations) {
     auto begun = steady::now();

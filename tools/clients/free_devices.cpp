@@ -1,5 +1,6 @@
 #include "tools/clients/free_devices.hpp"
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -48,7 +49,7 @@ caf::error check_free(const std::string& who, uint64_t wanted, const proto::Clus
 
 caf::expected<proto::ClusterInfo> await_free(client& user, const std::string& who, uint64_t wanted,
                                              caf::timespan patience, std::FILE* err) {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
+  const auto give_up = awake_clock::actor_now() + patience;
   for (auto told = false;; std::this_thread::sleep_for(std::chrono::milliseconds{50})) {
     auto cluster = user.devices();
     if (!cluster)
@@ -56,7 +57,7 @@ caf::expected<proto::ClusterInfo> await_free(client& user, const std::string& wh
     auto problem = check_free(who, wanted, *cluster);
     if (!problem)
       return cluster;
-    if (std::chrono::steady_clock::now() >= give_up)
+    if (awake_clock::actor_now() >= give_up)
       return problem;
     if (!std::exchange(told, true))
       fmt::print(err, "ringmaster {}: {} free here, {} wanted: waits {} for the others\n", who,

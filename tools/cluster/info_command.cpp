@@ -1,4 +1,5 @@
 #include "tools/cluster/info_command.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "tools/clients/cluster_connection.hpp"
 
 #include "actors/configuration/log.hpp"
@@ -52,10 +53,10 @@ class info_call final : public configured_call {
     if (!host)
       return std::move(host.error());
     client user{system, *host};
-    auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
+    auto give_up = awake_clock::actor_now() + opts.node.join_timeout;
     const auto where = coordinator_elsewhere(opts);
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds{20})) {
-      const bool waiting = std::chrono::steady_clock::now() < give_up;
+      const bool waiting = awake_clock::actor_now() < give_up;
       auto cluster = user.info();
       if (!cluster)
         return std::move(cluster.error());

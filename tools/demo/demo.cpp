@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/wall_clock.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -227,7 +228,7 @@ caf::error demo::act_two() {
   doomed_ = g->device(victim);
   say("fault injection", fmt::format("rank {} (device 0x{:x}) dies after {} of {}", victim, g->device(victim), step,
                                      counted(rounds, "round")));
-  auto since = wall_clock::of_this_process().unix_ns(steady::now());
+  auto since = wall_clock::of_this_process().unix_ns(awake_clock::actor_now());
   if (auto problem = enqueue(*g, options_.algorithm, options_.elements, false))
     return problem;
   uint64_t polls = 0;

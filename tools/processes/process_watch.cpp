@@ -25,9 +25,10 @@ sigset_t watched_signals() {
   return set;
 }
 
+/// A tick at most.
 int milliseconds_until(process_watch::clock::time_point deadline) {
   auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - process_watch::clock::now()).count();
-  return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
+  return static_cast<int>(std::clamp<long long>(left, 0, awake_clock::tick.count()));
 }
 
 } // namespace
@@ -67,7 +68,9 @@ std::vector<process_watch::received_signal> process_watch::step(clock::time_poin
       if (*fd)
         polled.push_back({fd->get(), POLLIN, 0});
   // An interruption is as good as a time-out: the caller looks at its condition and comes again.
-  ::poll(polled.data(), polled.size(), milliseconds_until(deadline));
+  const bool has_limit = deadline != clock::time_point::max();
+  ::poll(polled.data(), polled.size(), has_limit ? milliseconds_until(deadline) : -1);
+  awake_clock::note_tick();
   for (auto& process : processes_)
     process->read_output();
   auto signals = read_signals();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/scheduling/awake_clock.hpp"
 #include "tools/processes/watched_process.hpp"
 
 #include <chrono>
@@ -13,7 +14,7 @@ namespace ringmaster::launch {
 /// of what it started runs on, in whatever process group or session.
 class process_watch {
 public:
-  using clock = std::chrono::steady_clock;
+  using clock = awake_clock;
 
   /// A signal that somebody sent us. From the terminal it has reached all of the foreground process group already.
   struct received_signal {
@@ -27,8 +28,8 @@ public:
   /// Starts a process; it is valid as long as the watch. `spec.signal_mask` is set to what was blocked before us.
   caf::expected<watched_process*> start(std::string name, child_spec spec, watched_process::output_use use);
 
-  /// Waits until something happens, at most until `deadline`: output is passed on, ended children get their status, and
-  /// stopped ones are known. Returns the signals that came, oldest first.
+  /// Waits until something happens, or for a moment, at most until `deadline`: output is passed on, ended children get
+  /// their status, and stopped ones are known. Returns the signals that came, oldest first.
   std::vector<received_signal> step(clock::time_point deadline);
 
   /// What children have left behind when they ended, or when they became daemons.
@@ -43,6 +44,7 @@ private:
   void reap();
   void kill_the_rest();
 
+  awake_clock::ticking ticks_; ///< So that limits exclude the periods in which this process was paused.
   sigset_t mask_before_ = {};
   unique_fd signals_;
   std::vector<std::unique_ptr<watched_process>> processes_;

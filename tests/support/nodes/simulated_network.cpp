@@ -89,7 +89,7 @@ bool simulated_network::deliver(time_point now) {
   auto what = std::move(at->coming.front());
   at->coming.pop_front();
   auto& who = *at->who;
-  who.scheduler.clock().current_time = now;
+  who.see(now);
   arrive(*at, std::move(what));
   gather(who, now);
   std::erase_if(connections_, [](auto& x) { return !x.ends[0].open && !x.ends[1].open; });

@@ -1,7 +1,11 @@
 #include "tests/support/nodes/simulated_process.hpp"
 
+#include "actors/hosts/connection_watch.hpp"
+#include "actors/scheduling/awake_clock.hpp"
+
 #include <caf/io/basp_broker.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace ringmaster::test {
@@ -20,6 +24,7 @@ simulated_process::simulated_process(std::string its_name)
   : name(std::move(its_name)), sys(cfg_), scheduler(dynamic_cast<caf::scheduler::test_coordinator&>(sys.scheduler())),
     network(dynamic_cast<caf::io::network::test_multiplexer&>(sys.middleman().backend())),
     protocol(sys.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"))) {
+  connection_watch::start(sys.middleman());
   serve_network();
 }
 
@@ -27,8 +32,22 @@ simulated_process::~simulated_process() {
   serve_network();
 }
 
+void simulated_process::pause(time_point now) {
+  if (!runs())
+    return;
+  state = condition::paused;
+  paused_at_ = now;
+}
+
+void simulated_process::resume(time_point now) {
+  if (state != condition::paused)
+    return;
+  state = condition::running;
+  paused_for_ += std::max<time_point::duration>(now - paused_at_ - awake_clock::pause_min, time_point::duration{0});
+}
+
 void simulated_process::handle(size_t which, time_point now) {
-  scheduler.clock().current_time = now;
+  see(now);
   std::swap(scheduler.jobs.front(), scheduler.jobs[which]);
   scheduler.run_once();
   serve_network();
@@ -36,14 +55,14 @@ void simulated_process::handle(size_t which, time_point now) {
 
 std::optional<simulated_process::time_point> simulated_process::next_timeout() const {
   auto& schedule = scheduler.clock().schedule();
-  return schedule.empty() ? std::nullopt : std::optional{schedule.begin()->first};
+  return schedule.empty() ? std::nullopt : std::optional{schedule.begin()->first + paused_for_};
 }
 
 void simulated_process::wake(time_point now) {
   auto next = next_timeout();
   if (!next || *next > now)
     return;
-  scheduler.clock().current_time = now;
+  see(now);
   scheduler.clock().trigger_expired_timeouts();
   serve_network();
 }

@@ -21,7 +21,7 @@ public:
 
   enum class condition {
     running,
-    paused, ///< Handles nothing and reads nothing; its clock goes on, as a stopped process's does.
+    paused, ///< Handles nothing and reads nothing.
     ended   ///< Killed. Its actors lie there until they are cleared away.
   };
 
@@ -29,6 +29,11 @@ public:
   ~simulated_process();
 
   bool runs() const { return state == condition::running; }
+  void pause(time_point now);
+  /// Its clock excludes the pause, as `awake_clock` does.
+  void resume(time_point now);
+  /// Sets its clock.
+  void see(time_point now) { scheduler.clock().current_time = now - paused_for_; }
   /// Messages that could be handled now, one for each actor that has any.
   size_t ready() const { return scheduler.jobs.size(); }
   /// Handles one of them.
@@ -47,6 +52,8 @@ private:
   };
 
   config cfg_;
+  time_point paused_at_;
+  time_point::duration paused_for_{0}; ///< In all, as far as it notices.
 
 public:
   const std::string name;

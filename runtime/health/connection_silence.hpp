@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+
+namespace ringmaster {
+
+/// What the operating system knows of a TCP connection (Linux, TCP_INFO). Without any of it: all 0.
+struct tcp_progress {
+  bool awaits_acknowledgement = false;                ///< Of bytes that were sent.
+  bool retransmits = false;                           ///< They have been sent more than once.
+  std::chrono::milliseconds since_sent{0};            ///< Since it has sent anything, retransmissions included.
+  std::chrono::milliseconds since_acknowledgement{0}; ///< Since any acknowledgement came.
+  std::chrono::milliseconds pause{0};                 ///< Between its last and its next retransmission.
+};
+
+/// Whether a connection on which nothing has come for `silence` is to be closed. The limit alone would close
+/// connections over a network that is back: TCP doubles the pause after each retransmission in vain (RFC 6298), so that
+/// after an interruption of 14 s it may try again only at 25 s. A connection is given up when a retransmission at the
+/// limit or later has not been answered either, and at twice the limit in any case. Pure.
+inline bool is_silent_too_long(std::chrono::nanoseconds silence, std::chrono::nanoseconds limit,
+                               const tcp_progress& tcp) {
+  constexpr std::chrono::seconds round_trip{1};
+  if (silence < limit)
+    return false;
+  if (!tcp.awaits_acknowledgement || !tcp.retransmits || silence >= 2 * limit + round_trip)
+    return true;
+  const auto tried_at = silence - tcp.since_sent;
+  const auto tried_before = tried_at - tcp.pause; // or later, where the pauses grow
+  return tried_before >= limit || (tried_at >= limit && tcp.since_sent >= round_trip);
+}
+
+/// Whether the way between two nodes counts as lost: the other host's system has acknowledged nothing for so long.
+inline bool is_way_lost(std::chrono::milliseconds limit, const tcp_progress& tcp) {
+  return limit.count() > 0 && tcp.awaits_acknowledgement && tcp.since_acknowledgement >= limit;
+}
+
+} // namespace ringmaster
