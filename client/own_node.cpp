@@ -1,8 +1,10 @@
 #include "client/own_node.hpp"
 
+#include "actors/calls/await_down.hpp"
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/links/sockets.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -108,6 +110,7 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(
   auto settings = node_settings(opts, result->memory_->path());
   settings.device.keep_memory_dir = keeper_of(result->memory_);
   result->name_ = settings.name;
+  result->joined_ = settings.joined;
   settings.plays_rank = why == purpose::plays_rank;
   settings.device.streams_options.link = std::move(*link);
   result->handle_ = system.spawn(node, std::move(settings));
@@ -142,9 +145,7 @@ own_node::~own_node() {
   caf::scoped_actor self{system_};
   self->monitor(handle_);
   self->send_exit(handle_, caf::exit_reason::user_shutdown);
-  bool down = false;
-  self->receive([&](const caf::down_msg&) { down = true; }, caf::after(std::chrono::seconds{10}) >> [] {});
-  if (!down)
+  if (!await_down(*self, std::chrono::seconds{10}))
     spdlog::error("the devices of node {} did not end within 10 s", name_);
 }
 
@@ -154,7 +155,7 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
   caf::scoped_actor self{system_};
   self->monitor(handle_);
   client host{system_, coordinator, limit};
-  for (auto give_up = std::chrono::steady_clock::now() + limit; std::chrono::steady_clock::now() < give_up;) {
+  for (auto give_up = awake_clock::actor_now() + limit; awake_clock::actor_now() < give_up;) {
     auto there = host.devices();
     if (!there)
       return std::move(there.error());
@@ -162,10 +163,8 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
     for (auto& node : there->nodes())
       if (node.name() == name_ && !found.empty() && found.size() == node.devices_announced())
         return found;
-    caf::error ended;
-    self->receive([&](const caf::down_msg& x) { ended = x.reason; }, caf::after(look_again) >> [] {});
-    if (ended)
-      return ended;
+    if (auto down = await_down(*self, look_again); down && down->reason)
+      return std::move(down->reason);
   }
   return make_error(errc::timed_out,
                     fmt::format("the devices of node {} had not joined after {}", name_, duration_text(limit)));

@@ -7,6 +7,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ public:
 
   const node_actor& handle() const noexcept { return handle_; }
   const std::string& name() const noexcept { return name_; }
+  /// Whether the coordinator has let it join.
+  bool has_joined() const { return *joined_; }
   /// By which others are told to reach it.
   const std::string& address() const noexcept { return address_; }
   uint16_t port() const noexcept { return port_; }
@@ -56,6 +59,7 @@ private:
   caf::actor_system& system_;
   std::shared_ptr<memory_directory> memory_; ///< Of its devices.
   node_actor handle_;
+  std::shared_ptr<const std::atomic<bool>> joined_;
   std::string name_;
   std::string address_;
   uint16_t port_ = 0; ///< 0: nowhere.

@@ -46,6 +46,7 @@ void node_state::join(const proto::Adopt& x) {
         if (auto problem = error_in(y))
           return self->quit(std::move(problem));
         id_ = node_id{y.node_id()};
+        *options.joined = true;
         same_clock_ = y.same_clock();
         if (same_clock_)
           options.device.streams_options.clock.offset_ns = y.clock_offset_ns();
@@ -272,7 +273,7 @@ void node_state::on_down(const caf::down_msg& x) {
     return lost_way(visitor->second, x.reason);
   }
   if (options.coordinator && x.source == options.coordinator.address())
-    self->quit(make_error(errc::device_lost, "the coordinator is gone: " + render(x.reason)));
+    self->quit(make_error(errc::unreachable, "the coordinator is gone: " + render(x.reason)));
   else if (devices && x.source == devices.address())
     self->quit(x.reason ? x.reason : caf::error{caf::exit_reason::unhandled_exception});
 }

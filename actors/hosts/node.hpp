@@ -5,8 +5,10 @@
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/endpoint.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace ringmaster {
@@ -22,6 +24,7 @@ struct node_options {
   uint32_t restarts_max = 5; ///< Of its devices, within `period`.
   caf::timespan period = std::chrono::seconds{10};
   caf::timespan join_limit = std::chrono::seconds{5};
+  std::shared_ptr<std::atomic<bool>> joined = std::make_shared<std::atomic<bool>>(false); ///< Set when it has.
   caf::timespan report_limit = std::chrono::milliseconds{100}; ///< For its devices to say how far they are.
   coordinator_actor coordinator;                               ///< Joins at once if valid; else when it is told to.
   /// Looks for a peer and tells the node what has become of it: a NodeApart with the peer's name, and its handle or why
@@ -30,7 +33,8 @@ struct node_options {
 };
 
 /// The state of a NODE: joins a coordinator, then starts a supervisor for its devices. A device that dies comes back as
-/// a fresh one: a new id, empty memory, free for communicators to come.
+/// a fresh one: a new id, empty memory, free for communicators to come. Where the coordinator is lost it ends with
+/// `unreachable`.
 ///
 ///   idle --Adopt--> joining --answered--> hosting --coordinator down, supervisor down--> quits
 class node_state {

@@ -248,6 +248,8 @@ std::vector<option_entry> option_entries(options& x) {
      "how long a coordinator that is silent is waited for, by a node also one that is not there yet, and what is free "
      "there",
      shortest, hour},
+    {"node", "orphan-timeout", &x.node.orphan_timeout,
+     "how long `ringmaster node` tries to join its coordinator again when it has lost it; 0: it ends at once", 0, day},
     {"ranks", "join-timeout", &x.ranks.join_timeout,
      "processes that a launcher has started wait so long for each other", shortest, day},
     {"ranks", "leave-timeout", &x.ranks.leave_timeout, "... and at their end, until all have done their part", shortest,

@@ -111,6 +111,7 @@ struct options {
     uint16_t listen_port = 0;
     std::string join;                                 ///< See parse_endpoint.
     duration join_timeout = std::chrono::seconds{20}; ///< As middleman.connection-timeout.
+    duration orphan_timeout = std::chrono::seconds{60};
   } node;
 
   /// Of a program of which each process plays one.

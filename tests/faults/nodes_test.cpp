@@ -265,6 +265,76 @@ TEST_CASE("nodes: one that stands still for two seconds loses nothing") {
   }
 }
 
+TEST_CASE("nodes: all processes paused together, for 25 s or 5 minutes, lose nothing, whichever goes on first") {
+  for (auto length : {25s, 300s})
+    for (size_t first : {0, 1, 2}) {
+      CAPTURE(length.count());
+      CAPTURE(first);
+      ring_on_nodes x{nodes_of(first + 1, {1, 2}), 3};
+      x.cluster.run_for(1ms);
+      for (size_t process = 0; process < x.cluster.processes(); ++process) {
+        x.cluster.pause(process);
+        x.cluster.later(length + (process == first ? 0ms : 300ms), [&, process] { x.cluster.resume(process); });
+      }
+      auto status = x.end();
+      CHECK(status.status() == gpu_sim::SUCCESS);
+      CHECK(status.epoch() == 1);
+      CHECK(status.devices_size() == 3);
+      x.cluster.run_for(30s);
+      CHECK(x.cluster.connected(1, 2));
+      auto info = x.cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+      CHECK(info.nodes_size() == 2);
+      CHECK(info.gone_size() == 0);
+      CHECK(x.cluster.end() == "");
+    }
+}
+
+TEST_CASE("nodes: all processes paused together while nothing is in flight lose nothing either") {
+  simulated_nodes cluster{nodes_of(5, {1, 1, 1})};
+  auto comm = cluster.init(3);
+  cluster.run_for(3s);
+  for (size_t process = 0; process < cluster.processes(); ++process) {
+    cluster.pause(process);
+    cluster.later(300s + process * 100ms, [&, process] { cluster.resume(process); });
+  }
+  cluster.run_for(340s);
+  CHECK(cluster.wait(comm.commid()).devices_size() == 3);
+  auto info = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+  CHECK(info.nodes_size() == 3);
+  CHECK(info.gone_size() == 0);
+  CHECK(cluster.end() == "");
+}
+
+TEST_CASE("nodes: one that loses the coordinator joins again with new devices, under its name") {
+  for (auto noticed_later : {0s, 30s}) {
+    CAPTURE(noticed_later.count());
+    simulated_nodes cluster{nodes_of(2, {1, 2})};
+    auto before = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    cluster.cut(2, 0, noticed_later); // the node notices first
+    cluster.run_until([&] {
+      return !cluster.process(2).sys.registry().running() || cluster.now().time_since_epoch() > 1h;
+    });
+    cluster.heal(2, 0);
+    cluster.join_again(2);
+    auto info = before;
+    auto joined_again = [&] {
+      info = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+      return info.devices_size() == 3 && info.nodes_size() == 2 && info.nodes(1).node_id() != before.nodes(1).node_id();
+    };
+    for (int tries = 0; tries < 100 && !joined_again(); ++tries)
+      cluster.run_for(100ms);
+    REQUIRE(joined_again());
+    CHECK(info.nodes(1).name() == before.nodes(1).name());
+    for (auto& device : info.devices())
+      if (device.node_id() == info.nodes(1).node_id())
+        for (auto& former : before.devices())
+          CHECK(device.metadata().deviceid().value() != former.metadata().deviceid().value());
+    auto comm = cluster.init(3);
+    CHECK(cluster.wait(comm.commid()).status() == gpu_sim::SUCCESS);
+    CHECK(cluster.end() == "");
+  }
+}
+
 TEST_CASE("nodes: one that is killed takes its devices with it, and the others do it again") {
   ring_on_nodes x{nodes_of(7, {1, 2}), 3};
   x.cluster.run_for(1ms);

@@ -1,5 +1,6 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
 #include "runtime/text/json/json_place.hpp"
+#include "tests/faults/started_coordinator.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -496,7 +497,7 @@ TEST_CASE("processes: no id is used twice after a coordinator that was killed, i
     launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--journal", journal}};
     REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
     auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
-    launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2"}};
+    launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2", "--node.orphan-timeout=0s"}};
     launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "2"}};
     CHECK(info.finish() == 0);
     std::set<uint64_t> result;
@@ -513,27 +514,70 @@ TEST_CASE("processes: no id is used twice after a coordinator that was killed, i
   CHECK(ids_of_a_run(SIGKILL) == ids{1027, 1028}); // that one ended in order
 }
 
-TEST_CASE("processes: a coordinator whose journal was removed says so in status and by its exit status, and goes on") {
+TEST_CASE("processes: a node joins its coordinator again, with new devices, when that is back or heard again") {
   ringmaster::test::temporary_directory dir;
-  auto journal = (dir.path() / "journal").string();
-  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--journal", journal}};
-  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
-  auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
-  std::filesystem::remove_all(journal);
-  REQUIRE(coordinator.await_output("was removed"));
-  launched_program status{{RINGMASTER_PROGRAM, "status", "--join", where}};
-  CHECK(status.finish() == 0);
-  CHECK(status.output.find("the journal lacks ") != std::string::npos);
-  CHECK(status.output.find(journal) != std::string::npos);
-  launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", "--name", "late"}};
-  launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "1"}};
-  CHECK(info.finish() == 0);
-  ::kill(coordinator.child.pid(), SIGTERM);
-  CHECK(coordinator.finish() == 1);
-  launched_program log{{RINGMASTER_PROGRAM, "log", journal, "--kind", "node"}};
-  CHECK(log.finish() == 0);
-  CHECK(log.output.find("node late joined") != std::string::npos);
-  CHECK(node.finish() == 1);
+  const auto conf = (dir.path() / "conf").string(), journal = (dir.path() / "journal").string();
+  std::ofstream{conf} << "[middleman]\nconnection-timeout=2s\n"; // not 20 s, for a test
+  auto coordinator_at = [&](const std::string& port) {
+    return launched_program{{RINGMASTER_PROGRAM, "coordinator", "--port", port, "--journal", journal, "--conf", conf}};
+  };
+  auto first = coordinator_at("0");
+  REQUIRE(first.await_output("coordinator at 127.0.0.1:"));
+  const auto port = word_after(first.error, "coordinator at 127.0.0.1:"), where = "127.0.0.1:" + port;
+  launched_program node{
+    {RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "2", "--name", "alpha", "--conf", conf}};
+  auto devices = [&] {
+    launched_program info{{RINGMASTER_PROGRAM, "info", "--join", where, "--devices", "2"}};
+    CHECK_MESSAGE(info.finish() == 0, info.error);
+    CHECK(info.output.find("alpha") != std::string::npos);
+    std::set<uint64_t> result;
+    for (size_t at = 0; (at = info.output.find("device 0x", at)) != std::string::npos; ++at)
+      result.insert(std::stoull(info.output.substr(at + 9), nullptr, 16));
+    return result;
+  };
+  const auto before = devices();
+  ::kill(first.child.pid(), SIGKILL);
+  first.finish();
+  REQUIRE(node.await_output("tries to join again with new ones"));
+  auto second = coordinator_at(port);
+  REQUIRE(second.await_output("coordinator at 127.0.0.1:"));
+  REQUIRE(node.await_output("joins again " + where));
+  const auto after = devices();
+  CHECK(after.size() == 2);
+  for (auto id : after)
+    CHECK(before.count(id) == 0);
+  // Now it lives, and is silent for longer than the limit.
+  node.error.clear();
+  ::kill(second.child.pid(), SIGSTOP);
+  const auto lost = node.await_output("tries to join again with new ones");
+  ::kill(second.child.pid(), SIGCONT);
+  CHECK_MESSAGE(lost, node.error);
+  CHECK(node.await_output("joins again " + where));
+  const auto at_last = devices();
+  CHECK(at_last.size() == 2);
+  for (auto id : at_last)
+    CHECK(after.count(id) == 0);
+  ::kill(node.child.pid(), SIGTERM);
+  CHECK(node.finish() == 0);
+}
+
+TEST_CASE(
+  "processes: a node that cannot join again in time ends with status 1 and a sentence, and at once on SIGTERM") {
+  for (bool is_asked_to_stop : {false, true}) {
+    CAPTURE(is_asked_to_stop);
+    ringmaster::test::started_coordinator coordinator;
+    launched_program node{{RINGMASTER_PROGRAM, "node", "--join", coordinator.where, "--devices", "1",
+                           is_asked_to_stop ? "--node.orphan-timeout=60s" : "--node.orphan-timeout=1s"}};
+    launched_program info{{RINGMASTER_PROGRAM, "info", "--join", coordinator.where, "--devices", "1"}};
+    REQUIRE(info.finish() == 0);
+    ::kill(coordinator.pid(), SIGKILL);
+    REQUIRE(node.await_output("the coordinator is gone"));
+    if (is_asked_to_stop)
+      ::kill(node.child.pid(), SIGTERM);
+    CHECK(node.finish() == (is_asked_to_stop ? 0 : 1));
+    CHECK((node.error.find("this node could not join it again within 1 s (node.orphan-timeout)") != std::string::npos)
+          == !is_asked_to_stop);
+  }
 }
 
 TEST_CASE("processes: two nodes that lose each other, but not the coordinator, finish what is under way") {

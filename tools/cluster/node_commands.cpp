@@ -1,4 +1,6 @@
 #include "tools/cluster/node_commands.hpp"
+#include "actors/calls/await_down.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "tools/clients/cluster_connection.hpp"
 
 #include "actors/configuration/log.hpp"
@@ -7,6 +9,7 @@
 #include "client/cluster.hpp"
 #include "client/own_node.hpp"
 #include "messages/errc.hpp"
+#include "runtime/health/orphan_wait.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
 #include "tools/console/ending_signals.hpp"
@@ -57,9 +60,9 @@ bool nobody_listens(const caf::error& why) {
 /// As `connect`, also where the coordinator begins after this node: it is looked for until somebody listens.
 caf::expected<coordinator_actor> connect_when_it_listens(caf::actor_system& system, const options& opts) {
   constexpr auto try_again = std::chrono::milliseconds{100};
-  const auto give_up = std::chrono::steady_clock::now() + opts.node.join_timeout;
+  const auto give_up = awake_clock::actor_now() + opts.node.join_timeout;
   for (bool told = false;;) {
-    const auto left = give_up - std::chrono::steady_clock::now();
+    const auto left = give_up - awake_clock::actor_now();
     auto found = connect(system, opts.node.join, std::max<caf::timespan>(left, try_again));
     if (found || !nobody_listens(found.error()) || left <= try_again)
       return found;
@@ -70,11 +73,26 @@ caf::expected<coordinator_actor> connect_when_it_listens(caf::actor_system& syst
   }
 }
 
-/// The same; nothing where this process was told to end meanwhile. Then `at_the_end` is made: what still connects
-/// ends behind this call.
-std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_system& system, const options& opts,
-                                                                     std::optional<no_more_connecting>& at_the_end) {
-  auto coming = std::async(std::launch::async, [&] { return connect_when_it_listens(system, opts); });
+/// The same, for a node that has lost its coordinator, in `limit`. Whatever answers there now may be the coordinator
+/// soon, but for one of another version.
+caf::expected<coordinator_actor> connect_again(caf::actor_system& system, const options& opts, caf::timespan limit) {
+  constexpr auto try_again = std::chrono::milliseconds{500};
+  constexpr caf::timespan one_try = std::chrono::seconds{5};
+  const auto give_up = awake_clock::now() + limit;
+  for (;;) {
+    const auto left = std::max<caf::timespan>(give_up - awake_clock::now(), caf::timespan{0});
+    auto found = connect(system, opts.node.join, std::clamp<caf::timespan>(left, try_again, one_try));
+    if (found || code_of(found.error()) == errc::wrong_version || left <= try_again || no_more_connecting::is_so())
+      return found;
+    std::this_thread::sleep_for(try_again);
+  }
+}
+
+/// What `finds` finds, on another thread; nothing where this process was asked to stop meanwhile. Then `at_the_end` is
+/// made: what still connects ends after this call.
+std::optional<caf::expected<coordinator_actor>> connect_unless_ended(
+  const std::function<caf::expected<coordinator_actor>()>& finds, std::optional<no_more_connecting>& at_the_end) {
+  auto coming = std::async(std::launch::async, finds);
   while (coming.wait_for(no_more_connecting::look) != std::future_status::ready)
     if (is_to_end()) {
       at_the_end.emplace();
@@ -84,26 +102,22 @@ std::optional<caf::expected<coordinator_actor>> connect_unless_ended(caf::actor_
   return coming.get();
 }
 
-/// Runs until a signal comes, or `vital` ends, which is an error. Returns the exit status.
+/// Runs until a signal comes, or `vital` ends, or `now_and_then` says why it must, which are errors. Returns the exit
+/// status.
 caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
-                                   const std::function<void()>& now_and_then,
+                                   const std::function<caf::error()>& now_and_then,
                                    const std::function<void(const caf::down_msg&)>& other_down) {
   freed_memory freed;
   for (;;) {
-    std::optional<caf::error> ended;
-    self->receive(
-      [&](const caf::down_msg& x) {
-        if (x.source == vital)
-          ended = x.reason;
-        else
-          other_down(x);
-      },
-      caf::after(std::chrono::milliseconds{100}) >> [] {});
-    if (ended)
-      return std::move(*ended);
+    if (auto down = await_down(*self, std::chrono::milliseconds{100})) {
+      if (down->source == vital)
+        return std::move(down->reason);
+      other_down(*down);
+    }
     if (is_to_end())
       return exit_ok;
-    now_and_then();
+    if (auto problem = now_and_then())
+      return problem;
     freed.give_back_now_and_then();
   }
 }
@@ -146,7 +160,12 @@ class coordinator_call final : public configured_call {
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};
     auto status = run_until_ended(
-      self, coordinator.address(), [&] { nodes.try_missing(); }, [&](const caf::down_msg& x) { nodes.on_down(x); });
+      self, coordinator.address(),
+      [&] {
+        nodes.try_missing();
+        return caf::error{};
+      },
+      [&](const caf::down_msg& x) { nodes.on_down(x); });
     at_the_end.emplace();
     auto records = (*parts)->records();
     parts->reset();
@@ -184,15 +203,61 @@ class node_call final : public configured_call {
     auto& opts = cfg_.values();
     start_log(opts);
     block_ending_signals();
+    orphan_wait orphaned{opts.node.orphan_timeout};
+    for (;;) {
+      auto status = live(to, orphaned);
+      if (status || orphaned.patience().count() == 0 || !may_join_again(status.error(), orphaned))
+        return status;
+      const auto was_orphaned = orphaned.is_orphaned();
+      orphaned.lost(awake_clock::now());
+      const auto left = orphaned.left(awake_clock::now());
+      if (left.count() == 0)
+        return given_up(orphaned, status.error());
+      if (!was_orphaned)
+        spdlog::warn("{}; this node's devices have ended with it, and it tries to join again with new ones, for {} "
+                     "(node.orphan-timeout)",
+                     render(status.error()), duration_text(left));
+      if (is_to_end())
+        return exit_ok;
+      std::this_thread::sleep_for(std::min<caf::timespan>(left, std::chrono::milliseconds{500}));
+    }
+  }
+
+  /// Of one that has lost its coordinator: whether another try may come to more.
+  static bool may_join_again(const caf::error& why, const orphan_wait& orphaned) {
+    const auto code = code_of(why);
+    return code == errc::unreachable || (orphaned.is_orphaned() && (code == errc::timed_out || code == errc::in_use));
+  }
+
+  static caf::error given_up(const orphan_wait& orphaned, const caf::error& why) {
+    return make_error(errc::unreachable, fmt::format("the coordinator is gone, and this node could not join it again "
+                                                     "within {} (node.orphan-timeout): {}",
+                                                     duration_text(orphaned.patience()), render(why)));
+  }
+
+  /// Joins a coordinator, or waits for one, and hosts devices for it until that is over. Each time in an actor system
+  /// of its own: to the coordinator it is another process, so nothing is confused with a connection that it has not yet
+  /// seen to be lost.
+  caf::expected<int> live(const console& to, orphan_wait& orphaned) {
+    auto& opts = cfg_.values();
     std::optional<no_more_connecting> at_the_end; // whoever is silent holds up nothing
     caf::actor_system system{cfg_};
     coordinator_actor host;
     if (!opts.node.join.empty()) {
-      auto found = connect_unless_ended(system, opts, at_the_end);
+      auto found = connect_unless_ended(
+        [&] {
+          return orphaned.is_orphaned() ? connect_again(system, opts, orphaned.left(awake_clock::now()))
+                                        : connect_when_it_listens(system, opts);
+        },
+        at_the_end);
       if (!found)
         return exit_ok;
-      if (!*found)
+      if (!*found && !orphaned.is_orphaned())
         end_at_once("ringmaster node", found->error(), to.err);
+      if (!*found) {
+        at_the_end.emplace();
+        return std::move(found->error());
+      }
       host = std::move(**found);
     }
     auto hosted = own_node::start(system, opts, host, true);
@@ -201,13 +266,21 @@ class node_call final : public configured_call {
     auto& self_node = **hosted;
     spdlog::info("node {} at {}:{} with {} {}; configuration: {}", self_node.name(), self_node.address(),
                  self_node.port(), counted(opts.device.count, "device"),
-                 host ? "joins " + opts.node.join
+                 host ? (orphaned.is_orphaned() ? "joins again " : "joins ") + opts.node.join
                       : "waits for a coordinator that lists it in cluster.devices (--join HOST:PORT joins one)",
                  configuration_origin());
     caf::scoped_actor self{system};
     self->monitor(self_node.handle());
-    auto status = run_until_ended(
-      self, self_node.handle().address(), [] {}, [](const caf::down_msg&) {});
+    auto look = [&]() -> caf::error {
+      if (orphaned.is_orphaned() && self_node.has_joined())
+        orphaned.joined();
+      if (orphaned.left(awake_clock::now()).count() > 0 || orphaned.patience().count() == 0)
+        return {};
+      return make_error(errc::timed_out, "no coordinator has let it join");
+    };
+    auto status = run_until_ended(self, self_node.handle().address(), look, [](const caf::down_msg&) {});
+    if (self_node.has_joined())
+      orphaned.joined(); // and it may be lost again by now
     at_the_end.emplace();
     if (status || status.error() != caf::exit_reason::user_shutdown)
       return status;

@@ -50,6 +50,9 @@ public:
   void pause(size_t process);
   void resume(size_t process);
   void kill(size_t process);
+  /// The node joins again as `ringmaster node` does that has lost its coordinator: with an actor system of its own, new
+  /// devices and the same name.
+  void join_again(size_t process);
   void stall(size_t a, size_t b) { network_.stall(*processes_[a], *processes_[b]); }
   void cut(size_t a, size_t b, caf::timespan lag = caf::timespan{0}) {
     network_.cut(*processes_[a], *processes_[b], now_, lag);
@@ -109,11 +112,13 @@ private:
 
   std::filesystem::path dir_;
   std::vector<std::unique_ptr<simulated_process>> processes_;
+  std::vector<std::unique_ptr<simulated_process>> former_; ///< Of nodes that have joined again.
   simulated_network network_;
   std::multimap<time_point, event> agenda_;
   time_point now_;
   std::optional<caf::scoped_actor> client_;
   std::vector<node_actor> nodes_; ///< By process; none for 0.
+  std::vector<node_actor> former_nodes_;
   bool ended_ = false;
 };
 

@@ -10,18 +10,24 @@
 namespace ringmaster::test {
 
 void simulated_nodes::pause(size_t process) {
-  if (auto& x = *processes_[process]; x.runs())
-    x.state = simulated_process::condition::paused;
+  processes_[process]->pause(now_);
 }
 
 void simulated_nodes::resume(size_t process) {
-  if (auto& x = *processes_[process]; x.state == simulated_process::condition::paused)
-    x.state = simulated_process::condition::running;
+  processes_[process]->resume(now_);
 }
 
 void simulated_nodes::kill(size_t process) {
   processes_[process]->state = simulated_process::condition::ended;
   network_.gone(*processes_[process], now_);
+}
+
+void simulated_nodes::join_again(size_t process) {
+  kill(process);
+  former_nodes_.push_back(std::exchange(nodes_[process], {}));
+  former_.push_back(std::exchange(processes_[process], std::make_unique<simulated_process>(name_of(process))));
+  processes_[process]->see(now_);
+  start_node(process);
 }
 
 void simulated_nodes::mend() {
@@ -88,10 +94,14 @@ std::string simulated_nodes::end() {
   if (std::exchange(ended_, true))
     return {};
   agenda_.clear();
+  for (auto& x : former_)
+    processes_.push_back(std::move(x));
   for (auto& x : processes_) {
     network_.gone(*x, now_);
     x->state = simulated_process::condition::running;
   }
+  nodes_.insert(nodes_.end(), former_nodes_.begin(), former_nodes_.end());
+  former_nodes_.clear();
   for (auto& x : nodes_)
     if (x)
       caf::anon_send_exit(x, caf::exit_reason::user_shutdown);
