@@ -311,9 +311,7 @@ TEST_CASE("nodes: one that loses the coordinator joins again with new devices, u
     simulated_nodes cluster{nodes_of(2, {1, 2})};
     auto before = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
     cluster.cut(2, 0, noticed_later); // the node notices first
-    cluster.run_until([&] {
-      return !cluster.process(2).sys.registry().running() || cluster.now().time_since_epoch() > 1h;
-    });
+    cluster.run_for(1s);
     cluster.heal(2, 0);
     cluster.join_again(2);
     auto info = before;
