@@ -160,6 +160,7 @@ private:
   caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group = 0,
                                          epoch_number in_epoch = {});
   /// The one that was asked for; for "auto", the shortest way on one host, else what is estimated to be fastest.
+  bool adds_in_rank_order(const proto::Collective& what) const;
   caf::expected<std::string> algorithm_for(const proto::Collective& what, size_t ranks);
   /// What it is cut into: as was asked for; else, between processes, what `chunk_for` says of their network.
   caf::expected<uint64_t> chunk_of(const proto::Collective& what, size_t ranks);

@@ -113,13 +113,20 @@ void communicator_state::find_hosts() {
   hosts_ = numbered_hosts(told);
 }
 
+/// Whether contributions travel apart until one rank has all of them: because the order of additions is fixed, or
+/// because partial sums of the datatype could be too large.
+bool communicator_state::adds_in_rank_order(const proto::Collective& what) const {
+  return (options.deterministic && order_matters(what.kind(), what.datatype(), what.op()))
+         || (reduces(what.kind()) && needs_all_inputs(what.datatype(), what.op()));
+}
+
 caf::expected<std::string> communicator_state::algorithm_for(const proto::Collective& what, size_t ranks) {
   if (what.algorithm() != "auto")
     return what.algorithm();
   const algorithm* known = nullptr;
   if (options.share_memory && everybody_is_in_reach())
     known = first_joint(what.kind());
-  else if (options.deterministic && order_matters(what.kind(), what.datatype(), what.op()))
+  else if (adds_in_rank_order(what))
     known = first_in_rank_order(what.kind()); // what all others keep apart on the way takes more bytes and scratch
   if (known != nullptr)
     return std::string{known->name};
@@ -155,7 +162,7 @@ void communicator_state::run(operation& op) {
   auto plan = op.plan_of_attempt();
   plan.set_joint(op.joint);
   *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
-  plan.set_rank_order(options.deterministic && order_matters(op.what().kind(), op.what().datatype(), op.what().op()));
+  plan.set_rank_order(adds_in_rank_order(op.what()));
   auto latest = outbox_->flush_pending() ? operations().find(outbox_->latest()) : nullptr;
   op.may_wait = op.may_wait && may_wait_for_company(op, latest, may_fuse());
   outbox_->add(std::move(plan), op);

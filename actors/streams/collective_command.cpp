@@ -91,10 +91,9 @@ bool collective_command::expect_bytes() {
 }
 
 caf::expected<schedule> collective_command::planned() const {
-  auto world_size = static_cast<uint32_t>(plan_->device_ids_size());
   // A factor or a division changes the input of one rank alone, too; the division if only which NaN it is.
   bool changes = reduces(what().kind()) && (what().op() == gpu_sim::PREMUL_SUM || what().op() == gpu_sim::AVG);
-  if (world_size == 1 && !fused() && input_address() == output_address() && !changes)
+  if (world_size() == 1 && !fused() && input_address() == output_address() && !changes)
     return schedule{}; // alone and in place, the input is the result
   auto request = request_of(*plan_, rank_);
   return plan_->rank_order() ? plan_in_rank_order(what().kind(), what().algorithm(), request)
@@ -103,8 +102,9 @@ caf::expected<schedule> collective_command::planned() const {
 
 /// Contributions that travel apart take much scratch; an algorithm in rank order needs least of it.
 caf::error collective_command::no_room(const caf::error& problem, const plan_request& request) const {
-  auto text = fmt::format("{}; deterministic {} by {} takes {} bytes of scratch on rank {}", render(problem),
-                          name_of(what().kind()), what().algorithm(), run_.scratch_count() * element_bytes_, rank_);
+  auto text = fmt::format("{}; {} of {} in rank order by {} takes {} bytes of scratch on rank {}", render(problem),
+                          name_of(what().kind()), name_of(what().datatype()), what().algorithm(),
+                          run_.scratch_count() * element_bytes_, rank_);
   if (auto* least = first_in_rank_order(what().kind()))
     if (auto planned = plan_in_rank_order(what().kind(), least->name, request))
       text += fmt::format(", by {} {}: take that, fewer elements at a time, or a larger device.memory-bytes",
@@ -117,8 +117,9 @@ caf::error collective_command::prepare_reduction() {
   if (!reduction)
     return std::move(reduction.error());
   combine_.emplace(std::move(*reduction));
-  bool scales = what().op() == gpu_sim::PREMUL_SUM && reduces(what().kind());
-  if (!scales && !fused())
+  // In rank order all inputs of an element are added at once, where nothing is too large.
+  scale_ = reduces(what().kind()) && !plan_->rank_order() ? combine_->scale_before(world_size()) : 1;
+  if (!stages())
     return caf::none;
   if (input_bytes_ > 0) {
     auto range = received_->memory->allocate_scratch(input_bytes_);
@@ -128,10 +129,10 @@ caf::error collective_command::prepare_reduction() {
   }
   for (auto& x : inputs()) {
     block_sink sink{received_->memory->at_runtime(staged_ + x.offset, x.bytes)->data()};
-    if (scales) {
+    sink.datatype = what().datatype();
+    sink.scale = scale_;
+    if (has_factors())
       sink.factor = what().factors(what().factors_size() == 1 ? 0 : static_cast<int>(rank_));
-      sink.datatype = what().datatype();
-    }
     device_window own{received_->memory->id(), x.address, x.bytes, received_->memory};
     ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
   }
@@ -226,9 +227,6 @@ void collective_command::start_step(stream_state& stream, size_t index) {
   auto own = [&](const block_range& range) {
     return device_window{received_->memory->id(), address_of(range), bytes_of(range), received_->memory};
   };
-  auto sink = [&](const block_range* operand) {
-    return block_sink{bytes_at(todo.destination), operand ? bytes_at(*operand) : nullptr, &*combine_};
-  };
   switch (todo.what) {
     case action::send: send(stream, index); break;
     case action::recv:
@@ -239,9 +237,11 @@ void collective_command::start_step(stream_state& stream, size_t index) {
         take(stream, *early);
       break;
     }
-    case action::copy: ready_.push_back({&todo, {}, make_own_route(own(todo.source), sink(nullptr)), nullptr}); break;
+    case action::copy:
+      ready_.push_back({&todo, {}, make_own_route(own(todo.source), sink_of(todo, is_unscaled(todo.source))), nullptr});
+      break;
     case action::reduce:
-      ready_.push_back({&todo, {}, make_own_route(own(todo.destination), sink(&todo.source)), nullptr});
+      ready_.push_back({&todo, {}, make_own_route(own(todo.destination), sink_of(todo, false)), nullptr});
       break;
     case action::fold:
       ready_.push_back({&todo,
@@ -250,10 +250,32 @@ void collective_command::start_step(stream_state& stream, size_t index) {
                                    {bytes_at(todo.destination), bytes_of(todo.destination)},
                                    &*combine_,
                                    todo.finish,
-                                   static_cast<uint32_t>(plan_->device_ids_size())}),
+                                   world_size()}),
                         nullptr});
       break;
   }
+}
+
+bool collective_command::is_unscaled(const block_range& own) const {
+  return scale_ != 1 && !stages() && own.where == buffer::input;
+}
+
+/// The inputs of all ranks of a reduction have one size.
+bool collective_command::is_unscaled(uint32_t peer, const device_window& its) const {
+  auto input = plan_->input_addresses(static_cast<int>(peer));
+  return scale_ != 1 && !stages() && its.address >= input && its.address < input + input_bytes_;
+}
+
+/// Where what the step takes goes. `unscaled`: it is a rank's input, which has not been scaled.
+block_sink collective_command::sink_of(const step& todo, bool unscaled) {
+  block_sink result{bytes_at(todo.destination), nullptr, &*combine_};
+  result.datatype = what().datatype();
+  result.scale = unscaled ? scale_ : 1;
+  if (todo.what == action::recv_reduce || todo.what == action::reduce) {
+    result.operand = bytes_at(todo.source);
+    result.operand_scale = is_unscaled(todo.source) ? scale_ : 1;
+  }
+  return result;
 }
 
 void collective_command::send(stream_state& stream, size_t index) {
@@ -299,9 +321,12 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
 
 void collective_command::end_step(stream_state& stream, const reading& work) {
   auto& todo = *work.todo;
-  if (todo.finish && todo.what != action::fold) // which does so itself, before it rounds
-    combine_->finish(static_cast<uint32_t>(plan_->device_ids_size()), bytes_at(todo.destination),
-                     todo.destination.count);
+  if (todo.finish && todo.what != action::fold) { // which does so itself, before it rounds
+    if (scale_ != 1)
+      combine_->finish_scaled(world_size(), bytes_at(todo.destination), todo.destination.count);
+    else
+      combine_->finish(world_size(), bytes_at(todo.destination), todo.destination.count);
+  }
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     note_received(work.bytes->name, bytes_of(todo.destination));
     if (work.awaited)
@@ -332,9 +357,7 @@ void collective_command::take(stream_state& stream, const offer& x) {
                                         fmt::format("rank {} sends {} bytes where rank {} expects {}, in {}", todo.peer,
                                                     x.source.bytes, rank_, bytes_of(todo.destination), where())));
   awaited_.erase(i);
-  block_sink sink{bytes_at(todo.destination), todo.what == action::recv_reduce ? bytes_at(todo.source) : nullptr,
-                  &*combine_};
-  auto way = stream.route_to(x, sink);
+  auto way = stream.route_to(x, sink_of(todo, is_unscaled(todo.peer, x.source)));
   if (!way)
     return break_off(stream, way.error());
   ready_.push_back({&todo, x.key, std::move(*way), x.sender, x.awaited});

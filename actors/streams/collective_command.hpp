@@ -111,6 +111,9 @@ private:
   bool wants_shadow(const plan_request& request) const;
   /// Several small ones that are walked as one: their inputs are packed, their outputs unpacked.
   bool fused() const { return !plan_->fused().empty(); }
+  bool has_factors() const { return what().op() == gpu_sim::PREMUL_SUM && reduces(what().kind()); }
+  /// Whether a copy of the input takes its place: packed, times its factor, and scaled.
+  bool stages() const { return fused() || has_factors(); }
   caf::error check_buffers() const;
   /// The next of what is about to be written gets its memory. Returns whether there is more: it takes long.
   bool expect_bytes();
@@ -121,6 +124,10 @@ private:
   void advance(stream_state& stream);
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
+  /// Whether what lies there is the rank's own input, or another rank's, of which sums are made that are scaled down.
+  bool is_unscaled(const block_range& own) const;
+  bool is_unscaled(uint32_t peer, const device_window& its) const;
+  block_sink sink_of(const step& todo, bool unscaled);
   void send(stream_state& stream, size_t index);
   /// What was to start behind this step starts.
   void ended(stream_state& stream, size_t index);
@@ -151,6 +158,7 @@ private:
   uint64_t output_address() const {
     return (fused() ? plan_->fused(0).output_addresses() : plan_->output_addresses()).Get(static_cast<int>(rank_));
   }
+  uint32_t world_size() const { return static_cast<uint32_t>(plan_->device_ids_size()); }
   uint64_t address_of(const block_range& range) const;
   std::byte* bytes_at(const block_range& range) const;
   uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }
@@ -169,9 +177,10 @@ private:
   uint64_t output_bytes_ = 0;
   uint64_t shadow_ = 0; ///< Address in the scratch area; 0: none
   uint64_t scratch_ = 0;
-  uint64_t staged_ = 0;   ///< The input times the rank's factor, and packed.
+  uint64_t staged_ = 0;   ///< The input times the rank's factor, scaled, and packed.
   uint64_t expected_ = 0; ///< Bytes of the output, or of its shadow, that have their memory.
   std::optional<reducer> combine_;
+  double scale_ = 1;                             ///< Of every input before it is added: `reducer::scale_before`.
   std::map<transfer_key, size_t> sends_pending_; ///< Blocks that peers have not read: their steps.
   std::set<transfer_key> sent_along_;            ///< Blocks that have left with their offers.
   std::map<transfer_key, size_t> awaited_;       ///< Blocks of this round that have not been offered yet: their steps.

@@ -59,6 +59,26 @@ void reducer::finish(uint32_t world_size, std::byte* values, uint64_t count) con
   divide_values(kernels_.datatype, values, count, world_size);
 }
 
+double reducer::scale_before(uint32_t world_size) const {
+  const bool may_scale = op_ == gpu_sim::AVG || op_ == gpu_sim::PREMUL_SUM;
+  return may_scale && kernels_.datatype.unscale != nullptr ? scale_for(world_size) : 1;
+}
+
+void reducer::add_scaled(const scaled_operands& of, std::byte* out, uint64_t count) const {
+  const auto bytes = count * kernels_.datatype.element_bytes;
+  announce_read(of.a, bytes);
+  announce_read(of.b, bytes);
+  announce_write(out, bytes);
+  reduce_scaled_pair(kernels_.datatype, of, out, count);
+}
+
+void reducer::finish_scaled(uint32_t world_size, std::byte* values, uint64_t count) const {
+  assert(world_size > 0);
+  announce_write(values, count * kernels_.datatype.element_bytes);
+  unscale_values(kernels_.datatype, values, count,
+                 unscaling(op_ == gpu_sim::AVG ? world_size : 0, scale_before(world_size)));
+}
+
 void reducer::many(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count, bool finish,
                    uint32_t world_size, uint64_t touched_bytes) const {
   assert(!inputs.empty());
@@ -78,7 +98,9 @@ void reducer::many(std::span<const std::byte* const> inputs, std::byte* out, uin
   const bool divides = finish && op_ == gpu_sim::AVG;
   assert(!divides || world_size > 0);
   reduce_chain(kernels_, inputs, out, count,
-               {.divisor = divides ? world_size : 0, .streaming = streams(inputs, out, touched_bytes)});
+               {.divisor = divides ? world_size : 0,
+                .streaming = streams(inputs, out, touched_bytes),
+                .rescues = finish && (op_ == gpu_sim::AVG || op_ == gpu_sim::PREMUL_SUM)});
 }
 
 void reducer::many_by_user(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count) const {

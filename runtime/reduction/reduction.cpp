@@ -65,6 +65,13 @@ bool order_shows(proto::DataType type, gpu_sim::ReduceOp op) {
   return op == gpu_sim::USER || (known != nullptr && known->rounds && elements != nullptr && elements->is_float);
 }
 
+bool needs_all_inputs(proto::DataType type, gpu_sim::ReduceOp op) {
+  const auto* known = find_datatype(type);
+  if (known == nullptr || (op != gpu_sim::AVG && (op != gpu_sim::PREMUL_SUM || !known->is_float)))
+    return false;
+  return known->kernels(best_instruction_set()).unscale == nullptr;
+}
+
 caf::expected<proto::DataType> parse_datatype(std::string_view text) {
   return parse_in<proto::DataType>(datatypes(), "datatype", text);
 }

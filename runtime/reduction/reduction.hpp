@@ -26,6 +26,11 @@ caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text);
 /// user's function is applied, which need be neither commutative nor associative.
 bool order_shows(proto::DataType type, gpu_sim::ReduceOp op);
 
+/// Whether a reduction can only be right, wherever its result can be represented, if all inputs of an element are added
+/// at once in a wider type: averages of integers, whose sum has more digits than the datatype; and averages and sums
+/// with factors of floats with so few exponents that to scale them down would cost digits.
+bool needs_all_inputs(proto::DataType type, gpu_sim::ReduceOp op);
+
 /// out[i] = op(a[i], b[i]) for `count` elements; AVG and PREMUL_SUM add. `out` may be `a` or `b`, but not overlap them
 /// otherwise. The pointers need no alignment; type and op must exist, and the op not be USER: see
 /// runtime/reduction/reducer.hpp. The same bits whichever instruction set runs it: one operation an element, no

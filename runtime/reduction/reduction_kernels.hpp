@@ -28,6 +28,27 @@ using division_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t c
 /// out[i] = in[i] * *factor; `out` may be `in`.
 using scaling_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count, const std::byte* factor);
 
+/// out[i] = the exact mean, truncated toward zero, of inputs[0][first + i], inputs[1][first + i], ...: integers, added
+/// in a wider type. `count` inputs; `divisor` > 0.
+struct mean_inputs {
+  const std::byte* const* inputs = nullptr;
+  size_t count = 0;
+  uint64_t first = 0;
+  uint32_t divisor = 1;
+};
+using mean_kernel = void (*)(const mean_inputs& from, std::byte* out, uint64_t count);
+/// Sets `all` to false where a value is infinite or NaN.
+using finite_kernel = void (*)(const std::byte* values, uint64_t count, bool* all);
+/// out[i] = a[i] * a_scale + b[i] * b_scale; `out` may be `a` or `b`.
+struct scaled_operands {
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+  double a_scale = 1, b_scale = 1;
+};
+using scaled_sum_kernel = void (*)(const scaled_operands& of, std::byte* out, uint64_t count);
+/// out[i] = in[i] / divisor; `out` may be `in`.
+using unscaling_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count, double divisor);
+
 /// What depends on the operation, in the wide type. AVG and PREMUL_SUM add.
 struct operation_kernels {
   pair_kernel pair = nullptr;
@@ -47,6 +68,12 @@ struct datatype_kernels {
   conversion_kernel encode = nullptr; ///< From the wide type, rounded; likewise.
   division_kernel divide = nullptr;   ///< In the wide type, as the next.
   scaling_kernel scale = nullptr;
+  mean_kernel mean = nullptr; ///< Of integers.
+  // Of floats whose sums may be too large for the wide type: averages and sums with factors are added scaled down where
+  // that is so. Null for all others. In the wide type.
+  finite_kernel check_finite = nullptr;
+  scaled_sum_kernel add_scaled = nullptr;
+  unscaling_kernel unscale = nullptr;
 };
 
 /// All nullptr for a datatype or operation that does not exist, and for USER.

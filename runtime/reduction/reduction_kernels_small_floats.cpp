@@ -34,12 +34,19 @@ bool store_rounded(double x, std::byte* to) {
   return std::isfinite(Format::decode(bits));
 }
 
+constexpr int float32_exponent_bits = 8;
+
 template <class Format>
 datatype_kernels kernels_of(instruction_set set) {
   auto result = float32_datatype.kernels(set);
   result.element_bytes = sizeof(typename Format::bits_type);
   result.decode = compiled<decoding_loop<Format>>::at(set);
   result.encode = compiled<encoding_loop<Format>>::at(set);
+  if constexpr (Format::exponent_bits < float32_exponent_bits) { // float32 holds every sum of them
+    result.check_finite = nullptr;
+    result.add_scaled = nullptr;
+    result.unscale = nullptr;
+  }
   return result;
 }
 

@@ -161,12 +161,93 @@ struct scaling_loop {
   }
 };
 
+/// Holds the sum of 2^23 integers or more.
+template <class T>
+using wide_sum = std::conditional_t<sizeof(T) == 1, int32_t, std::conditional_t<sizeof(T) == 8, __int128, int64_t>>;
+
+template <class T>
+struct mean_loop {
+  [[gnu::always_inline]] static inline void run(const mean_inputs& from, std::byte* out, uint64_t count) {
+    constexpr uint64_t piece = 256;
+    wide_sum<T> sums[piece];
+    for (uint64_t done = 0; done < count; done += piece) {
+      const uint64_t n = count - done < piece ? count - done : piece;
+      for (uint64_t i = 0; i < n; ++i)
+        sums[i] = 0;
+      for (size_t k = 0; k < from.count; ++k) {
+        const auto* input = from.inputs[k] + (from.first + done) * sizeof(T);
+        for (uint64_t i = 0; i < n; ++i)
+          sums[i] += load<T>(input, i);
+      }
+      for (uint64_t i = 0; i < n; ++i)
+        store(out, done + i, static_cast<T>(quotient(sums[i], from.divisor)));
+    }
+  }
+
+  template <class Sum>
+  [[gnu::always_inline]] static inline Sum quotient(Sum sum, uint32_t divisor) {
+    if constexpr (sizeof(Sum) == 16) // most sums need no division of 128 bits, which is a function
+      if (sum == static_cast<int64_t>(sum))
+        return static_cast<int64_t>(sum) / static_cast<int64_t>(divisor);
+    return sum / static_cast<Sum>(divisor);
+  }
+};
+
+template <class T>
+[[gnu::always_inline]] inline T magnitude_of(T value) {
+  return value < 0 ? -value : value;
+}
+
+template <class T>
+struct finite_loop {
+  [[gnu::always_inline]] static inline void run(const std::byte* values, uint64_t count, bool* all) {
+    uint32_t others = 0;
+    for (uint64_t i = 0; i < count; ++i)
+      others |= magnitude_of(load<T>(values, i)) <= std::numeric_limits<T>::max() ? 0 : 1;
+    if (others != 0)
+      *all = false;
+  }
+};
+
+template <class T>
+struct scaled_sum_loop {
+  [[gnu::always_inline]] static inline void run(const scaled_operands& of, std::byte* out, uint64_t count) {
+    const auto* a = of.a;
+    const auto* b = of.b;
+    const T a_scale = static_cast<T>(of.a_scale), b_scale = static_cast<T>(of.b_scale);
+#pragma GCC ivdep
+    for (uint64_t i = 0; i < count; ++i) {
+      const T left = load<T>(a, i) * a_scale; // a power of two: exact, but for subnormals
+      const T right = load<T>(b, i) * b_scale;
+      store(out, i, one_nan(left + right));
+    }
+  }
+};
+
+template <class T>
+struct unscaling_loop {
+  [[gnu::always_inline]] static inline void run(const std::byte* in, std::byte* out, uint64_t count, double divisor) {
+    const T by = static_cast<T>(divisor);
+#pragma GCC ivdep
+    for (uint64_t i = 0; i < count; ++i)
+      store(out, i, one_nan(load<T>(in, i) / by));
+  }
+};
+
 template <class T, class Quotient = T>
 datatype_kernels compiled_datatype(instruction_set set) {
-  return {.element_bytes = sizeof(T),
-          .wide_bytes = sizeof(T),
-          .divide = compiled<division_loop<T, Quotient>>::at(set),
-          .scale = compiled<scaling_loop<T>>::at(set)};
+  datatype_kernels result{.element_bytes = sizeof(T),
+                          .wide_bytes = sizeof(T),
+                          .divide = compiled<division_loop<T, Quotient>>::at(set),
+                          .scale = compiled<scaling_loop<T>>::at(set)};
+  if constexpr (std::is_floating_point_v<T>) {
+    result.check_finite = compiled<finite_loop<T>>::at(set);
+    result.add_scaled = compiled<scaled_sum_loop<T>>::at(set);
+    result.unscale = compiled<unscaling_loop<T>>::at(set);
+  } else {
+    result.mean = compiled<mean_loop<T>>::at(set);
+  }
+  return result;
 }
 
 } // namespace ringmaster

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 
 namespace ringmaster {
@@ -51,12 +52,13 @@ accumulation_step next_step(const operation_kernels& operation, size_t inputs, b
 /// writes to `out`, which may be the tile.
 void accumulate(const operation_kernels& operation, std::span<const std::byte* const> inputs, uint64_t first,
                 bool begun, tile& accumulated, std::byte* out, uint64_t count) {
-  for (; !inputs.empty(); begun = true) {
+  do {
     const auto step = next_step(operation, inputs.size(), begun);
     const auto to = step.inputs == inputs.size() ? out : accumulated.data();
     step.kernel(inputs.data(), first, accumulated.data(), to, count);
     inputs = inputs.subspan(step.inputs);
-  }
+    begun = true;
+  } while (!inputs.empty());
 }
 
 /// The same for inputs that have to be decoded.
@@ -64,7 +66,8 @@ void decode_and_accumulate(const reduction_kernels& kernels, std::span<const std
                            tile& accumulated, uint64_t count) {
   std::array<tile, most_inputs> decoded;
   std::array<const std::byte*, most_inputs> tiles;
-  for (bool begun = false; !inputs.empty(); begun = true) {
+  bool begun = false;
+  do {
     const size_t n = std::min(inputs.size(), most_inputs);
     for (size_t i = 0; i < n; ++i) {
       kernels.datatype.decode(inputs[i] + first * kernels.datatype.element_bytes, decoded[i].data(), count);
@@ -72,23 +75,72 @@ void decode_and_accumulate(const reduction_kernels& kernels, std::span<const std
     }
     accumulate(kernels.operation, {tiles.data(), n}, 0, begun, accumulated, accumulated.data(), count);
     inputs = inputs.subspan(n);
+    begun = true;
+  } while (!inputs.empty());
+}
+
+/// Where a result is not finite, the one of scaled operands takes its place.
+template <class T>
+void replace_infinite(std::byte* results, const std::byte* scaled, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    T value;
+    std::memcpy(&value, results + i * sizeof value, sizeof value);
+    if (!std::isfinite(value))
+      std::memcpy(results + i * sizeof value, scaled + i * sizeof value, sizeof value);
   }
+}
+
+/// Makes results again that are not finite: the sums may have been too large on the way.
+void rescue(const reduction_kernels& kernels, std::span<const std::byte* const> inputs, uint64_t first, tile& results,
+            uint64_t count, uint32_t divisor) {
+  const auto& type = kernels.datatype;
+  const auto scale = scale_for(static_cast<uint32_t>(inputs.size()));
+  tile sum, operand;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto* from = inputs[i] + first * type.element_bytes;
+    if (type.decode != nullptr)
+      type.decode(from, operand.data(), count);
+    const auto* values = type.decode != nullptr ? operand.data() : from;
+    if (i == 0)
+      std::memcpy(sum.data(), values, count * type.wide_bytes);
+    else
+      type.add_scaled({sum.data(), values, i == 1 ? scale : 1, scale}, sum.data(), count);
+  }
+  type.unscale(sum.data(), sum.data(), count, unscaling(divisor, scale));
+  if (type.wide_bytes == sizeof(float))
+    replace_infinite<float>(results.data(), sum.data(), count);
+  else
+    replace_infinite<double>(results.data(), sum.data(), count);
 }
 
 /// reduce_chain of a tile; `out` is where its first element goes.
 void reduce_tile(const reduction_kernels& kernels, std::span<const std::byte* const> inputs, uint64_t first,
-                 std::byte* out, uint64_t count, uint32_t divisor) {
+                 std::byte* out, uint64_t count, const chain_options& options) {
   const auto& type = kernels.datatype;
+  if (options.divisor != 0 && type.mean != nullptr)
+    return type.mean({inputs.data(), inputs.size(), first, options.divisor}, out, count);
   tile accumulated;
   const bool wide = type.decode != nullptr;
+  const bool rescues = options.rescues && type.check_finite != nullptr;
+  const bool straight = !wide && options.divisor == 0 && !rescues;
   if (wide)
     decode_and_accumulate(kernels, inputs, first, accumulated, count);
   else
-    accumulate(kernels.operation, inputs, first, false, accumulated, divisor == 0 ? out : accumulated.data(), count);
-  if (divisor != 0)
-    type.divide(accumulated.data(), wide ? accumulated.data() : out, count, divisor);
+    accumulate(kernels.operation, inputs, first, false, accumulated, straight ? out : accumulated.data(), count);
+  if (straight)
+    return;
+  bool finite = true;
+  if (rescues)
+    type.check_finite(accumulated.data(), count, &finite);
+  const bool divides_last = options.divisor != 0 && !wide && finite;
+  if (options.divisor != 0)
+    type.divide(accumulated.data(), divides_last ? out : accumulated.data(), count, options.divisor);
+  if (!finite)
+    rescue(kernels, inputs, first, accumulated, count, options.divisor);
   if (wide)
     type.encode(accumulated.data(), out, count);
+  else if (!divides_last)
+    std::memcpy(out, accumulated.data(), count * type.element_bytes);
 }
 
 /// The elements before the first line of the caches that begins in `out`; 0, too, where no element begins with a line.
@@ -122,12 +174,35 @@ void reduce_chain(const reduction_kernels& kernels, std::span<const std::byte* c
   for_each_tile(type, count, head, [&](uint64_t first, uint64_t n) {
     const auto to = out + first * type.element_bytes;
     tile result;
-    reduce_tile(kernels, inputs, first, options.streaming ? result.data() : to, n, options.divisor);
+    reduce_tile(kernels, inputs, first, options.streaming ? result.data() : to, n, options);
     if (options.streaming)
       stream_bytes(to, result.data(), n * type.element_bytes);
   });
   if (options.streaming)
     finish_streaming();
+}
+
+void reduce_scaled_pair(const datatype_kernels& kernels, const scaled_operands& of, std::byte* out, uint64_t count) {
+  if (kernels.decode == nullptr)
+    return kernels.add_scaled(of, out, count);
+  for_each_tile(kernels, count, 0, [&](uint64_t first, uint64_t n) {
+    tile left, right;
+    kernels.decode(of.a + first * kernels.element_bytes, left.data(), n);
+    kernels.decode(of.b + first * kernels.element_bytes, right.data(), n);
+    kernels.add_scaled({left.data(), right.data(), of.a_scale, of.b_scale}, left.data(), n);
+    kernels.encode(left.data(), out + first * kernels.element_bytes, n);
+  });
+}
+
+void unscale_values(const datatype_kernels& kernels, std::byte* values, uint64_t count, double divisor) {
+  if (kernels.decode == nullptr)
+    return kernels.unscale(values, values, count, divisor);
+  for_each_tile(kernels, count, 0, [&](uint64_t first, uint64_t n) {
+    tile decoded;
+    kernels.decode(values + first * kernels.element_bytes, decoded.data(), n);
+    kernels.unscale(decoded.data(), decoded.data(), n, divisor);
+    kernels.encode(decoded.data(), values + first * kernels.element_bytes, n);
+  });
 }
 
 void divide_values(const datatype_kernels& kernels, std::byte* values, uint64_t count, uint32_t divisor) {

@@ -123,13 +123,41 @@ T reference(gpu_sim::ReduceOp op, T a, T b) {
   return e::encode(combined(op, e::decode(a), e::decode(b)));
 }
 
-/// A chain of them without rounding on the way, divided by `divisor` unless that is 0.
+/// An average, or a sum with factors, whose plain sum is too large: of operands that are scaled down by a power of two.
+template <class T>
+typename element<T>::wide scaled_chain(const std::vector<T>& values, uint32_t divisor) {
+  using e = element<T>;
+  using wide = typename e::wide;
+  wide scale = 1;
+  for (size_t power = 1; power < values.size(); power *= 2)
+    scale /= 2;
+  wide sum = e::decode(values[0]) * scale;
+  for (size_t i = 1; i < values.size(); ++i)
+    sum = combined(gpu_sim::SUM, sum, e::decode(values[i]) * scale);
+  if (divisor == 0)
+    return sum / scale;
+  return sum / (static_cast<wide>(divisor) * scale);
+}
+
+/// A chain of them without rounding on the way, divided by `divisor` unless that is 0. Averages of integers are exact.
 template <class T>
 T chained(gpu_sim::ReduceOp op, const std::vector<T>& values, uint32_t divisor) {
   using e = element<T>;
+  if constexpr (std::is_integral_v<T>)
+    if (divisor != 0) {
+      __int128 sum = 0;
+      for (auto x : values)
+        sum += x;
+      return static_cast<T>(sum / static_cast<__int128>(divisor));
+    }
   auto result = e::decode(values[0]);
   for (size_t i = 1; i < values.size(); ++i)
     result = combined(op, result, e::decode(values[i]));
+  if constexpr (!std::is_integral_v<T>)
+    if ((op == gpu_sim::AVG || op == gpu_sim::PREMUL_SUM) && !std::isfinite(result) && values.size() > 1) {
+      const auto scaled = scaled_chain(values, divisor);
+      return e::encode(std::isnan(scaled) ? std::numeric_limits<typename e::wide>::quiet_NaN() : scaled);
+    }
   return e::encode(divisor == 0 ? result : quotient(result, divisor));
 }
 

@@ -125,7 +125,7 @@ private:
     for (size_t i = 0; i < group.size(); ++i)
       column[i] = reference(gpu_sim::PROD, column[i],
                             element<T>::encode(static_cast<typename element<T>::wide>(premul_factor(group[i]))));
-    return group.size() == 1 ? column[0] : chained(gpu_sim::SUM, column, 0);
+    return group.size() == 1 ? column[0] : chained(gpu_sim::PREMUL_SUM, column, 0);
   }
 
   uint64_t base(uint32_t rank) const { return comm.devices(static_cast<int>(rank)).minmemaddr().value(); }
@@ -228,7 +228,7 @@ TEST_CASE("deterministic: contributions that do not fit the scratch area say so,
   auto status = x.run();
   CHECK(status.status() == gpu_sim::FAILED);
   CAPTURE(status.error());
-  CHECK(contains(status.error(), "deterministic all_reduce by ring takes 29000 bytes of scratch on rank"));
+  CHECK(contains(status.error(), "all_reduce of float32 in rank order by ring takes 29000 bytes of scratch on rank"));
   CHECK(contains(status.error(), "by direct 8000: take that"));
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/operations/rank_hosts.hpp"
+#include "runtime/reduction/reducer.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "tests/support/schedule_interpreter.hpp"
 
@@ -86,6 +87,15 @@ std::vector<uint32_t> all_reduce_trial::hosts_of(const std::vector<uint32_t>& co
 }
 
 std::vector<std::byte> all_reduce_trial::expected(const std::vector<uint32_t>& contributors) const {
+  if (needs_all_inputs(options.datatype, options.op)) {
+    std::vector<const std::byte*> column;
+    for (auto rank : contributors)
+      column.push_back(inputs[rank].data());
+    std::vector<std::byte> result(bytes);
+    reducer::of(options.datatype, options.op)
+      ->many(column, result.data(), options.count, true, static_cast<uint32_t>(contributors.size()));
+    return result;
+  }
   using value = std::array<std::byte, 8>;
   auto element = size_of(options.datatype);
   auto world_size = static_cast<uint32_t>(contributors.size());
