@@ -12,7 +12,33 @@ import sys
 import tempfile
 import time
 
-PERIOD = 11    # of the inputs: small whole numbers, so that sums are exact in any order
+MOST = 1000    # of the inputs: small whole numbers, so that sums are exact in any order
+WORD = 1 << 64
+
+
+def mixed_bits(x):
+    """As runtime/reduction/sample_hash.hpp has it."""
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9 % WORD
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb % WORD
+    return x ^ (x >> 31)
+
+
+def signed(x):
+    """The same bits as torch's int64 has them."""
+    return x - WORD if x >> 63 else x
+
+
+def sample_values(torch, of_rank, count):
+    """The same numbers as mpi_bench.cpp, whose hash is unsigned: a shift here has to clear the sign's copies."""
+    def shifted(x, bits):
+        return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+    start = mixed_bits((mixed_bits(1) + of_rank) % WORD)
+    x = torch.arange(count, dtype=torch.int64) * signed(0x9e3779b97f4a7c15) + signed(start)
+    x = (x ^ shifted(x, 30)) * signed(0xbf58476d1ce4e5b9)
+    x = (x ^ shifted(x, 27)) * signed(0x94d049bb133111eb)
+    x = x ^ shifted(x, 31)
+    return (shifted(shifted(x, 32) * (2 * MOST + 1), 32) - MOST).to(torch.float32)
 
 
 def play(rank, ranks, kind, size, samples, meeting):
@@ -24,7 +50,7 @@ def play(rank, ranks, kind, size, samples, meeting):
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=ranks)
 
     def values(of_rank, count):
-        return ((torch.arange(count) + of_rank * 5) % PERIOD).to(torch.float32)
+        return sample_values(torch, of_rank, count)
 
     count = size // 4
     sums = sum(values(r, count) for r in range(ranks))

@@ -3,6 +3,8 @@
 // A sample takes as long as its slowest rank. Prints one JSON object, with the names of `ringmaster bench --json`.
 //
 //   mpicxx.openmpi -O2 -std=c++20 mpi_bench.cpp -o mpi_bench && mpirun.openmpi -np 8 ./mpi_bench all_reduce 1048576 20
+#include "../../runtime/reduction/sample_hash.hpp"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -20,7 +22,7 @@ enum kind { all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_al
 constexpr const char* names[kinds] = {"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter",
                                       "all_to_all", "gather", "scatter",   "barrier"};
 constexpr int root = 0;
-constexpr uint64_t period = 11; // of the inputs: small whole numbers, so that sums are exact in any order
+constexpr uint64_t most = 1000; // of the inputs: small whole numbers, so that sums are exact in any order
 
 struct bench {
   kind what;
@@ -59,7 +61,10 @@ struct bench {
     }
   }
 
-  static float value(uint64_t of_rank, uint64_t index) { return static_cast<float>((of_rank * 5 + index) % period); }
+  static float value(uint64_t of_rank, uint64_t index) {
+    using namespace ringmaster;
+    return static_cast<float>(sample_whole_number(sample_hash(sample_seed(of_rank), index), most));
+  }
 
   float expected(uint64_t i) const {
     auto sum = [&](uint64_t index) {

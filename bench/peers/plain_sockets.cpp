@@ -4,6 +4,8 @@
 //   g++ -O3 -march=native -std=c++20 plain_sockets.cpp -o plain_sockets
 //   ./plain_sockets all_reduce 67108864 20    each sends a half and adds what comes to its own, then sends the sum
 //   ./plain_sockets ping_pong 1024 20         one blocking send and one blocking receive on each side, in turn
+#include "../../runtime/reduction/sample_hash.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -98,7 +100,13 @@ struct all_reduce {
   all_reduce(two_ways its_ways, int its_rank, size_t count)
     : ways(its_ways), rank(its_rank), input(count), output(count), slab((256 << 10) / sizeof(float)) {
     for (size_t i = 0; i < count; ++i)
-      input[i] = static_cast<float>((static_cast<size_t>(rank) * 5 + i) % 11);
+      input[i] = value(static_cast<uint64_t>(rank), i);
+  }
+
+  /// Whole numbers, so that sums are exact.
+  static float value(uint64_t of_rank, uint64_t index) {
+    using namespace ringmaster;
+    return static_cast<float>(sample_whole_number(sample_hash(sample_seed(of_rank), index), 1000));
   }
 
   void run() {
@@ -121,7 +129,7 @@ struct all_reduce {
   size_t wrong() const {
     size_t result = 0;
     for (size_t i = 0; i < output.size(); ++i)
-      result += output[i] != static_cast<float>(i % 11 + (5 + i) % 11) ? 1 : 0;
+      result += output[i] != value(0, i) + value(1, i) ? 1 : 0;
     return result;
   }
 };

@@ -1,10 +1,11 @@
 // What a collective takes that ranks call for themselves, each a process, each call waited for: what mpi_bench.cpp
 // measures of MPI. For caf-run --ranks N, or mpirun.
-//   rank_bench BYTES CALLS [SAMPLES]   all_reduce, float32 sum, in and out of place by turns; results are checked
+//   rank_bench BYTES CALLS [SAMPLES]   all_reduce, float32 sum, out of place; the results of one more call are checked
 // Rank 0 prints a line of JSON: the median of the samples' times a call in microseconds, and elements that were wrong.
 #include "actors/configuration/configuration.hpp"
 #include "client/process_group.hpp"
 #include "runtime/configuration/places.hpp"
+#include "runtime/reduction/sample_hash.hpp"
 
 #include <fmt/format.h>
 
@@ -22,13 +23,33 @@ struct measure {
   uint64_t samples = 7;
 };
 
+constexpr uint64_t checked_salt = 1; ///< Of the data of the call that is checked.
+
+/// Whole numbers, so that sums are exact in any order.
+float value(uint64_t of_rank, uint64_t index, uint64_t salt) {
+  return static_cast<float>(sample_whole_number(sample_hash(sample_seed(of_rank, salt), index), 1000));
+}
+
 caf::expected<uint64_t> wrong_in(client& host, rank_communicator& rank, uint64_t address, uint64_t count) {
   auto got = host.copy_to_host(id_of(rank.device()), address, count * sizeof(float));
   if (!got)
     return std::move(got.error());
-  auto right = static_cast<float>(rank.size() * (rank.size() + 1) / 2);
+  std::vector<float> right(count);
+  for (uint32_t from = 0; from < rank.size(); ++from)
+    for (uint64_t i = 0; i < count; ++i)
+      right[i] += value(from, i, checked_salt);
   auto values = got->as<float>();
-  return static_cast<uint64_t>(std::count_if(values.begin(), values.end(), [&](float x) { return x != right; }));
+  uint64_t wrong = 0;
+  for (uint64_t i = 0; i < count; ++i)
+    wrong += values[i] != right[i] ? 1 : 0;
+  return wrong;
+}
+
+caf::error fill(client& host, rank_communicator& rank, uint64_t address, uint64_t count, uint64_t salt) {
+  std::vector<float> mine(count);
+  for (uint64_t i = 0; i < count; ++i)
+    mine[i] = value(rank.rank(), i, salt);
+  return host.copy_to_device(id_of(rank.device()), address, byte_block::of(std::move(mine)));
 }
 
 caf::error run(caf::actor_system& system, process_group& world, const measure& what) {
@@ -40,8 +61,7 @@ caf::error run(caf::actor_system& system, process_group& world, const measure& w
   auto input = host.allocate(device, what.bytes), output = host.allocate(device, what.bytes);
   if (!input || !output)
     return input ? output.error() : input.error();
-  std::vector<float> mine(count, static_cast<float>(rank.rank() + 1));
-  if (auto problem = host.copy_to_device(device, *input, byte_block::of(std::move(mine))))
+  if (auto problem = fill(host, rank, *input, count, 0))
     return problem;
   std::vector<double> times;
   for (uint64_t sample = 0; sample <= what.samples; ++sample) {
@@ -53,6 +73,10 @@ caf::error run(caf::actor_system& system, process_group& world, const measure& w
     if (sample > 0) // the first warms up
       times.push_back(taken.count() / static_cast<double>(what.calls));
   }
+  if (auto problem = fill(host, rank, *input, count, checked_salt))
+    return problem;
+  if (auto problem = rank.all_reduce({*input, *output}, count, proto::FLOAT32).wait(10s))
+    return problem;
   auto wrong = wrong_in(host, rank, *output, count);
   if (!wrong)
     return std::move(wrong.error());

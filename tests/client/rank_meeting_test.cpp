@@ -157,6 +157,48 @@ TEST_CASE("meeting: what is not called alike goes by messages on all ranks, with
   CHECK(ranks.all[1]->messages.size() == 2);
 }
 
+TEST_CASE(
+  "meeting: calls that differ in anything that all ranks must agree on go by messages, where they are compared") {
+  meeting_ranks ranks{2};
+  auto calls = [&](uint32_t rank) { return call_of(*ranks.all[rank], proto::REDUCE, 4); };
+  auto one = calls(0), other = calls(1);
+  auto& what = *other.mutable_parts(0)->mutable_collective();
+  SUBCASE("the reduction") {
+    what.set_op(gpu_sim::MAX);
+  }
+  SUBCASE("sum and average") {
+    what.set_op(gpu_sim::AVG);
+  }
+  SUBCASE("sum and a sum with factors") {
+    what.set_op(gpu_sim::PREMUL_SUM);
+    what.add_factors(1);
+  }
+  SUBCASE("the datatype") {
+    what.set_datatype(proto::INT32);
+  }
+  SUBCASE("the count") {
+    what.set_count(3);
+  }
+  SUBCASE("the root") {
+    what.set_root(1);
+  }
+  SUBCASE("the kind") {
+    what.set_kind(proto::ALL_REDUCE);
+  }
+  SUBCASE("in place or not") {
+    other.mutable_parts(0)->set_in_place(true);
+    other.mutable_parts(0)->set_output(0);
+  }
+  auto first = make(*ranks.all[0], one);
+  CHECK(ranks.all[0]->messages.empty());
+  make(*ranks.all[1], other);
+  CHECK(ranks.all[1]->messages.size() == 1);
+  CHECK(!first.test());
+  CHECK(ranks.all[0]->messages.size() == 1);
+  for (auto& rank : ranks.all)
+    CHECK(rank->meeting->calls_met() == 0);
+}
+
 TEST_CASE("meeting: what cannot be met goes by messages at once") {
   meeting_ranks ranks{2};
   auto& x = *ranks.all[0];

@@ -6,7 +6,6 @@
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/bench/bench_data.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -106,34 +105,41 @@ proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64
   return x;
 }
 
-caf::error bench::fill(uint64_t count) {
+caf::error bench::fill(uint64_t count, const sample_collective& data) {
   auto element = size_of(options_.datatype);
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
-    auto elements = input_count(options_.kind, world(count), rank);
     auto at = address(rank) + (options_.in_place ? in_place(options_.kind, world(count), rank).input * element : 0);
-    auto data = bench_input(options_.datatype, rank, elements);
-    if (elements > 0)
-      if (auto problem = user_.copy_to_device(device(rank), at, byte_block::of(std::move(data))))
+    auto input = data.input(rank);
+    if (!input.empty())
+      if (auto problem = user_.copy_to_device(device(rank), at, byte_block::of(std::move(input))))
         return problem;
   }
   return caf::none;
 }
 
-caf::expected<uint64_t> bench::check(uint64_t count) {
-  auto element = size_of(options_.datatype);
+/// Compares every element of every rank's output, a piece of all ranks after the other.
+caf::expected<uint64_t> bench::check(uint64_t count, sample_collective& data) {
+  constexpr uint64_t piece_bytes = 4u << 20;
+  const auto element = size_of(options_.datatype);
+  const auto piece = piece_bytes / element;
+  const auto request = world(count);
+  uint64_t largest = 0;
+  for (uint32_t rank = 0; rank < options_.devices; ++rank)
+    largest = std::max(largest, output_count(options_.kind, request, rank));
   uint64_t wrong = 0;
-  for (uint32_t rank = 0; rank < options_.devices; ++rank) {
-    auto elements = output_count(options_.kind, world(count), rank);
-    if (elements == 0)
-      continue;
-    auto at = address(rank)
-              + (options_.in_place ? in_place(options_.kind, world(count), rank).output * element
-                                   : output_offset(count));
-    auto found = user_.copy_to_host(device(rank), at, elements * element);
-    if (!found)
-      return std::move(found.error());
-    wrong += count_wrong(options_, count, rank, found->bytes().data(), elements);
-  }
+  for (uint64_t first = 0; first < largest; first += piece)
+    for (uint32_t rank = 0; rank < options_.devices; ++rank) {
+      const auto outputs = output_count(options_.kind, request, rank);
+      if (first >= outputs)
+        continue;
+      const auto elements = std::min(piece, outputs - first);
+      const auto start = options_.in_place ? in_place(options_.kind, request, rank).output * element
+                                           : output_offset(count);
+      auto found = user_.copy_to_host(device(rank), address(rank) + start + first * element, elements * element);
+      if (!found)
+        return std::move(found.error());
+      wrong += data.count_wrong(rank, first, elements, found->bytes().data());
+    }
   return wrong;
 }
 
@@ -184,11 +190,12 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   auto request = request_for(algorithm, row.count);
   if (row.bytes == 0)
     row.count = 0; // a barrier's
-  if (auto problem = fill(row.count))
+  sample_collective data{options_.kind, world(row.count), options_.datatype, options_.op, ++rows_};
+  if (auto problem = fill(row.count, data))
     return told_of_ranks(problem);
   if (auto once = sample(request, 1); !once)
     return std::move(once.error());
-  auto wrong = check(row.count);
+  auto wrong = check(row.count, data);
   if (!wrong)
     return told_of_ranks(wrong.error());
   row.wrong = *wrong;
@@ -201,6 +208,12 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
       return std::move(time.error());
     if (i >= options_.warmups)
       times.push_back(*time);
+  }
+  if (!options_.in_place) { // there inputs are results of results by now
+    wrong = check(row.count, data);
+    if (!wrong)
+      return told_of_ranks(wrong.error());
+    row.wrong = std::max(row.wrong, *wrong);
   }
   row.control_messages = static_cast<double>(control_messages_ - messages_before)
                          / static_cast<double>((options_.warmups + options_.samples) * uint64_t{row.operations});

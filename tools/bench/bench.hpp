@@ -1,6 +1,7 @@
 #pragma once
 
 #include "client/client.hpp"
+#include "runtime/operations/sample_collective.hpp"
 #include "tools/bench/bench_options.hpp"
 
 #include <string>
@@ -36,8 +37,8 @@ public:
   caf::error close();
   /// Its devices in rank order, once it is open.
   const gpu_sim::CommInitResponse& ranks() const noexcept { return comm_; }
-  /// Fills the inputs, checks one operation's result, then measures. `bytes` are whole elements, and rounded
-  /// down to blocks of the same size where each rank has one.
+  /// Fills the inputs, checks the first operation's result, then measures; out of place checks the last one's, too.
+  /// `bytes` are whole elements, and rounded down to blocks of the same size where each rank has one.
   caf::expected<bench_row> measure(const std::string& algorithm, uint64_t bytes);
 
 private:
@@ -47,8 +48,8 @@ private:
   plan_request world(uint64_t count) const;
   uint64_t output_offset(uint64_t count) const;
   uint64_t buffer_bytes() const;
-  caf::error fill(uint64_t count);
-  caf::expected<uint64_t> check(uint64_t count);
+  caf::error fill(uint64_t count, const sample_collective& data);
+  caf::expected<uint64_t> check(uint64_t count, sample_collective& data);
   caf::expected<double> sample(const proto::CollectiveRequest& request, uint32_t operations);
   caf::error ended();
   /// What became of a rank, where one is lost, in the place of what a copy to or from it has met.
@@ -58,6 +59,7 @@ private:
   const bench_options& options_;
   gpu_sim::CommInitResponse comm_;
   std::vector<uint64_t> addresses_; ///< By rank: of the memory that is taken.
+  uint64_t rows_ = 0;               ///< Measured; each has data of its own, so old results are wrong.
   uint64_t control_messages_ = 0;   ///< Of the communicator, when it was asked last.
 };
 

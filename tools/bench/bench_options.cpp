@@ -60,6 +60,8 @@ void bench_arguments::add_to(option_table& table) {
   table.number("--warmup", x.warmups, 0, 10'000).also("-w").says("W", "samples before those that count");
   table.number("--samples", x.samples, 1, 10'000).says("S", "whose median, p50 and p99 are shown");
   table.flag("--in-place", x.in_place).says("one buffer a rank");
+  table.flag("--uneven", x.uneven)
+    .says("the v-variant: rank 0's block is empty, and the last rank's is twice as large as the mean");
   table.flag("--deterministic", x.deterministic).says("reductions add in rank order, by every algorithm");
   table.flag("--single", x.single).says("each operation is called and waited for by itself");
   table.flag("--no-memory-limit", x.no_memory_limit).says("leave out the plain loop that shows what the memory can do");
@@ -103,6 +105,22 @@ caf::error bench_arguments::take_sizes() {
       return problem;
   }
   return caf::none;
+}
+
+/// Blocks that grow from rank to rank, and have `count` elements on average. Of an all_to_all every rank sends and
+/// receives the same number of elements.
+google::protobuf::RepeatedField<uint64_t> uneven_counts(const bench_options& x, uint64_t count) {
+  auto of = [&](uint64_t rank) {
+    const uint64_t last = x.devices - 1;
+    return 2 * rank == last  ? count
+           : 2 * rank < last ? 2 * count * rank / last
+                             : 2 * count - 2 * count * (last - rank) / last;
+  };
+  google::protobuf::RepeatedField<uint64_t> result;
+  for (uint32_t from = 0; from < (x.kind == proto::ALL_TO_ALL ? x.devices : 1); ++from)
+    for (uint32_t rank = 0; rank < x.devices; ++rank)
+      result.Add(of((from + rank) % x.devices));
+  return result;
 }
 
 /// The collective and its sizes, as they were told.
@@ -174,6 +192,8 @@ proto::Collective collective_of(const bench_options& x, uint64_t count) {
   result.set_root(x.root);
   result.set_peer(x.peer);
   result.set_chunk_count(x.chunk_count);
+  if (x.uneven && has_v_variant(x.kind))
+    *result.mutable_counts() = uneven_counts(x, count);
   return result;
 }
 
@@ -186,6 +206,10 @@ caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
   for (auto [option, given] : {std::pair{"--op", op_.has_value()}, {"--deterministic", result_.deterministic}})
     if (auto problem = given ? check_reduces(option, kind) : caf::error{})
       return problem;
+  if (result_.uneven && !has_v_variant(kind))
+    return invalid(fmt::format("--uneven: ranks have no blocks of their own in {}", name_of(kind)));
+  if (result_.uneven && result_.written)
+    return invalid(fmt::format("--uneven: --schedule {} says how large its blocks are", told_.schedule));
   for (auto [option, given] : {std::pair{"--min-bytes", min_bytes_.has_value()},
                                {"--max-bytes", max_bytes_.has_value()},
                                {"--in-place", result_.in_place}})

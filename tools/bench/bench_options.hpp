@@ -30,6 +30,7 @@ struct bench_options {
   uint32_t warmups = 2;     ///< Samples before them.
   uint64_t chunk_count = 0; ///< Elements; 0: as the network asks for.
   bool in_place = false;
+  bool uneven = false; ///< Ranks' blocks have different sizes.
   bool deterministic = false;
   bool single = false; ///< One call, and wait for its end, instead of back to back.
   bool no_memory_limit = false;

@@ -10,7 +10,8 @@ namespace ringmaster {
 
 void print_header(std::FILE* out, const bench_options& x, const rank_layout& layout) {
   fmt::print(out, "# {} on {} devices, {}{}, {}, {}\n", name_of(x.kind), x.devices, name_of(x.datatype),
-             reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", x.in_place ? "in place" : "out of place",
+             reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "",
+             fmt::format("{}{}", x.in_place ? "in place" : "out of place", x.uneven ? ", uneven" : ""),
              x.samples == 1 ? "one sample each" : fmt::format("medians of {} samples", x.samples));
   fmt::print(out, "# {}\n", layout.summary());
   for (auto& node : layout.nodes())
@@ -43,7 +44,8 @@ std::string json_row(const bench_options& x, const bench_row& row, const rank_la
     .member("type", name_of(x.datatype))
     .member("redop", reduces(x.kind) ? name_of(x.op) : "none")
     .member("root", has_root(x.kind) ? static_cast<int>(x.root) : -1)
-    .member("in_place", x.in_place);
+    .member("in_place", x.in_place)
+    .member("uneven", x.uneven);
   json.key("time").fixed(row.time_us, 3).key("algbw").rounded(row.algbw, 6).key("busbw").rounded(row.busbw, 6);
   json.member("wrong", row.wrong);
   json.key("p50").fixed(row.p50_us, 3).key("p99").fixed(row.p99_us, 3).key("limit").fixed(row.limit_us, 3);

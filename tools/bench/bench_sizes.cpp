@@ -67,7 +67,9 @@ uint64_t memory_for(const bench_options& x) {
   if (x.kind == proto::ALL_GATHER || x.kind == proto::GATHER || x.kind == proto::SCATTER || x.kind == proto::ALL_TO_ALL
       || x.kind == proto::REDUCE_SCATTER)
     whole += 64u * x.devices;
-  auto buffers = x.deterministic ? x.devices + 2u : 2u; // the scratch area is as large, for everybody's contributions
+  const bool apart = x.deterministic || (reduces(x.kind) && needs_all_inputs(x.datatype, x.op));
+  auto buffers = (apart ? x.devices + 2u : 2u)
+                 + (x.uneven ? 1u : 0u); // the scratch area is as large, for everybody's contributions
   return std::max(buffers * whole + written_scratch(x), planned_scratch(x)) + 65536;
 }
 

@@ -1,19 +1,20 @@
 #include "tools/demo/demo_data.hpp"
 
+#include "runtime/reduction/sample_hash.hpp"
+
 #include <algorithm>
-#include <random>
 
 namespace ringmaster {
 
 std::vector<double> demo_input(gpu_sim::ReduceOp op, uint64_t count, uint64_t seed, uint32_t rank) {
-  std::mt19937_64 random{seed * 1000003 + rank};
+  const auto start = sample_seed(rank, seed);
   std::vector<double> result(count);
-  for (auto& x : result) {
-    auto bits = random();
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto bits = sample_hash(start, i);
     if (op == gpu_sim::PROD)
-      x = (bits & 1 ? 1.0 : -1.0) * (bits & 2 ? 0.5 : 2.0);
+      result[i] = (bits & 1 ? 1.0 : -1.0) * (bits & 2 ? 0.5 : 2.0);
     else
-      x = static_cast<double>(static_cast<int64_t>(bits % (1u << 21)) - (1 << 20)) / 1024.0;
+      result[i] = static_cast<double>(sample_whole_number(bits, 1 << 20)) / 1024.0;
   }
   return result;
 }

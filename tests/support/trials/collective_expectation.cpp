@@ -1,5 +1,6 @@
 #include "tests/support/trials/collective_expectation.hpp"
 
+#include "runtime/reduction/sample_hash.hpp"
 #include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
@@ -36,8 +37,9 @@ collective_expectation::collective_expectation(const collective_options& opts, u
     room_ = std::max({room_, input_count(opts.kind, world_, rank), output_count(opts.kind, world_, rank)});
   for (uint32_t rank = 0; rank < opts.ranks; ++rank) {
     auto& region = before_.emplace_back(bytes() / 8);
+    const auto seed = sample_seed(rank, salt);
     for (uint64_t i = 0; i < region.size(); ++i)
-      region[i] = static_cast<int64_t>(1'000'003 * (rank + 1) + 7 * i + i * i + salt);
+      region[i] = static_cast<int64_t>(sample_hash(seed, i));
   }
 }
 
