@@ -166,8 +166,12 @@ inline std::string wrong_average(const known_datatype& type, gpu_sim::ReduceOp o
   const auto right = op == gpu_sim::AVG ? sum / static_cast<long double>(ranks) : sum;
   const auto got = static_cast<long double>(numbers.decoded(found));
   const auto scale = std::max(largest, std::fabs(right));
-  const auto error = static_cast<long double>(ranks) * (numbers.epsilon() * scale + numbers.smallest());
-  const bool too_large = std::fabs(right) > static_cast<long double>(numbers.largest());
+  // Operands that were scaled down lose what is below the smallest number, which is scaled up again in a sum.
+  const auto lost = numbers.smallest() * (op == gpu_sim::AVG ? 1.0 : 2.0 * static_cast<double>(ranks));
+  const auto error = static_cast<long double>(ranks) * (numbers.epsilon() * scale + lost);
+  // A sum that is nearly too large may be rounded to infinity; a mean is not.
+  const auto reach = std::fabs(right) + (op == gpu_sim::AVG ? 0 : error);
+  const bool too_large = reach > static_cast<long double>(numbers.largest());
   const bool right_or_near = std::isfinite(got) ? std::fabs(got - right) <= error : too_large;
   return right_or_near ? std::string{}
                        : fmt::format("{} in place of {}", static_cast<double>(got), static_cast<double>(right));
