@@ -10,6 +10,7 @@
 #include "runtime/coordination/common_route.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/text/endpoint.hpp"
+#include "runtime/text/file_size_limit.hpp"
 
 #include <caf/scoped_actor.hpp>
 
@@ -76,11 +77,13 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
           }};
 }
 
-child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found) {
+child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found, const served_launcher& launcher) {
   return {"coordinator", [=](caf::event_based_actor* parent) {
             auto settings = coordinator_settings(opts);
             settings.ids = found->ids;
             settings.records = found->records;
+            settings.job = launcher.job;
+            settings.on_departure = launcher.on_departure;
             settings.journal = found->journal;
             settings.communicators.journal = found->journal;
             settings.silence_watch = make_silence_watch(parent->system());
@@ -107,7 +110,9 @@ caf::error check_route_at(caf::actor_system& system, const coordinator_actor& co
 
 } // namespace
 
-caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, bool with_node) {
+caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, bool with_node,
+                                                       const served_launcher& launcher) {
+  survive_file_size_limit();
   start_log(opts);
   std::unique_ptr<cluster> result{new cluster{system}};
   auto found = std::make_shared<handles>();
@@ -123,9 +128,9 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   if (auto problem = reserve_ids(**store, *found->ids))
     return problem;
   root.children.push_back(journal_child(opts, found, std::move(*store)));
-  root.children.push_back(coordinator_child(opts, found));
+  root.children.push_back(coordinator_child(opts, found, launcher));
   if (with_node) {
-    auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
+    auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts), memory_file_bytes(opts));
     if (!memory)
       return std::move(memory.error());
     result->memory_ = std::make_shared<memory_directory>(std::move(*memory));

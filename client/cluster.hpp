@@ -2,6 +2,7 @@
 
 #include "messages/interfaces.hpp"
 #include "runtime/configuration/options.hpp"
+#include "runtime/coordination/rendezvous_desk.hpp"
 #include "runtime/journal/journal_health.hpp"
 #include "runtime/memory/memory_directory.hpp"
 
@@ -9,11 +10,19 @@
 #include <caf/actor_system.hpp>
 #include <caf/expected.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace ringmaster {
+
+/// What a coordinator has to do with the launcher of ranks that join it.
+struct served_launcher {
+  std::string job; ///< launched_process::identity of its ranks; empty: those of any launcher are refused that have one.
+  /// Called on one of the system's threads for each rank that leaves; may be empty.
+  std::function<void(const rank_departure&)> on_departure{};
+};
 
 /// What one process hosts of a cluster, under one supervisor with rest_for_one, for each needs those before it:
 ///
@@ -26,7 +35,8 @@ class cluster {
 public:
   /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices are there. Errors: those of
   /// the journal and of the memory directory, timed_out, gave_up.
-  static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node);
+  static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node,
+                                                       const served_launcher& launcher = {});
 
   /// The cluster that a program uses: the one whose coordinator `node.join` or the environment's
   /// RINGMASTER_COORDINATOR names ("host:port"), or else one of its own in this process.

@@ -8,6 +8,7 @@
 #include "client/client.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/text/endpoint.hpp"
+#include "runtime/text/file_size_limit.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -16,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <optional>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -40,37 +42,69 @@ void warn_if_for_this_host(const std::string& name, const std::string& address, 
                  name, address, *own);
 }
 
-caf::expected<std::string> address_for_others(const options& opts) {
-  if (opts.node.listen_host != "auto")
-    return opts.node.listen_host;
+/// Of this host, of one family, that leads out of it; a packet to these documentation addresses is never sent.
+std::optional<std::string> usual_address(bool ipv6) {
+  auto usual = own_address_towards({ipv6 ? "2001:db8::1" : "192.0.2.1", 9});
+  if (usual && !is_loopback(*usual))
+    return *usual;
+  for (auto& each : addresses_of_host()) // a bridge for containers is one, too
+    if ((each.find(':') != std::string::npos) == ipv6)
+      return each;
+  return std::nullopt;
+}
+
+/// The local end of the route to the coordinator: loopback only where the coordinator is at loopback.
+caf::expected<std::string> address_towards_coordinator(const options& opts) {
   if (opts.node.join.empty())
-    return make_error(errc::invalid_argument, "--listen-host auto takes the address that leads to the coordinator: say "
-                                              "which with --join, or give an address");
+    return loopback_address();
   auto coordinator = parse_endpoint(opts.node.join);
   if (!coordinator)
     return std::move(coordinator.error());
+  if (is_loopback(coordinator->host)) // by name it may be either family's
+    return is_own_address(coordinator->host) ? coordinator->host : loopback_address();
   auto own = own_address_towards(*coordinator);
-  if (!own || !is_loopback(*own) || is_loopback(coordinator->host))
+  if (!own || !is_loopback(*own))
     return own;
-  // The coordinator is on this host, and its name means so here; elsewhere it means another address of this host's.
-  // That of the way to everybody, of which nothing is sent; a bridge for containers is an address, too.
-  if (auto usual = own_address_towards({"192.0.2.1", 9}); usual && !is_loopback(*usual))
-    return usual;
-  auto all = addresses_of_host();
-  return all.empty() ? own : all.front();
+  // The coordinator is on this host, and its name means so here; elsewhere it means another address of this host.
+  for (bool ipv6 : {false, true})
+    if (auto usual = usual_address(ipv6))
+      return *usual;
+  return own;
+}
+
+/// Where a node listens, and the address that the others are given.
+struct node_address {
+  std::string listens_at;
+  std::string for_others;
+};
+
+caf::expected<node_address> address_of(const options& opts) {
+  const auto wanted = listening_address(opts.node.listen_host);
+  if (wanted != "auto" && !is_any_address(wanted))
+    return node_address{wanted, wanted};
+  auto own = address_towards_coordinator(opts);
+  if (!own)
+    return std::move(own.error());
+  if (wanted == "auto")
+    return node_address{*own, *own};
+  const bool ipv6_only = own->find(':') != std::string::npos && wanted.find(':') == std::string::npos;
+  return node_address{wanted, ipv6_only ? usual_address(false).value_or(loopback_address()) : *own};
 }
 
 /// By which other nodes make bulk connections to this one: as for messages where that was said; else where the
 /// coordinator's way begins, since it is one of this host that leads somewhere. If that is only the loopback, because
 /// the coordinator is on this host and has a name that means so here, then all that the host has.
 caf::expected<std::string> bulk_address(const options& opts) {
-  auto& said = opts.node.listen_host;
-  bool told = said != "auto" && said != "0.0.0.0" && said != "::" && !is_for_this_host(said);
+  const auto wanted = listening_address(opts.node.listen_host);
+  if (wanted != "auto" && !is_any_address(wanted) && !is_for_this_host(wanted))
+    return wanted;
   auto coordinator = parse_endpoint(opts.node.join);
-  if (told || !coordinator)
-    return told ? said : options{}.node.listen_host;
+  if (!coordinator)
+    return loopback_address();
+  if (is_loopback(coordinator->host))
+    return is_own_address(coordinator->host) ? coordinator->host : loopback_address();
   auto own = own_address_towards(*coordinator);
-  return own && is_loopback(*own) && !is_loopback(coordinator->host) ? "all" : own;
+  return own && is_loopback(*own) ? "all" : own;
 }
 
 /// Null where the configuration wants none, or where none can be and another way is allowed.
@@ -91,19 +125,16 @@ caf::expected<std::shared_ptr<link_hub>> make_link(const options& opts) {
   return std::shared_ptr<link_hub>{};
 }
 
-/// All addresses of the family of this one.
-std::string any_address(const std::string& like) {
-  return like.find(':') == std::string::npos ? "0.0.0.0" : "::";
-}
-
 } // namespace
 
-caf::expected<std::unique_ptr<own_node>> own_node::start(
-  caf::actor_system& system, const options& opts, const coordinator_actor& coordinator, bool listens, purpose why) {
+caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& system, const options& opts,
+                                                         const coordinator_actor& coordinator, bool listens,
+                                                         purpose why, const std::string& job) {
+  survive_file_size_limit();
   auto link = make_link(opts);
   if (!link)
     return std::move(link.error());
-  auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts));
+  auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts), memory_file_bytes(opts));
   if (!memory)
     return std::move(memory.error());
   std::unique_ptr<own_node> result{new own_node{system, std::make_shared<memory_directory>(std::move(*memory))}};
@@ -112,6 +143,7 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(
   result->name_ = settings.name;
   result->joined_ = settings.joined;
   settings.plays_rank = why == purpose::plays_rank;
+  settings.job = job;
   settings.device.streams_options.link = std::move(*link);
   result->handle_ = system.spawn(node, std::move(settings));
   if (listens)
@@ -127,16 +159,16 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(
 }
 
 caf::error own_node::listen(const options& opts) {
-  auto address = address_for_others(opts);
+  auto address = address_of(opts);
   if (!address)
     return std::move(address.error());
-  address_ = std::move(*address);
+  address_ = std::move(address->for_others);
   warn_if_for_this_host(name_, address_, opts);
-  auto port = listen_for(handle_, system_, address_ == opts.node.listen_host ? address_ : any_address(address_),
-                         opts.node.listen_port, way_limit);
+  auto port = listen_for(handle_, system_, address->listens_at, opts.node.listen_port, way_limit);
   if (!port)
-    return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.node.listen_host,
-                                                  opts.node.listen_port, render(port.error())));
+    return make_error(errc::io_error,
+                      fmt::format("cannot listen at {}: {}",
+                                  text_of(endpoint{address->listens_at, opts.node.listen_port}), render(port.error())));
   port_ = *port;
   return caf::none;
 }

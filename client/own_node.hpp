@@ -22,12 +22,12 @@ public:
   enum class purpose : uint8_t { hosts, plays_rank };
 
   /// Starts it, with a place where other nodes reach it if it `listens`, and joins the coordinator, or waits for one
-  /// that lists it where there is none. It has not joined when this returns. Errors: those of the memory directory;
-  /// io_error where it cannot listen; invalid_argument, for a listen-host "auto" without a coordinator or with one
-  /// whose host nobody knows.
+  /// that lists it where there is none. It has not joined when this returns. `job`: of a rank,
+  /// launched_process::identity. Errors: those of the memory directory; io_error where it cannot listen;
+  /// invalid_argument, where the name of the coordinator's host is unknown.
   static caf::expected<std::unique_ptr<own_node>> start(caf::actor_system& system, const options& opts,
                                                         const coordinator_actor& coordinator, bool listens,
-                                                        purpose why = purpose::hosts);
+                                                        purpose why = purpose::hosts, const std::string& job = {});
   ~own_node();
   own_node(const own_node&) = delete;
   own_node& operator=(const own_node&) = delete;

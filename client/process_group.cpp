@@ -51,11 +51,27 @@ caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, c
   }
 }
 
-/// The coordinator's own configuration counts where somebody has set it.
+/// The configured address counts; but loopback, which is the default, is not where ranks of other hosts come.
 std::string listen_host(const options& opts, const endpoint& where) {
-  if (opts.coordinator.host != options{}.coordinator.host)
-    return opts.coordinator.host;
-  return !is_loopback(where.host) ? "0.0.0.0" : where.host == "::1" ? "::1" : "127.0.0.1";
+  const auto configured = listening_address(opts.coordinator.host);
+  if (!is_loopback(configured))
+    return configured;
+  return is_loopback(where.host) ? listening_address(where.host) : any_address();
+}
+
+/// "; the coordinator there says: ...", which names both jobs, where that of another job has the port that rank 0 of
+/// ours cannot get. Empty: it is none.
+std::string text_of_other_job(caf::actor_system& system, const launched_process& us) {
+  auto other = connect(system, text_of(us.coordinator), look_limit);
+  if (!other)
+    return {};
+  proto::RendezvousRequest request; // of no world: it is refused in any case, and first of all because of the job
+  request.set_job(us.identity);
+  auto answer = client{system, *other, look_limit}.ask_within<proto::RendezvousResponse>(look_limit,
+                                                                                         std::move(request));
+  return answer || code_of(answer.error()) != errc::refused
+           ? std::string{}
+           : fmt::format("; the coordinator there says: {}", render(answer.error()));
 }
 
 } // namespace
@@ -116,10 +132,9 @@ caf::error process_group::play_one() {
   if (auto problem = open_cluster())
     return problem;
   options_.node.join = text_of(us.coordinator);
-  if (!is_loopback(us.coordinator.host) && options_.node.listen_host == options{}.node.listen_host)
-    options_.node.listen_host = "auto";
   // Whoever hosts the coordinator is reached by everybody as it is.
-  auto node = own_node::start(system_, options_, coordinator(), !us.hosts_coordinator(), own_node::purpose::plays_rank);
+  auto node = own_node::start(system_, options_, coordinator(), !us.hosts_coordinator(), own_node::purpose::plays_rank,
+                              us.identity);
   if (!node)
     return std::move(node.error());
   node_ = std::move(*node);
@@ -138,7 +153,7 @@ caf::error process_group::open_cluster() {
     cluster_ = cluster::of(system_, std::move(*found));
     return caf::none;
   }
-  auto home = cluster::start(system_, options_, false);
+  auto home = cluster::start(system_, options_, false, {us.identity});
   if (!home)
     return std::move(home.error());
   cluster_ = std::move(*home);
@@ -148,9 +163,10 @@ caf::error process_group::open_cluster() {
     return caf::none;
   if (code_of(port.error()) == errc::invalid_argument)
     return std::move(port.error());
-  return make_error(errc::io_error, fmt::format("cannot listen at {}:{} for the other ranks: {}; set MASTER_PORT, or "
+  return make_error(errc::io_error, fmt::format("cannot listen at {} for the other ranks: {}{}; set MASTER_PORT, or "
                                                 "RINGMASTER_COORDINATOR=HOST:PORT, to the same free one on every rank",
-                                                host, us.coordinator.port, render(port.error())));
+                                                text_of(endpoint{host, us.coordinator.port}), render(port.error()),
+                                                text_of_other_job(system_, us)));
 }
 
 caf::error process_group::meet_others(device_id device) {
@@ -161,6 +177,7 @@ caf::error process_group::meet_others(device_id device) {
   request.set_world_size(us.world_size);
   request.set_device_id(device.value);
   request.set_timeout_ns(static_cast<uint64_t>(options_.ranks.join_timeout.count()));
+  request.set_job(us.identity);
   client host{system_, coordinator()};
   auto all = host.ask_within<proto::RendezvousResponse>(options_.ranks.join_timeout + std::chrono::seconds{5},
                                                         std::move(request)); // the coordinator's sentence comes first

@@ -6,6 +6,7 @@
 #include "actors/scheduling/parking_policy.hpp"
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
+#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <caf/config_value.hpp>
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -40,7 +42,28 @@ caf::expected<std::string> read_text(const std::filesystem::path& file) {
   std::ifstream in{file};
   if (!in || std::filesystem::is_directory(file))
     return make_error(errc::io_error, fmt::format("the configuration file {} cannot be read", file.string()));
-  return std::string{std::istreambuf_iterator<char>{in}, {}};
+  std::string text{std::istreambuf_iterator<char>{in}, {}};
+  if (auto wrong = wide_encoding_problem(text); !wrong.empty())
+    return make_error(errc::invalid_config, fmt::format("{}: {}", file.string(), wrong));
+  return text.substr(byte_order_mark_bytes(text));
+}
+
+std::string variable(const char* name) {
+  const auto* value = std::getenv(name);
+  return value == nullptr ? std::string{} : std::string{value};
+}
+
+/// Options that a launcher gives to all that it starts, a line each in RINGMASTER_OPTIONS, before those of the command
+/// line, which replace them.
+std::vector<std::string> with_options_of_launcher(std::vector<std::string> args) {
+  std::vector<std::string> result;
+  std::istringstream lines{variable("RINGMASTER_OPTIONS")};
+  for (std::string line; std::getline(lines, line);)
+    if (const auto name = name_of_argument(line);
+        !name.empty() && std::ranges::none_of(args, [&](auto& x) { return name_of_argument(x) == name; }))
+      result.push_back(line);
+  result.insert(result.end(), std::make_move_iterator(args.begin()), std::make_move_iterator(args.end()));
+  return result;
 }
 
 /// So many of the text's lines.
@@ -148,6 +171,7 @@ caf::error configuration::read(std::vector<std::string> args,
       cli_helptext_printed = true;
       return caf::none;
     }
+  args = with_options_of_launcher(std::move(args));
   // CAF takes options only in front of the first other argument.
   auto end = std::find(args.begin(), args.end(), "--");
   auto others = std::stable_partition(args.begin(), end, [&](const std::string& x) { return is_ours_or_cafs(x); });
@@ -157,6 +181,8 @@ caf::error configuration::read(std::vector<std::string> args,
   auto file = default_file;
   if (file && !std::filesystem::exists(*file))
     file.reset();
+  if (const auto of_launcher = variable("RINGMASTER_CONF"); !of_launcher.empty())
+    file = of_launcher;
   auto named = std::find_if(args.begin(), others, [](const auto& x) { return name_of_argument(x) == "config-file"; });
   if (named != others)
     file = named->substr(named->find('=') + 1);

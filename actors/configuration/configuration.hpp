@@ -29,11 +29,13 @@ public:
   configuration(configuration&&) = delete; // CAF holds pointers to the values
 
   /// Reads the command line (without the program's name) and the file. `--config-file=PATH` replaces
-  /// `default_file` and must exist; `default_file` need not. Options of ours and of CAF's, "--section.key=value",
-  /// may stand anywhere before a "--"; all other arguments are left in `remainder`, in order. --help and --version
-  /// print what they ask for, and set `cli_helptext_printed`: there is nothing else to do then. Errors: invalid_config
-  /// with a sentence: a key that does not exist or is there twice, a value of the wrong type or out of range, text that
-  /// is no INI; io_error where the file cannot be read.
+  /// `default_file` and must exist; `default_file` need not. What a launcher gives to all that it starts goes between:
+  /// RINGMASTER_CONF in the environment replaces `default_file`, too, and RINGMASTER_OPTIONS has options, a line each,
+  /// of which those on the command line go first. Options of ours and of CAF's, "--section.key=value", may stand
+  /// anywhere before a "--"; all other arguments are left in `remainder`, in order. --help and --version print what
+  /// they ask for, and set `cli_helptext_printed`: there is nothing else to do then. Errors: invalid_config with a
+  /// sentence: a key that does not exist or is there twice, a value of the wrong type or out of range, text that is no
+  /// INI; io_error where the file cannot be read.
   caf::error read(std::vector<std::string> args, const std::optional<std::filesystem::path>& default_file);
   caf::error read(int argc, char** argv, const std::optional<std::filesystem::path>& default_file);
 

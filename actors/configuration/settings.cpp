@@ -14,7 +14,11 @@ proto::FailurePolicy parse_policy(const std::string& text) {
 }
 
 uint64_t memory_files_bytes(const options& opts) {
-  return opts.device.count * 2 * opts.device.memory_bytes;
+  return opts.device.count * memory_file_bytes(opts);
+}
+
+uint64_t memory_file_bytes(const options& opts) {
+  return 2 * opts.device.memory_bytes;
 }
 
 namespace {

@@ -29,6 +29,8 @@ process_constants process_costs(const options& opts, uint32_t cores);
 
 /// What the memory files of this process may grow to, scratch included.
 uint64_t memory_files_bytes(const options& opts);
+/// The same of one device.
+uint64_t memory_file_bytes(const options& opts);
 
 /// "shrink", "replace", "abort"; the options have been validated.
 proto::FailurePolicy parse_policy(const std::string& text);

@@ -14,6 +14,7 @@
 #include "runtime/memory/host_copies.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <variant>
@@ -30,10 +31,12 @@ struct coordinator_options {
   uint64_t meet_bytes = 0;        ///< The largest input for which ranks of processes meet in memory; 0: none.
   bool own_nodes_may_end = false; ///< Drained, those of this process; for tests.
   wall_clock clock;
-  std::string route = "auto";              ///< The configuration's route.use, which is all nodes'.
-  journal_actor journal;                   ///< May be invalid.
-  std::shared_ptr<journal_health> records; ///< What is not in the journal; may be null.
-  caf::actor silence_watch;                ///< Of connections (make_silence_watch); may be invalid.
+  std::string route = "auto"; ///< The configuration's route.use, which is all nodes'.
+  std::string job;            ///< Of the launcher that it serves: ranks of others may not join (check_job).
+  std::function<void(const rank_departure&)> on_departure; ///< May be empty.
+  journal_actor journal;                                   ///< May be invalid.
+  std::shared_ptr<journal_health> records;                 ///< What is not in the journal; may be null.
+  caf::actor silence_watch;                                ///< Of connections (make_silence_watch); may be invalid.
 };
 
 /// Whom journal_calls ask.
@@ -260,6 +263,7 @@ private:
   /// Ends the communicator, then tells those that have waited for it.
   void end_group(const rendezvous_desk::left_group& x);
   void rank_lost(device_id device, const std::string& cause);
+  void tell_departures();
 
   void monitor_client(const caf::actor_addr& client, client_id id);
   client_id id_of_client(const caf::actor_addr& client);

@@ -4,6 +4,7 @@
 #include "actors/calls/answers.hpp"
 #include "messages/received_handles.hpp"
 #include "runtime/coordination/common_route.hpp"
+#include "runtime/coordination/job_check.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/version_text.hpp"
 
@@ -18,8 +19,8 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
     return refusal<proto::NodeJoinResponse>(problem);
   if (auto problem = check_route(fmt::format("node {}", x.name()), x.route(), options.route))
     return refusal<proto::NodeJoinResponse>(problem);
-  if (!node)
-    return refusal<proto::NodeJoinResponse>(errc::device_lost, fmt::format("node {} has ended", x.name()));
+  if (auto problem = check_job(fmt::format("node {}", x.name()), x.job(), options.job))
+    return refusal<proto::NodeJoinResponse>(problem);
   mark_ids();
   // A process has one node: where it joins again, the former one has ended, though word of that is still under way.
   for (auto& [former, other] : devices.nodes())

@@ -2,6 +2,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
 #include "runtime/coordination/comm_name.hpp"
+#include "runtime/coordination/job_check.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@ constexpr caf::timespan missing_told_after = std::chrono::seconds{5};
 } // namespace
 
 caf::result<proto::RendezvousResponse> coordinator_state::rendezvous(const proto::RendezvousRequest& x) {
+  if (auto problem = check_job(fmt::format("rank {}", x.rank()), x.job(), options.job))
+    return refusal<proto::RendezvousResponse>(problem);
   auto promise = self->make_response_promise<proto::RendezvousResponse>();
   if (auto problem = check_waiting()) {
     promise.deliver(refusal<proto::RendezvousResponse>(problem));
@@ -55,12 +58,20 @@ caf::result<proto::FinalizeResponse> coordinator_state::finalize(const proto::Fi
   }
   auto number = ++waits_;
   auto limit = request_limit(x.timeout_ns());
-  waiting_ranks_[number] = {calling_peer, limit, promise};
-  if (auto all = ranks_.leaves(x, number))
+  waiting_ranks_[number] = {limit, promise};
+  auto all = ranks_.leaves(x, number);
+  tell_departures();
+  if (all)
     end_group(*all);
   else
     self->delayed_send(self, limit, atom::expire_v, number);
   return promise;
+}
+
+void coordinator_state::tell_departures() {
+  for (auto& each : ranks_.take_departures())
+    if (options.on_departure)
+      options.on_departure(each);
 }
 
 void coordinator_state::tell_missing_ranks(uint64_t number) const {
@@ -166,6 +177,7 @@ void coordinator_state::part_ranks(device_id id) {
 void coordinator_state::rank_lost(device_id device, const std::string& cause) {
   for (auto& x : ranks_.lost(device, cause))
     answer_ranks(x.to, {}, x.problem);
+  tell_departures();
   while (auto left = ranks_.next_left())
     end_group(*left);
 }

@@ -7,6 +7,7 @@
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "messages/version.hpp"
+#include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/version_text.hpp"
 
@@ -23,7 +24,6 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <memory>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -121,17 +121,17 @@ caf::error no_answer(const endpoint& there, const caf::error& problem, std::chro
   if (!accepted)
     return make_error(
       errc::unreachable,
-      fmt::format("{}:{} has not taken a connection in {:.1f} s: nothing came back; does the host run, and "
+      fmt::format("{} has not taken a connection in {:.1f} s: nothing came back; does the host run, and "
                   "does a firewall let the port through?",
-                  there.host, there.port, taken.count()));
+                  text_of(there), taken.count()));
   if (problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout)
     return make_error(errc::timed_out,
-                      fmt::format("{}:{} accepts connections, and has not answered in {:.1f} s: it stands still, or is "
+                      fmt::format("{} accepts connections, and has not answered in {:.1f} s: it stands still, or is "
                                   "no process of ringmaster; look at the process that listens there",
-                                  there.host, there.port, taken.count()));
+                                  text_of(there), taken.count()));
   return make_error(errc::unreachable,
-                    fmt::format("{}:{} accepts connections and does not answer as a process of ringmaster would: {}",
-                                there.host, there.port, render(problem)));
+                    fmt::format("{} accepts connections and does not answer as a process of ringmaster would: {}",
+                                text_of(there), render(problem)));
 }
 
 } // namespace
@@ -152,9 +152,9 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     while (!no_more_connecting::is_so() && !await_message(*self, no_more_connecting::look))
       if (!told && *accepted && awake_clock::actor_now() - began >= worth_a_word) {
         told = true;
-        spdlog::info("waits for {}:{}, which accepts connections and does not answer: whoever listens there stands "
+        spdlog::info("waits for {}, which accepts connections and does not answer: whoever listens there stands "
                      "still, or is no process of ringmaster; for {} at most",
-                     there.host, there.port, duration_text(limit));
+                     text_of(there), duration_text(limit));
       }
     if (self->mailbox().empty())
       problem = no_more_connecting::error();
@@ -195,20 +195,17 @@ caf::error check_own(const std::string& host) {
   const auto [unknown, addresses] = addresses_to_listen_at(host, 0);
   if (unknown != 0)
     return make_error(errc::invalid_argument,
-                      fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give "
-                                  "an address of this host, or 0.0.0.0 for all",
-                                  host, ::gai_strerror(unknown)));
+                      fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give an address of this "
+                                  "host; {}",
+                                  host, ::gai_strerror(unknown), own_addresses_text()));
   for (auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
     open_socket tried{::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (tried.descriptor < 0 || ::bind(tried.descriptor, each->ai_addr, each->ai_addrlen) == 0
         || errno != EADDRNOTAVAIL)
       return caf::none; // whatever else is wrong, it is not the address
   }
-  return make_error(
-    errc::invalid_argument,
-    fmt::format("cannot listen at {}, which is no address of this host; it has {}, and 0.0.0.0 stands for "
-                "all",
-                host, fmt::join(addresses_of_host(), ", ")));
+  return make_error(errc::invalid_argument, fmt::format("cannot listen at {}, which is no address of this host; {}",
+                                                        host, own_addresses_text()));
 }
 
 /// Of a port that CAF cannot open, and does not say why: what trying once more says.

@@ -31,6 +31,7 @@ void node_state::join(const proto::Adopt& x) {
   request.set_protocol(protocol_version);
   request.set_host_id(options.host_id);
   request.set_plays_rank(options.plays_rank);
+  request.set_job(options.job);
   if (auto& link = options.device.streams_options.link)
     request.set_link_process(link->place().process);
   request.set_route(options.device.streams_options.route);

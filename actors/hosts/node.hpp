@@ -20,6 +20,7 @@ struct node_options {
   uint64_t host_id = this_host(); ///< Processes with the same one have one clock.
   uint32_t devices = 0;
   bool plays_rank = false;   ///< It is a program that plays a rank itself: nobody drains it.
+  std::string job;           ///< Of a rank: launched_process::identity.
   device_options device;     ///< For each of them.
   uint32_t restarts_max = 5; ///< Of its devices, within `period`.
   caf::timespan period = std::chrono::seconds{10};

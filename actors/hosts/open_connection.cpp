@@ -2,6 +2,7 @@
 
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "runtime/text/own_address.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -30,7 +31,10 @@ using lookup = std::pair<int, addresses>;
 lookup look_up(const endpoint& there) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
-  auto problem = ::getaddrinfo(there.host.c_str(), std::to_string(there.port).c_str(), &wanted, &found);
+  // /etc/hosts may know it by its IPv4 address alone, which a host may not have.
+  const bool is_ipv6_loopback = there.host == "localhost" && loopback_address() == "::1";
+  const std::string host = is_ipv6_loopback ? "::1" : there.host;
+  auto problem = ::getaddrinfo(host.c_str(), std::to_string(there.port).c_str(), &wanted, &found);
   return {problem, found == nullptr ? addresses{} : addresses{found, &::freeaddrinfo}};
 }
 
@@ -44,15 +48,14 @@ caf::expected<addresses> addresses_of(const endpoint& there, awake_clock::time_p
       return no_more_connecting::error();
     if (awake_clock::now() >= until)
       return make_error(errc::timed_out,
-                        fmt::format("the host \"{}\" of {}:{} was not found in time: no name server answers; its "
+                        fmt::format("the host \"{}\" of {} was not found in time: no name server answers; its "
                                     "address in place of its name needs none",
-                                    there.host, there.host, there.port));
+                                    there.host, text_of(there)));
   }
   auto [unknown, found] = coming.get();
   if (unknown != 0) // CAF says of a host that nobody knows that it refused the connection
-    return make_error(errc::invalid_argument,
-                      fmt::format("the host \"{}\" of {}:{} is unknown ({}); is it spelt right?", there.host,
-                                  there.host, there.port, ::gai_strerror(unknown)));
+    return make_error(errc::invalid_argument, fmt::format("the host \"{}\" of {} is unknown ({}); is it spelt right?",
+                                                          there.host, text_of(there), ::gai_strerror(unknown)));
   return found;
 }
 
@@ -111,7 +114,7 @@ caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan 
     if (problem == ECANCELED)
       return no_more_connecting::error();
     latest = make_error(errc::unreachable,
-                        fmt::format("{}:{} ({}) cannot be reached from {}: {}; {}", there.host, there.port,
+                        fmt::format("{} ({}) cannot be reached from {}: {}; {}", text_of(there),
                                     numeric_text(address->ai_addr, address->ai_addrlen), own_end_text(one.descriptor),
                                     std::strerror(problem), connect_advice(problem)));
   }

@@ -59,7 +59,7 @@ public:
   }
 
   caf::error listen(const std::string& address) {
-    auto socket = listen_at({address, options.port});
+    auto socket = listen_at({without_brackets(address), options.port});
     if (!socket)
       return std::move(socket.error());
     auto at = own_end_text(socket->descriptor);
@@ -238,7 +238,7 @@ caf::expected<std::shared_ptr<link_hub>> link_hub::start(const link_options& opt
     return std::move(loop.error());
   io->loop = std::move(*loop);
   auto addresses = options.addresses;
-  if (std::erase(addresses, "all") > 0)
+  if (std::erase_if(addresses, [](auto& x) { return x == "all" || is_any_address(without_brackets(x)); }) > 0)
     for (auto& x : addresses_of_host())
       addresses.push_back(x);
   if (addresses.empty())

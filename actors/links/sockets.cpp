@@ -4,9 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
-#include <ifaddrs.h>
 #include <memory>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -122,9 +120,9 @@ caf::expected<open_socket> listen_at(const endpoint& where) {
       return result;
     reason = std::strerror(errno);
   }
-  return make_error(errc::io_error, fmt::format("cannot take bulk connections at {}:{}: {}; set link.addresses and "
+  return make_error(errc::io_error, fmt::format("cannot take bulk connections at {}: {}; set link.addresses and "
                                                 "link.port to what this host has and nobody else uses",
-                                                where.host, where.port, reason));
+                                                text_of(where), reason));
 }
 
 caf::expected<open_socket> begin_connect(const socket_address& there) {
@@ -142,26 +140,6 @@ void prepare_bulk_socket(int socket) {
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, int{1});
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, int{10}); // seconds
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, int{5});
-}
-
-std::vector<std::string> addresses_of_host() {
-  ifaddrs* found = nullptr;
-  std::vector<std::string> result;
-  if (::getifaddrs(&found) != 0)
-    return result;
-  for (auto* x = found; x != nullptr; x = x->ifa_next) {
-    if (x->ifa_addr == nullptr || (x->ifa_flags & IFF_UP) == 0 || (x->ifa_flags & IFF_LOOPBACK) != 0)
-      continue;
-    char host[NI_MAXHOST];
-    auto size = x->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    bool link_local = x->ifa_addr->sa_family == AF_INET6
-                      && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(x->ifa_addr)->sin6_addr);
-    if ((x->ifa_addr->sa_family == AF_INET || x->ifa_addr->sa_family == AF_INET6) && !link_local
-        && ::getnameinfo(x->ifa_addr, static_cast<socklen_t>(size), host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0)
-      result.emplace_back(host);
-  }
-  ::freeifaddrs(found);
-  return result;
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/endpoint.hpp"
+#include "runtime/text/own_address.hpp"
 
 #include <caf/expected.hpp>
 
@@ -9,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 namespace ringmaster {
 
@@ -64,8 +64,5 @@ caf::expected<open_socket> begin_connect(const socket_address& there);
 /// For bulk data: nothing waits for more to be sent with, and a host that is gone is noticed. (On loopback what
 /// listen_at and begin_connect give does not pace itself, as some hosts' default "bbr" does.)
 void prepare_bulk_socket(int socket);
-
-/// Of this host, that are up and not for itself alone.
-std::vector<std::string> addresses_of_host();
 
 } // namespace ringmaster

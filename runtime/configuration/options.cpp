@@ -227,7 +227,7 @@ std::vector<option_entry> option_entries(options& x) {
     {"journal", "batch-records", &x.journal.batch_records, "records written at once", 1, 1'000'000},
     {"journal", "retain-records", &x.journal.retain_records, "the oldest are dropped beyond these", 1,
      1'000'000'000'000},
-    {"coordinator", "host", &x.coordinator.host, "the address on which it listens"},
+    {"coordinator", "host", &x.coordinator.host, "the address on which it listens; \"localhost\": the loopback one"},
     {"coordinator", "port", &x.coordinator.port, "the port; 0: any that is free", 0, 65535},
     {"coordinator",
      "host-copies-bytes-max",
@@ -241,7 +241,8 @@ std::vector<option_entry> option_entries(options& x) {
      hour},
     {"cluster", "devices", &x.cluster.devices, "devices to connect to, each \"id,host,port\""},
     {"node", "name", &x.node.name, "in logs; empty: host and process id"},
-    {"node", "listen-host", &x.node.listen_host, "the address on which other nodes reach this one"},
+    {"node", "listen-host", &x.node.listen_host,
+     "the address on which other nodes reach this one; \"auto\": the one that leads to the coordinator"},
     {"node", "listen-port", &x.node.listen_port, "the port; 0: any that is free", 0, 65535},
     {"node", "join", &x.node.join, "the coordinator, \"host:port\"; empty: none"},
     {"node", "join-timeout", &x.node.join_timeout,
@@ -323,7 +324,10 @@ caf::error validate(const options& opts) {
   if (has_control_characters(opts.node.name))
     return refuse("node.name", "a name with control characters", "a name without control characters, in one line");
   if (!opts.node.join.empty() && !parse_endpoint(opts.node.join))
-    return refuse("node.join", text_of(opts.node.join), "\"host:port\" with a port from 1 to 65535, or empty");
+    return refuse("node.join", text_of(opts.node.join),
+                  bracket_advice(opts.node.join).empty()
+                    ? "\"host:port\" with a port from 1 to 65535, or empty"
+                    : "\"host:port\" (" + bracket_advice(opts.node.join) + "), or empty");
   return validate_cluster(opts.cluster.devices);
 }
 

@@ -95,7 +95,7 @@ struct options {
   } journal;
 
   struct {
-    std::string host = "127.0.0.1";
+    std::string host = "localhost"; ///< See listening_address.
     uint16_t port = 7077;
     uint64_t host_copies_bytes_max = 1ull << 30;
     duration request_timeout = std::chrono::seconds{15};
@@ -107,7 +107,7 @@ struct options {
 
   struct {
     std::string name;
-    std::string listen_host = "127.0.0.1";
+    std::string listen_host = "auto"; ///< The local address of the route to the coordinator.
     uint16_t listen_port = 0;
     std::string join;                                 ///< See parse_endpoint.
     duration join_timeout = std::chrono::seconds{20}; ///< As middleman.connection-timeout.

@@ -112,6 +112,7 @@ std::vector<rendezvous_desk::number> rendezvous_desk::formed(const std::string& 
 
 std::optional<rendezvous_desk::left_group> rendezvous_desk::leaves(const proto::FinalizeRequest& x, number who) {
   auto found = groups_.find(x.group());
+  departures_.push_back({x.group(), x.rank(), true});
   if (found == groups_.end() || !found->second.communicator || x.rank() >= found->second.ranks.size())
     return left_group{{}, {who}};
   auto& rank = found->second.ranks[x.rank()];
@@ -160,8 +161,11 @@ std::vector<rendezvous_desk::answer> rendezvous_desk::lost(device_id device, con
     auto rank = std::find_if(group.ranks.begin(), group.ranks.end(),
                              [&](auto& x) { return x.is_here && x.device == device; });
     if (rank == group.ranks.end() || group.communicator) {
-      if (rank != group.ranks.end())
-        rank->has_left = true;
+      if (rank != group.ranks.end()) {
+        const bool had_left = std::exchange(rank->has_left, true);
+        if (!had_left && std::ranges::any_of(group.ranks, [](auto& x) { return !x.has_left; }))
+          departures_.push_back({name, static_cast<uint32_t>(rank - group.ranks.begin()), false});
+      }
       ++i;
       continue;
     }

@@ -17,6 +17,15 @@
 
 namespace ringmaster {
 
+/// That a rank of a group which has come together is no longer one of it.
+struct rank_departure {
+  std::string group;
+  uint32_t rank = 0;
+  bool finalized = false; ///< It has said so itself; else it was lost while others had not left.
+
+  friend bool operator==(const rank_departure&, const rank_departure&) = default;
+};
+
 /// Processes that become the ranks of a communicator, and leave it together. The coordinator's; it is told who asks,
 /// and tells what to answer. Who asks has a number, until it is answered.
 ///
@@ -59,6 +68,8 @@ public:
   /// The process of a rank has ended. Where its group gathers it cannot come together, and whoever comes within
   /// `absent_kept` hears so, too: unless the rank comes. Of a group that has come together it says nothing new.
   std::vector<answer> absent(const proto::RankAbsentRequest& x, time_point now = {});
+  /// Of ranks since the last call, in order.
+  std::vector<rank_departure> take_departures() { return std::exchange(departures_, {}); }
   /// Groups that nobody is in any more, after a loss.
   std::optional<left_group> next_left();
   /// "rank 2 of 3 of "world"", for whom a group waits that gathers. Empty: it has come together, or somebody else waits
@@ -97,6 +108,7 @@ private:
   groups groups_;
   std::map<rank_of_group, absence> absent_;
   std::set<std::string> have_formed_; ///< Names of groups, some of the latest.
+  std::vector<rank_departure> departures_;
 };
 
 } // namespace ringmaster

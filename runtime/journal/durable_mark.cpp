@@ -1,6 +1,7 @@
 #include "runtime/journal/durable_mark.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/file_size_limit.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ std::optional<uint64_t> parse(std::string_view text) {
 }
 
 caf::error system_error(std::string_view what, const std::filesystem::path& file) {
-  return make_error(errc::io_error, fmt::format("cannot {} '{}': {}", what, file.string(), std::strerror(errno)));
+  return make_error(errc::io_error, fmt::format("cannot {} '{}': {}", what, file.string(), file_problem_text(errno)));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "runtime/journal/rocksdb_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/file_size_limit.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 
 namespace ringmaster {
 namespace {
@@ -241,6 +244,19 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
   return status.ok() ? caf::none : error_of(status, "write to");
 }
 
+namespace {
+
+/// RocksDB tells the system's number of an error only as a text in its own.
+std::string advice_on(const rocksdb::Status& status) {
+  const bool too_large = status.ToString().find(std::strerror(EFBIG)) != std::string::npos;
+  return too_large && file_size_limit() != UINT64_MAX ? fmt::format(
+           "; the limit on the size of a file is {} for this process, and `ulimit -f unlimited` raises it",
+           file_size_limit_text())
+                                                      : std::string{};
+}
+
+} // namespace
+
 caf::error rocksdb_directory::corrupt(std::string_view reason) const {
   return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
                                                "one",
@@ -250,8 +266,8 @@ caf::error rocksdb_directory::corrupt(std::string_view reason) const {
 caf::error rocksdb_directory::error_of(const rocksdb::Status& status, std::string_view doing) const {
   if (status.IsCorruption() || status.IsPathNotFound() || status.IsNotFound())
     return corrupt(status.ToString());
-  return make_error(errc::io_error,
-                    fmt::format("cannot {} journal '{}': {}", doing, path_.string(), status.ToString()));
+  return make_error(errc::io_error, fmt::format("cannot {} journal '{}': {}{}", doing, path_.string(),
+                                                status.ToString(), advice_on(status)));
 }
 
 } // namespace ringmaster

@@ -1,13 +1,16 @@
 #include "runtime/launchers/launched_process.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/launchers/hydra_job.hpp"
 #include "runtime/launchers/slurm_hosts.hpp"
+#include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
-#include <initializer_list>
+#include <string_view>
 
 namespace ringmaster {
 
@@ -20,18 +23,29 @@ struct known_launcher {
   const char* world_size;
   const char* local_rank;
   const char* local_size;
-  const char* job;
+  std::vector<const char*> jobs; ///< The first that is set says which job it is.
 };
 
-constexpr known_launcher launchers[] = {
-  {"caf-run", "RINGMASTER_RANK", "RINGMASTER_WORLD_SIZE", "RINGMASTER_LOCAL_RANK", "", ""},
-  {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
-  {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-   "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
-  {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_JOBID"},
-  {"SLURM", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", "SLURM_JOB_ID"},
+const known_launcher launchers[] = {
+  {"caf-run", "RINGMASTER_RANK", "RINGMASTER_WORLD_SIZE", "RINGMASTER_LOCAL_RANK", "", {}},
+  {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", {"TORCHELASTIC_RUN_ID"}},
+  {"Open MPI",
+   "OMPI_COMM_WORLD_RANK",
+   "OMPI_COMM_WORLD_SIZE",
+   "OMPI_COMM_WORLD_LOCAL_RANK",
+   "OMPI_COMM_WORLD_LOCAL_SIZE",
+   {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+  // Cray's PALS and ALPS, and Flux, start ranks by the same variables.
+  {"MPICH",
+   "PMI_RANK",
+   "PMI_SIZE",
+   "MPI_LOCALRANKID",
+   "MPI_LOCALNRANKS",
+   {"PMI_JOBID", "PALS_APID", "ALPS_APP_ID", "FLUX_JOB_ID", hydra_job_variable}},
+  {"SLURM", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", {"SLURM_JOB_ID"}},
 };
-constexpr auto& slurm = launchers[4];
+const auto& torchrun = launchers[1];
+const auto& slurm = launchers[4];
 
 constexpr uint32_t ranks_max = 65'536;
 constexpr auto nobody_denied = "this host, where all ranks are taken to be";
@@ -46,7 +60,7 @@ std::string value_of(const environment& variables, const char* name) {
 }
 
 /// The first of these that is set; null: none is.
-const char* first_set(const environment& variables, std::initializer_list<const char*> names) {
+const char* first_set(const environment& variables, const std::vector<const char*>& names) {
   for (auto name : names)
     if (!value_of(variables, name).empty())
       return name;
@@ -134,24 +148,25 @@ caf::expected<std::string> first_host(const environment& variables, const known_
     return std::move(here.error());
   result.coordinator_origin = nobody_denied;
   if (*here == result.world_size)
-    return std::string{"127.0.0.1"};
+    return loopback_address();
   if (auto list = first_set(variables, {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"})) {
     auto hosts = slurm_hosts(value_of(variables, list));
     if (!hosts)
       return wrong(fmt::format("{}: {}", list, render(hosts.error())));
     result.coordinator_origin = list;
-    return hosts->size() == 1 ? "127.0.0.1" : hosts->front();
+    return hosts->size() == 1 ? loopback_address() : hosts->front();
   }
   if (auto address = first_set(variables, {"SLURM_LAUNCH_NODE_IPADDR"}); address && &launcher == &slurm) {
     result.coordinator_origin = address;
     return value_of(variables, address);
   }
-  return *here == 0 ? "127.0.0.1" : std::string{};
+  return *here == 0 ? loopback_address() : std::string{};
 }
 
 /// By which the launcher tells its runs apart. SLURM's jobs have steps, and torchrun's "none" is no name.
 std::string job_of(const environment& variables, const known_launcher& launcher) {
-  auto result = value_of(variables, launcher.job);
+  const auto* name = first_set(variables, launcher.jobs);
+  auto result = name == nullptr ? std::string{} : value_of(variables, name);
   if (auto step = first_set(variables, {"SLURM_STEP_ID", "SLURM_STEPID"});
       step && &launcher == &slurm && !result.empty())
     result += "." + value_of(variables, step);
@@ -165,6 +180,26 @@ uint16_t port_of(const std::string& job) {
   for (auto x : job)
     hash = (hash ^ static_cast<unsigned char>(x)) * 16777619u;
   return static_cast<uint16_t>(lowest + hash % count);
+}
+
+/// See launched_process::identity.
+std::string identity_of(const environment& variables, const known_launcher& launcher, const launched_process& its) {
+  const auto given = value_of(variables, "RINGMASTER_JOB");
+  if (its.coordinator_runs)
+    return given;
+  std::vector<std::string> said;
+  if (!given.empty())
+    said.push_back(given);
+  if (!its.job.empty())
+    said.push_back(fmt::format("{} job {}", its.launcher, its.job));
+  else
+    said.push_back(its.launcher);
+  if (const auto* port = first_set(variables, {"MASTER_PORT"});
+      port != nullptr && (its.job.empty() || &launcher == &torchrun)) // whose jobs have the names that users give them
+    said.push_back(fmt::format("{} {}", port, value_of(variables, port)));
+  if (said.size() == 1 && its.job.empty())
+    said.push_back(fmt::format("{} ranks of a job without a name", its.world_size));
+  return fmt::format("{}", fmt::join(said, ", "));
 }
 
 caf::error read_coordinator(const environment& variables, const known_launcher& launcher, const coordinator_port& port,
@@ -190,7 +225,7 @@ caf::error read_coordinator(const environment& variables, const known_launcher& 
     result.coordinator.port = static_cast<uint16_t>(*chosen);
   }
   if (auto name = first_set(variables, {"MASTER_ADDR"})) {
-    result.coordinator.host = value_of(variables, name);
+    result.coordinator.host = without_brackets(value_of(variables, name));
     result.coordinator_origin = name;
     return {};
   }
@@ -226,6 +261,8 @@ std::vector<std::string> rank_variables() {
 environment process_environment() {
   return [](const char* name) {
     auto value = std::getenv(name);
+    if (value == nullptr && name == std::string_view{hydra_job_variable})
+      return hydra_job_of_ancestors();
     return value == nullptr ? std::nullopt : std::optional<std::string>{value};
   };
 }
@@ -247,6 +284,7 @@ caf::expected<std::optional<launched_process>> launched_process_of(const environ
     return problem;
   if (auto problem = read_coordinator(variables, *launcher, port, result))
     return problem;
+  result.identity = identity_of(variables, *launcher, result);
   if (auto name = first_set(variables, {"RINGMASTER_JOIN_TIMEOUT"})) {
     auto limit = parse_duration_ps(value_of(variables, name));
     if (!limit || *limit < 1000)

@@ -26,6 +26,11 @@ struct launched_process {
   bool coordinator_runs = false; ///< It is there already: caf-run's.
   /// How long the ranks may take to come, where the launcher says so: caf-run's --timeout, RINGMASTER_JOIN_TIMEOUT.
   std::optional<std::chrono::nanoseconds> join_limit = std::nullopt;
+  /// Of the job: the same on all of its ranks, and another one for other jobs, so that no rank joins a foreign cluster.
+  /// In words: "Open MPI job 1234". It is made of RINGMASTER_JOB, which caf-run sets, or of what the launcher says: its
+  /// job, MASTER_PORT; where it says nothing, of its name and the number of ranks. Empty: a coordinator that runs
+  /// already was named for this process, and nothing says which job is its.
+  std::string identity;
 
   /// Whether this process has to start the coordinator, so that the others find it.
   bool hosts_coordinator() const { return rank == 0 && !coordinator_runs; }
@@ -41,6 +46,9 @@ struct coordinator_port {
 
 /// The value of an environment variable; none where it is not set. See `process_environment`.
 using environment = std::function<std::optional<std::string>(const char* name)>;
+
+/// The name under which `process_environment` has `hydra_job_of_ancestors`, which no variable says.
+inline constexpr const char* hydra_job_variable = "HYDRA_JOB";
 
 /// That of this process.
 environment process_environment();

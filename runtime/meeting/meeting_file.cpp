@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/memory/open_file.hpp"
+#include "runtime/text/file_size_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -34,13 +35,13 @@ caf::expected<std::unique_ptr<meeting_file>> meeting_file::make(const std::files
   if (made.descriptor < 0)
     return failed(errc::io_error, file, std::strerror(errno));
   auto* mapping = static_cast<std::byte*>(nullptr);
-  auto problem = ::posix_fallocate(made.descriptor, 0, static_cast<off_t>(bytes));
+  auto problem = bytes > file_size_limit() ? EFBIG : ::posix_fallocate(made.descriptor, 0, static_cast<off_t>(bytes));
   if (problem == 0 && (mapping = map(made.descriptor, bytes)) == nullptr)
     problem = errno;
   if (problem == 0)
     return std::unique_ptr<meeting_file>{new meeting_file{file, mapping, bytes}};
   ::unlink(file.c_str());
-  return failed(errc::io_error, file, std::strerror(problem));
+  return failed(errc::io_error, file, file_problem_text(problem));
 }
 
 caf::expected<std::unique_ptr<meeting_file>> meeting_file::reach(const proto::MeetingResponse& place, uint64_t bytes) {

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/memory/open_file.hpp"
+#include "runtime/text/file_size_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -34,7 +35,7 @@ caf::error failed(const device_memory::options& opts, std::string_view what, int
   else if (code == EMFILE || code == ENFILE)
     advice = "; raise the limit on open files";
   return make_error(errc::io_error, fmt::format("{}: cannot {} {}: {}{}", text_of(opts.id), what, opts.file.string(),
-                                                std::strerror(code), advice));
+                                                file_problem_text(code), advice));
 }
 
 /// What is written to a mapped file whose disk is full is lost, and the device with it, so a disk that can never hold
@@ -86,6 +87,8 @@ caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options&
   if (auto err = check_space(opts, file.descriptor))
     return unused(std::move(err));
   struct stat made;
+  if (2 * opts.bytes > file_size_limit()) // the system would end the process
+    return unused(failed(opts, fmt::format("give {} bytes to", 2 * opts.bytes), EFBIG));
   if (::ftruncate(file.descriptor, static_cast<off_t>(2 * opts.bytes)) != 0)
     return unused(failed(opts, "resize", errno));
   if (::fstat(file.descriptor, &made) != 0)

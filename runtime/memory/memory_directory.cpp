@@ -1,6 +1,7 @@
 #include "runtime/memory/memory_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/file_size_limit.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <cerrno>
@@ -70,6 +71,16 @@ caf::error no_room(const std::string& places, uint64_t bytes) {
                                 bytes_text(bytes), places));
 }
 
+caf::error check_file_size(uint64_t file_bytes) {
+  if (file_bytes <= file_size_limit())
+    return caf::none;
+  return make_error(errc::io_error,
+                    fmt::format("the memory file of each device needs {}, twice device.memory-bytes, and the limit on "
+                                "the size of a file is {} for this process: raise it (ulimit -f unlimited), or make "
+                                "devices smaller, such as --device.memory-bytes={}",
+                                bytes_text(file_bytes), file_size_limit_text(), file_size_limit() / 8192 * 4096));
+}
+
 /// Whether it was made long ago: whoever makes one has its lock named in a moment, or was killed then.
 bool is_old(const fs::path& directory) {
   std::error_code problem;
@@ -100,12 +111,15 @@ void sweep(const fs::path& base) {
 caf::error system_error(const fs::path& path, const char* what) {
   return make_error(errc::io_error, fmt::format("{}: cannot {} for device memory: {}; device.memory-dir names another "
                                                 "directory",
-                                                path.string(), what, std::strerror(errno)));
+                                                path.string(), what, file_problem_text(errno)));
 }
 
 } // namespace
 
-caf::expected<memory_directory> memory_directory::open(const fs::path& configured, uint64_t bytes) {
+caf::expected<memory_directory> memory_directory::open(const fs::path& configured, uint64_t bytes,
+                                                       uint64_t file_bytes) {
+  if (auto problem = check_file_size(file_bytes))
+    return problem;
   if (!configured.empty())
     if (auto problem = check_configured(configured))
       return problem;

@@ -14,9 +14,10 @@ namespace ringmaster {
 class memory_directory {
 public:
   /// `bytes` is what all files together may grow to: what is written to a mapped file whose disk is full is lost.
-  /// `configured` must be there, unless it is empty. Errors: io_error, with the path and the reason, or the room there
-  /// is.
-  static caf::expected<memory_directory> open(const std::filesystem::path& configured, uint64_t bytes);
+  /// `file_bytes` is what each of them may grow to, for which the process's limit must allow. `configured` must be
+  /// there, unless it is empty. Errors: io_error, with the path and the reason, the room there is, or the limit.
+  static caf::expected<memory_directory> open(const std::filesystem::path& configured, uint64_t bytes,
+                                              uint64_t file_bytes = 0);
 
   memory_directory(memory_directory&& other) noexcept;
   memory_directory& operator=(memory_directory&& other) noexcept;

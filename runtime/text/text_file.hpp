@@ -9,7 +9,8 @@
 
 namespace ringmaster {
 
-/// The text of a file that somebody wrote, of 16 MiB at most. Errors: io_error, with the path and what is wrong.
+/// The text of a file that somebody wrote, of 16 MiB at most, after its byte order mark. Errors: io_error, with the
+/// path and what is wrong.
 caf::expected<std::string> read_text_file(const std::string& path);
 
 /// What `parse` makes of such a file's text: a caf::expected. Errors: read_text_file's; corrupt, with the path before

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <csignal>
 #include <memory>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <utility>
 
 using namespace ringmaster::launch;
 using namespace ringmaster::test;
@@ -132,6 +134,16 @@ TEST_CASE("process_group: a process that ends is a rank that is lost, and its st
   CHECK(contains(run.error, "caf-run: rank 2 exited with status 3: it had enough")); // the others may have ended, too
 }
 
+TEST_CASE("process_group: a rank that exits with status 0 without finalize is named, and counts as a failure") {
+  launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "leaves"})};
+  CHECK(run.finish() == 1);
+  CAPTURE(run.error);
+  CHECK(sorted_lines(run.output) == lines{"1 of 3: the sum is 3", "2 of 3: the sum is 3"});
+  CHECK(contains(run.error, "caf-run: rank 2 exited with status 0 without finalize, while others were at work"));
+  CHECK_FALSE(contains(run.error, "caf-run: rank 0"));
+  CHECK_FALSE(contains(run.error, "caf-run: rank 1"));
+}
+
 TEST_CASE("process_group: who does not come is named within the limit") {
   const auto program = std::string{"[ $RINGMASTER_RANK = 1 ] && exec sleep 2; exec "} + RINGMASTER_RANK_PROGRAM
                        + " sum";
@@ -242,6 +254,98 @@ TEST_CASE("process_group: by torchrun's variables ranks find each other, or say 
   CHECK(first.finish() == 0);
   CHECK(second.finish() == 0);
   CHECK(first.output + second.output == "1 of 2: the sum is 3\n2 of 2: the sum is 3\n");
+}
+
+namespace {
+
+/// A rank of two that a launcher has started without saying where rank 0 is: 127.0.0.1 and `port`.
+std::vector<std::string> rank_of_two(const std::string& rank, const std::string& port, const lines& environment) {
+  auto result = words({"env"}, environment);
+  return words(result, {RINGMASTER_RANK_PROGRAM, "sum", "--coordinator.port=" + port, "--ranks.join-timeout=20s",
+                        "--node.name=stranger-" + rank});
+}
+
+/// The environments of rank `rank` of 2 that launchers give without a name of the job.
+std::vector<std::pair<std::string, lines>> nameless_jobs(const std::string& rank) {
+  return {
+    {"torchrun, MASTER_PORT 29517",
+     {"RANK=" + rank, "WORLD_SIZE=2", "LOCAL_RANK=" + rank, "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
+      "MASTER_PORT=29517", "TORCHELASTIC_USE_AGENT_STORE=True", "TORCHELASTIC_RUN_ID=none"}},
+    {"Open MPI, 2 ranks of a job without a name",
+     {"OMPI_COMM_WORLD_RANK=" + rank, "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_RANK=" + rank,
+      "OMPI_COMM_WORLD_LOCAL_SIZE=2"}},
+    {"MPICH, 2 ranks of a job without a name",
+     {"PMI_RANK=" + rank, "PMI_SIZE=2", "MPI_LOCALRANKID=" + rank, "MPI_LOCALNRANKS=2"}},
+  };
+}
+
+} // namespace
+
+TEST_CASE("process_group: ranks of a job without a name do not join a coordinator that serves another one, or none") {
+  const auto port = free_port();
+  for (std::string other : {"", "another job"}) {
+    launched_program coordinator{{"env", "RINGMASTER_JOB=" + other, RINGMASTER_PROGRAM, "coordinator", "--port", port}};
+    REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:" + port));
+    const auto theirs = other.empty() ? "serves no launcher's job" : "serves the job \"" + other + "\"";
+    for (size_t i = 0; i < nameless_jobs("0").size(); ++i) {
+      CAPTURE(i);
+      const auto ours = nameless_jobs("0")[i].first;
+      launched_program first{rank_of_two("0", port, nameless_jobs("0")[i].second)};
+      launched_program second{rank_of_two("1", port, nameless_jobs("1")[i].second)};
+      CHECK(first.finish() == 1);
+      CHECK(second.finish() == 1);
+      CHECK_MESSAGE(contains(first.error, "cannot listen at 127.0.0.1:" + port + " for the other ranks"), first.error);
+      CHECK_MESSAGE(contains(first.error, "the coordinator there says: rank 0 belongs to the job \"" + ours
+                                            + "\", and the coordinator that it has found " + theirs),
+                    first.error);
+      CHECK_MESSAGE(contains(second.error, "node stranger-1 belongs to the job \"" + ours
+                                             + "\", and the coordinator that it has found " + theirs),
+                    second.error);
+    }
+    ::kill(coordinator.child.pid(), SIGTERM);
+    CHECK(coordinator.finish() == 0);
+    CHECK_FALSE(contains(coordinator.error, "stranger"));
+  }
+}
+
+TEST_CASE("process_group: a rank joins no world of another job that still waits for one of its number") {
+  const auto port = free_port();
+  auto job = [](const std::string& rank, const std::string& name) {
+    return lines{"PMI_RANK=" + rank, "PMI_SIZE=2", "PMI_JOBID=" + name};
+  };
+  auto with_port = [&](const std::string& rank, const std::string& name) {
+    auto result = rank_of_two(rank, port, job(rank, name));
+    result.insert(result.begin() + 1, "MASTER_PORT=" + port);
+    return result;
+  };
+  launched_program first{with_port("0", "one")};
+  launched_program stranger{with_port("1", "another")};
+  CHECK(stranger.finish() == 1);
+  CHECK_MESSAGE(contains(stranger.error,
+                         "belongs to the job \"MPICH job another\", and the coordinator that it has found "
+                         "serves the job \"MPICH job one\""),
+                stranger.error);
+  launched_program second{with_port("1", "one")};
+  CHECK(first.finish() == 0);
+  CHECK(second.finish() == 0);
+  CHECK(first.output + second.output == "1 of 2: the sum is 3\n2 of 2: the sum is 3\n");
+}
+
+TEST_CASE("process_group: two jobs of MPICH on one host, which have no name, are told apart by their mpiexec") {
+  // As Hydra does it: a daemon, which knows where its mpiexec listens, starts the ranks of its host.
+  script_directory scripts;
+  const auto daemon = scripts.write("hydra_pmi_proxy",
+                                    "#!/bin/sh\nPMI_RANK=0 \"$3\" sum & PMI_RANK=1 \"$3\" sum; wait\n");
+  auto job = [&](const std::string& port) {
+    return std::vector<std::string>{"env",  "PMI_SIZE=2",     "MPI_LOCALNRANKS=2", "sh",
+                                    daemon, "--control-port", "localhost:" + port, RINGMASTER_RANK_PROGRAM};
+  };
+  launched_program one{job("40001")}, other{job("40002")};
+  for (auto* each : {&one, &other}) {
+    CHECK(each->finish() == 0);
+    CAPTURE(each->error);
+    CHECK(sorted_lines(each->output) == lines{"1 of 2: the sum is 3", "2 of 2: the sum is 3"});
+  }
 }
 
 TEST_CASE("process_group: an environment that contradicts itself is a sentence") {

@@ -7,8 +7,10 @@
 # All of it goes with its first process. In the environment:
 #   HOSTS_DEVICES  how many n1 and n2 have each: 4
 #   HOSTS_ON_C     how many c has: none
-#   HOSTS_BY_NAME  nodes listen where their own names mean, which is 127.0.1.1: where auto says
+#   HOSTS_BY_NAME  nodes listen where their own names mean, which is 127.0.1.1: where they do by default
 #   HOSTS_RATE     of each wire, as in 800mbit: as fast as it goes
+#   HOSTS_IPV6     they have IPv6 addresses alone, also of the loopback: IPv4
+# `hosts-ssh [-o OPTION]... HOST COMMAND`, also in the PATH, runs a command on n1 or n2 as ssh does, by name or address.
 #   unshare -rnmpf --kill-child --mount-proc sh hosts.sh RINGMASTER CONFIGURATION COMMAND...
 program=$1 configuration=$2
 shift 2
@@ -22,18 +24,28 @@ try() { problem=$("$@" 2>&1) || skip "$* said $problem"; }
 try mount -t tmpfs tmpfs /run
 cp "$configuration" /run/configuration || exit 1 # it may lie in a /dev/shm
 mkdir /run/netns /run/bin
-address() { case $1 in n1) echo 10.9.0.1 ;; n2) echo 10.9.0.2 ;; c) echo 10.9.0.3 ;; esac; }
+net=10.9.0. bits=32 own_loopback=127.0.0.1 own_name=127.0.1.1 every=0.0.0.0
+[ -z "$HOSTS_IPV6" ] || net=fd00:9:: bits=128 own_loopback=::1 own_name=::1 every=::
+address() { case $1 in n1) echo ${net}1 ;; n2) echo ${net}2 ;; c) echo ${net}3 ;; esac; }
 for host in n1 n2 c; do
-  printf '127.0.0.1 localhost\n' > "/run/hosts-$host"
+  printf '%s localhost\n' $own_loopback > "/run/hosts-$host"
   for other in n1 n2 c; do
-    if [ $other = $host ]; then echo "127.0.1.1 $host"; else echo "$(address $other) $other"; fi >> "/run/hosts-$host"
+    if [ $other = $host ]; then echo "$own_name $host"; else echo "$(address $other) $other"; fi >> "/run/hosts-$host"
   done
 done
+own_address() { # HOST INTERFACE
+  if [ -z "$HOSTS_IPV6" ]; then
+    try ip -n "$1" address add "$(address "$1")/$bits" dev "$2"
+  else
+    try ip -n "$1" address add "$(address "$1")/$bits" dev "$2" nodad
+  fi
+}
 
 for host in n1 n2 c; do
   try ip netns add "$host"
   try ip -n "$host" link set lo up
-  try ip -n "$host" address add "$(address $host)/32" dev lo
+  [ -z "$HOSTS_IPV6" ] || try ip -n "$host" address del 127.0.0.1/8 dev lo
+  own_address "$host" lo
 done
 wire() { # A and B, by way of a bridge, whose end neither of them sees
   try ip link add "w$1$2" type bridge
@@ -43,8 +55,8 @@ wire() { # A and B, by way of a bridge, whose end neither of them sees
     try ip link add "to-$to" netns "$from" type veth peer name "$from-$to"
     try ip link set "$from-$to" master "w$1$2" up
     try ip -n "$from" link set "to-$to" up
-    try ip -n "$from" address add "$(address "$from")/32" dev "to-$to"
-    try ip -n "$from" route add "$(address "$to")/32" dev "to-$to" src "$(address "$from")"
+    own_address "$from" "to-$to"
+    try ip -n "$from" route add "$(address "$to")/$bits" dev "to-$to" src "$(address "$from")"
   done
 }
 wire n1 n2
@@ -60,15 +72,15 @@ else
   echo "delays: none, this kernel has no netem"
 fi
 printf '#!/bin/sh\nexec nsenter --net=/run/outer ip link set wn1n2 down\n' > /run/bin/hosts-cut
-cat > /run/bin/hosts-away << 'SCRIPT'
+cat > /run/bin/hosts-ssh << 'end'
 #!/bin/sh
-# hosts-away SECONDS: cuts all wires without a sign, and mends them after so long.
-wires() { for wire in wn1n2 wn1c wn2c; do nsenter --net=/run/outer ip link set $wire $1 || exit 1; done; }
-wires down
-sleep "$1"
-wires up
-SCRIPT
-chmod +x /run/bin/hosts-cut /run/bin/hosts-away
+while [ "$1" = -o ]; do shift 2; done
+case ${1#*@} in n1 | *[.:]1) host=n1 ;; *) host=n2 ;; esac
+shift
+exec nsenter --net=/run/outer ip netns exec $host unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm &&
+  mount --bind "/run/hosts-$0" /etc/hosts && exec sh -c "$1"' $host "$*"
+end
+chmod +x /run/bin/hosts-cut /run/bin/hosts-ssh
 touch /run/outer
 try mount --bind /proc/$$/ns/net /run/outer
 
@@ -78,13 +90,11 @@ become() { # HOST COMMAND...: this shell becomes that command there
   exec ip netns exec "$where" unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm &&
     mount --bind "/run/hosts-$0" /etc/hosts && exec "$@"' "$where" "$@"
 }
-become c "$program" coordinator --host 0.0.0.0 --port 7077 --conf /run/configuration &
+become c "$program" coordinator --host $every --port 7077 --conf /run/configuration &
 coordinator=$!
 until (become c "$program" info --join c:7077) > /dev/null 2>&1; do kill -0 $coordinator || exit 1; done
 start_node() { # HOST DEVICES
-  listen=auto
-  [ -z "$HOSTS_BY_NAME" ] || listen=$1
-  become "$1" "$program" node --join c:7077 --listen-host "$listen" --devices "$2" --name "$1" \
+  become "$1" "$program" node --join c:7077 ${HOSTS_BY_NAME:+--listen-host "$1"} --devices "$2" --name "$1" \
     --conf /run/configuration &
   nodes="$nodes $!"
 }

@@ -6,6 +6,7 @@
 //   rank_program dies      the same, while the last rank is killed in the middle; the others go on without it
 //   rank_program pauses    the same as many, while the last rank's process is stopped for a second in the middle
 //   rank_program cut       everybody adds up another number each time, until rank 0 cuts the page where they meet
+//   rank_program leaves    the last rank exits with status 0 without finalize; the others go on
 //   rank_program early     rank 0 returns at once, without a word; the others work on without it
 //   rank_program unwaited  each rank starts 30,000 sums without waiting, the last rank a second after the others
 #include "actors/configuration/configuration.hpp"
@@ -231,7 +232,9 @@ caf::error run(caf::actor_system& system, const options& opts, const std::string
     std::fputs("it had enough\n", stderr);
     std::_Exit(3);
   }
-  if (what == "early" || what == "exit-3") // until the one that is going is gone
+  if (what == "leaves" && (*world)->plays((*world)->size() - 1))
+    std::_Exit(0);
+  if (what == "early" || what == "exit-3" || what == "leaves") // until the one that is going is gone
     for (auto there = host.devices(); there && there->devices_size() == static_cast<int>((*world)->size());)
       there = host.devices();
   if (what == "cut")

@@ -1,6 +1,7 @@
 #include "tools/cluster/adoption.hpp"
 
 #include "actors/hosts/connections.hpp"
+#include "runtime/text/endpoint.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ void adoption::adopt(listed_node& x) {
   auto found = x.found.get();
   if (!found)
     return missed(x, found.error());
-  auto node = taken_as<node_actor>(*found, system_, fmt::format("{}:{}", x.where.host, x.where.port), "node");
+  auto node = taken_as<node_actor>(*found, system_, text_of(x.where), "node");
   if (!node)
     return missed(x, node.error());
   self_->monitor(*node);
@@ -58,8 +59,7 @@ void adoption::adopt(listed_node& x) {
 
 void adoption::missed(listed_node& x, const caf::error& why) {
   if (!std::exchange(x.told, true))
-    spdlog::warn("no node answers at {}:{} yet ({}); it is tried every second", x.where.host, x.where.port,
-                 render(why));
+    spdlog::warn("no node answers at {} yet ({}); it is tried every second", text_of(x.where), render(why));
 }
 
 void adoption::on_down(const caf::down_msg& lost) {

@@ -2,6 +2,7 @@
 
 #include "messages/message_json.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/text/endpoint.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/chrono.h>
@@ -49,7 +50,7 @@ std::string node_text(const ClusterInfo& cluster, const ClusterInfo::Node& node)
   if (!node.hostname().empty())
     result += fmt::format(" on {}", node.hostname());
   if (node.port() != 0)
-    result += fmt::format(", at {}:{}", node.host(), node.port());
+    result += fmt::format(", at {}", text_of(endpoint{node.host(), static_cast<uint16_t>(node.port())}));
   std::string devices;
   uint32_t here = 0;
   for (auto& x : cluster.devices())

@@ -9,7 +9,9 @@
 #include "client/cluster.hpp"
 #include "client/own_node.hpp"
 #include "messages/errc.hpp"
-#include "runtime/health/orphan_wait.hpp"
+#include "runtime/text/endpoint.hpp"
+#include "runtime/text/own_address.hpp"
+#include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/adoption.hpp"
 #include "tools/console/ending_signals.hpp"
@@ -19,11 +21,14 @@
 #include <algorithm>
 #include <caf/io/middleman.hpp>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <future>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -43,6 +48,32 @@ caf::error write_port_file(const std::string& path, uint16_t port) {
   if (!written || ::rename(draft.c_str(), path.c_str()) != 0)
     return make_error(errc::io_error, fmt::format("cannot write the port file {}: {}", path, std::strerror(errno)));
   return caf::none;
+}
+
+/// Which job it is that a launcher has started us for, and how to tell it of ranks that leave: by lines to a pipe that
+/// it reads, as "lost 3" and "finalized 3".
+served_launcher launcher_around_us() {
+  constexpr auto group_of_launcher = "world"; // of caf-run's ranks; what other launchers start within has other names
+  auto variable = [](const char* name) {
+    const auto* value = std::getenv(name);
+    return std::string{value == nullptr ? "" : value};
+  };
+  served_launcher result{variable("RINGMASTER_JOB")};
+  const auto pipe = parse_whole(variable("RINGMASTER_NOTICES_FD"), 0, INT_MAX);
+  struct stat about {};
+  if (!pipe || ::fstat(static_cast<int>(*pipe), &about) != 0 || !S_ISFIFO(about.st_mode))
+    return result;
+  const auto fd = static_cast<int>(*pipe);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  ::fcntl(fd, F_SETFL, O_NONBLOCK); // a launcher that does not read holds up nothing
+  result.on_departure = [=](const rank_departure& x) {
+    if (x.group != group_of_launcher)
+      return;
+    const auto line = fmt::format("{} {}\n", x.finalized ? "finalized" : "lost", x.rank);
+    if (::write(fd, line.data(), line.size()) < 0)
+      spdlog::debug("the launcher cannot be told \"{}\": {}", line, std::strerror(errno));
+  };
+  return result;
 }
 
 /// Whether somebody wants this process to end, which is said.
@@ -128,7 +159,8 @@ class coordinator_call final : public configured_call {
       "The host side of a cluster of several processes: listens, starts communicators and keeps the journal. Ends "
       "with SIGTERM or SIGINT.");
     key_option(table, "--port", "coordinator.port").says("P", "where to listen, 0 for any free port");
-    key_option(table, "--host", "coordinator.host").says("H", "on which address; 0.0.0.0 lets other hosts join");
+    key_option(table, "--host", "coordinator.host")
+      .says("H", "on which address, as in ::1; 0.0.0.0, or :: for IPv6 as well, lets other hosts join");
     table.file("--port-file", port_file_).says("F", "write the port here when listening");
     key_option(table, "--journal", "journal.dir").says("DIR", "keep the operation log here").offers_directories();
     table.closing("--cluster.devices='[\"1,host,7080\"]' lists devices to connect to.");
@@ -142,17 +174,19 @@ class coordinator_call final : public configured_call {
     block_ending_signals();
     std::optional<no_more_connecting> at_the_end; // whoever is silent holds up nothing
     caf::actor_system system{cfg_};
-    auto parts = cluster::start(system, opts, false);
+    auto parts = cluster::start(system, opts, false, launcher_around_us());
     if (!parts)
       return std::move(parts.error());
     auto& coordinator = (*parts)->coordinator();
-    auto port = listen_for(coordinator, system, opts.coordinator.host, opts.coordinator.port);
+    const auto listens_at = listening_address(opts.coordinator.host);
+    auto port = listen_for(coordinator, system, listens_at, opts.coordinator.port);
     if (!port && code_of(port.error()) == errc::invalid_argument)
       return std::move(port.error());
     if (!port)
-      return make_error(errc::io_error, fmt::format("cannot listen at {}:{}: {}", opts.coordinator.host,
-                                                    opts.coordinator.port, render(port.error())));
-    spdlog::info("coordinator at {}:{} (configuration: {})", opts.coordinator.host, *port, configuration_origin());
+      return make_error(errc::io_error,
+                        fmt::format("cannot listen at {}: {}", text_of(endpoint{listens_at, opts.coordinator.port}),
+                                    render(port.error())));
+    spdlog::info("coordinator at {} (configuration: {})", text_of(endpoint{listens_at, *port}), configuration_origin());
     if (!port_file_.empty())
       if (auto problem = write_port_file(port_file_, *port))
         return problem;
@@ -188,7 +222,7 @@ class node_call final : public configured_call {
     key_option(table, "--listen", "node.listen-port")
       .says("PORT", "where other nodes and coordinators reach this one, 0 for any free port");
     key_option(table, "--listen-host", "node.listen-host")
-      .says("H", "on which address; auto: on all, and others are told the one that leads to the coordinator");
+      .says("H", "on which address; auto: the one that leads to the coordinator; 0.0.0.0 or ::: all of them");
   }
 
   caf::error check() override {
@@ -264,10 +298,13 @@ class node_call final : public configured_call {
     if (!hosted)
       end_at_once("ringmaster node", hosted.error(), to.err);
     auto& self_node = **hosted;
-    spdlog::info("node {} at {}:{} with {} {}; configuration: {}", self_node.name(), self_node.address(),
-                 self_node.port(), counted(opts.device.count, "device"),
-                 host ? (orphaned.is_orphaned() ? "joins again " : "joins ") + opts.node.join
-                      : "waits for a coordinator that lists it in cluster.devices (--join HOST:PORT joins one)",
+    spdlog::info("node {} at {} with {} {}; configuration: {}", self_node.name(),
+                 text_of(endpoint{self_node.address(), self_node.port()}), counted(opts.device.count, "device"),
+                 host
+                   ? "joins " + opts.node.join
+                   : fmt::format("waits for a coordinator{} that lists it in cluster.devices (--join HOST:PORT joins "
+                                 "one)",
+                                 is_loopback(self_node.address()) ? " of this host, which --listen-host changes," : ""),
                  configuration_origin());
     caf::scoped_actor self{system};
     self->monitor(self_node.handle());

@@ -1,6 +1,7 @@
 #include "tools/cluster/status_text.hpp"
 
 #include "messages/wire_ids.hpp"
+#include "runtime/text/endpoint.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/communicator_text.hpp"
 #include "tools/cluster/info_text.hpp"
@@ -49,7 +50,7 @@ void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std
   auto here = x.time_ns() > node.joined_ns() ? x.time_ns() - node.joined_ns() : 0;
   auto text = place_text(node);
   if (node.port() != 0)
-    text += fmt::format(", at {}:{}", node.host(), node.port());
+    text += fmt::format(", at {}", text_of(endpoint{node.host(), static_cast<uint16_t>(node.port())}));
   text += fmt::format(", here for {}: ", age_text(here));
   if (node.draining())
     text += "is drained, with ";

@@ -1,6 +1,7 @@
 #include "tools/console/output_file.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/file_size_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 caf::error cannot_write(const std::string& file, const char* what, std::error_code why) {
-  return make_error(errc::io_error, fmt::format("cannot write {} '{}': {}", what, file, why.message()));
+  return make_error(errc::io_error,
+                    fmt::format("cannot write {} '{}': {}", what, file, file_problem_text(why.value())));
 }
 
 std::error_code last_error() {

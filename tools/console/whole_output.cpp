@@ -1,5 +1,7 @@
 #include "tools/console/whole_output.hpp"
 
+#include "runtime/text/file_size_limit.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -8,6 +10,7 @@ namespace ringmaster {
 
 int with_whole_output(const std::string& who, std::FILE* out, std::FILE* err, int failed_status,
                       const std::function<int()>& work) {
+  survive_file_size_limit();
   int status = failed_status;
   int reason = 0;
   try {
@@ -24,7 +27,7 @@ int with_whole_output(const std::string& who, std::FILE* out, std::FILE* err, in
     return status;
   auto text = who + ": not all of the output could be written";
   if (reason != 0)
-    text += std::string{": "} + std::strerror(reason);
+    text += ": " + file_problem_text(reason);
   std::fputs((text + "\n").c_str(), err); // which may be as full: no exception
   return status == 0 ? failed_status : status;
 }

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/launchers/launched_process.hpp"
+#include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
 #include "tools/launch/launch_words.hpp"
 #include "tools/launch/node_command.hpp"
@@ -62,7 +63,9 @@ int cluster_launch::run() {
   join_deadline_ = now() + line_.timeout;
   auto ran = start_coordinator(own_address()) && start_nodes() && await_joined() && run_program();
   stop_all();
-  program_.failures(); // of those that have been killed
+  if (ran)
+    report_early_ends(); // the coordinator has seen all ends by now
+  program_.failures();   // of those that have been killed
   if (auto status = program_.status(); ran && status)
     return *status;
   return stop_signal_ != 0 ? 128 + stop_signal_ : failed_status;
@@ -70,19 +73,31 @@ int cluster_launch::run() {
 
 /// Where all nodes, those of this host included, reach the coordinator. This host's name may mean 127.0.1.1 here.
 std::string cluster_launch::own_address() const {
-  if (all_local())
-    return "127.0.0.1";
   if (!line_.address.empty())
-    return line_.address;
+    return listening_address(line_.address);
+  if (all_local())
+    return loopback_address();
   for (auto& host : remote_hosts_)
-    if (auto address = own_address_towards({host, 22}); address && !address->starts_with("127."))
+    if (auto address = own_address_towards({host.substr(host.find('@') + 1), 22}); address && !is_loopback(*address))
       return *address;
   return own_host_name();
 }
 
+/// The address at which the coordinator listens so that all reach it at `own`; empty: its default, 127.0.0.1. A name
+/// may mean addresses of both families elsewhere.
+std::string cluster_launch::listens_at(const std::string& own) const {
+  if (all_local())
+    return line_.address.empty() && own == "127.0.0.1" ? std::string{} : own;
+  const bool is_ipv4 = own.find(':') == std::string::npos && is_own_address(own);
+  return is_ipv4 ? "0.0.0.0" : any_address();
+}
+
 bool cluster_launch::start_coordinator(const std::string& host) {
   auto port_file = scratch_->path() + "/port";
-  coordinator_ = start_or_say(watch_, "coordinator", {.arguments = coordinator_command(line_, port_file, all_local())});
+  coordinator_ = start_or_say(watch_, "coordinator",
+                              {.arguments = coordinator_command(line_, port_file, all_local(), listens_at(host)),
+                               .environment = {{"RINGMASTER_JOB", line_.job}},
+                               .notices = true});
   if (coordinator_ == nullptr)
     return false;
   uint16_t port = 0;
@@ -99,8 +114,7 @@ bool cluster_launch::start_coordinator(const std::string& host) {
                             : fmt::format("the coordinator did not listen within {}", in_seconds(line_.timeout)));
     return false;
   }
-  address_ = host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
-                                                 : fmt::format("[{}]:{}", host, port);
+  address_ = text_of(endpoint{host, port});
   return true;
 }
 
@@ -184,6 +198,7 @@ bool cluster_launch::run_program() {
     end_stopped_elsewhere();
     step(std::min({kill_at_, losses_.due(), end_standing_at_, look_at_, absences_.due()}));
     report_failed_ranks();
+    report_early_ends();
   }
   look_for_lost();
   losses_.finish(nodes_, how_it_goes());
@@ -197,6 +212,15 @@ void cluster_launch::report_failed_ranks() {
   for (auto& x : program_.failures())
     if (!ranks_.empty() && stop_signal_ == 0)
       say(x);
+}
+
+/// The coordinator knows which ranks have left their group.
+void cluster_launch::report_early_ends() {
+  if (ranks_.empty() || stop_signal_ != 0)
+    return;
+  program_.notice(coordinator_->take_notices());
+  for (auto& x : program_.early_ends())
+    say(x);
 }
 
 /// Those on other hosts: what ssh does with one that hangs there can be seen nowhere else.

@@ -45,12 +45,14 @@ private:
 
   bool all_local() const { return remote_hosts_.empty(); }
   std::string own_address() const;
+  std::string listens_at(const std::string& own) const;
   bool start_coordinator(const std::string& host);
   bool start_nodes();
   bool await_joined();
   void report_missing(const std::string& listed);
   bool run_program();
   void report_failed_ranks();
+  void report_early_ends();
   void await_ranks();
   void report_absent_ranks();
   void end_left_standing();

@@ -1,7 +1,15 @@
 #include "tools/launch/command_line.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/configuration/options.hpp"
+#include "runtime/text/own_address.hpp"
+#include "runtime/text/quantity_parse.hpp"
 #include "tools/launch/hostfile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
 
 namespace ringmaster::launch {
 
@@ -21,6 +29,37 @@ caf::expected<std::chrono::milliseconds> parse_timeout(const std::string& text) 
   return std::chrono::milliseconds{*time / ps_in_ms};
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view around = " \t\r\"";
+  const auto first = text.find_first_not_of(around);
+  return first == text.npos ? std::string_view{} : text.substr(first, text.find_last_not_of(around) + 1 - first);
+}
+
+/// What a configuration file says of a key, without quotation marks; empty: nothing.
+std::string value_in(std::string_view text, std::string_view section, std::string_view key) {
+  bool inside = false;
+  std::string result;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const auto line = trimmed(text.substr(0, end).substr(0, text.substr(0, end).find(';')));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto equals = line.find('=');
+    if (line.starts_with('['))
+      inside = trimmed(line.substr(1, line.find(']') - 1)) == section;
+    else if (inside && equals != line.npos && trimmed(line.substr(0, equals)) == key)
+      result = trimmed(line.substr(equals + 1));
+  }
+  return result;
+}
+
+std::vector<std::string> configuration_keys() {
+  std::vector<std::string> result;
+  options defaults;
+  for (const auto& x : option_entries(defaults))
+    result.push_back(fmt::format("{}.{}", x.section, x.key));
+  return result;
+}
+
 } // namespace
 
 void command_line::add_to(option_table& table) {
@@ -35,7 +74,8 @@ void command_line::add_to(option_table& table) {
   table.rest("PROGRAM [ARGUMENT...]", program);
   table.number("--local", local_nodes, 1, max_nodes).says("N", "N nodes on this host").otherwise("");
   table.file("--hostfile", hostfile)
-    .says("FILE", "one node a line: HOST [slots=DEVICES] [name=NAME]; # begins a comment");
+    .says("FILE",
+          "one node a line: HOST [slots=DEVICES] [name=NAME], HOST:DEVICES, or n[1-4]:DEVICES; # begins a comment");
   table.number("--ranks", ranks, 1, max_ranks)
     .says("N", "PROGRAM N times, a rank each, here or by the hostfile's slots in their order")
     .otherwise("");
@@ -47,12 +87,16 @@ void command_line::add_to(option_table& table) {
     .says("T", "how long nodes, or ranks, may take to join, such as 500ms, 30s or 2min")
     .otherwise("30s");
   table.file("--conf", conf)
-    .says("FILE", "configuration of the coordinator and the nodes, at the same path on every host");
+    .also("--config-file")
+    .says("FILE", "configuration of all that is started, at the same path on every host");
   table.text("--journal", journal).says("DIR", "where the coordinator keeps its operation log").offers_directories();
-  table.text("--address", address).says("HOST", "where other hosts reach this one").otherwise("its host name");
+  table.text("--address", address)
+    .says("HOST", "the address, or name, of this host at which all reach the coordinator, as in ::1")
+    .otherwise("127.0.0.1, or ::1 without IPv4; with other hosts, the address that leads to them");
   table.file("--binary", binary).says("PATH", "the ringmaster program").otherwise("beside caf-run");
   table.text("--remote-binary", remote_binary).says("PATH", "the same on the other hosts").otherwise("the same path");
   table.text("--ssh", ssh).says("PROGRAM", "starts a node on another host");
+  table.take_configuration(configuration_keys());
   table.flag("--completion", prints_completion).says("prints a script that lets bash complete all this, and no more");
   table.flag("--man", prints_manual).says("prints the manual page, and no more");
   table.closing(
@@ -60,16 +104,67 @@ void command_line::add_to(option_table& table) {
     "of PROGRAM are its own; of ranks, standard input is rank 0's. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to PROGRAM, "
     "all of its ranks; the second one goes to everything.\n\n"
     "A rank whose process ends is lost to the others, as any device that dies; they go on, and caf-run says which it "
-    "was "
-    "and how it ended.\n\n"
+    "was and how it ended, also with status 0 where it left without finalize while others were at work: that counts as "
+    "a failure with status 1.\n\n"
+    "Keys of the configuration, as --section.key=value and in the file of --conf, are those of the coordinator, of the "
+    "nodes, and of PROGRAM where it reads a configuration (RINGMASTER_CONF, RINGMASTER_OPTIONS). --coordinator.port, "
+    "--coordinator.host and --device.count stand for --port, --address and --devices-per-node; of the file these are "
+    "not "
+    "taken, since several runs may share a host.\n\n"
     "In an allocation of SLURM's neither --local nor --hostfile is needed: SLURM_JOB_NODELIST names the hosts, and "
     "SLURM_TASKS_PER_NODE their devices or ranks.\n\n"
-    "Exit status: PROGRAM's own, or 128 + n if signal n ended it, of the first rank that failed; 125 if the cluster "
-    "did not come up; 126 or 127 "
-    "if PROGRAM cannot be run or is not there.");
+    "Exit status: PROGRAM's own, or 128 + n if signal n ended it, of the first rank that failed, 1 for one that left "
+    "early without finalize; 125 if the cluster did not come up; 126 or 127 if PROGRAM cannot be run or is not there.");
   table.add_example("caf-run --local 4 -- ringmaster demo", "a coordinator, 4 nodes with 2 devices each, the demo");
   table.add_example("caf-run --ranks 4 -- ./my_program", "a coordinator, and my_program as ranks 0 to 3");
   table.add_example("caf-run --hostfile hosts -- ./my_program", "nodes on other hosts, by ssh");
+}
+
+void command_line::take_conf(std::string_view text) {
+  const auto host = value_in(text, "coordinator", "host");
+  if (address.empty() && !host.empty() && !is_loopback(listening_address(host)) && !is_any_address(host))
+    address = host;
+  const auto listens = value_in(text, "node", "listen-host");
+  conf_places_nodes = !listens.empty() && listens != "auto" && !is_loopback(listening_address(listens));
+}
+
+bool command_line::has_key(std::string_view key) const {
+  const auto start = fmt::format("--{}=", key);
+  return std::ranges::any_of(keys, [&](auto& x) { return x.starts_with(start); });
+}
+
+caf::error command_line::take_keys(const std::vector<std::string>& arguments) {
+  for (auto& argument : arguments) {
+    const auto equals = std::min(argument.find('='), argument.size());
+    const auto name = argument.substr(0, equals);
+    const auto value = argument.substr(std::min(equals + 1, argument.size()));
+    auto number = [&](auto& target, uint64_t min, uint64_t max) -> caf::error {
+      auto read = parse_whole(value, min, max);
+      if (!read)
+        return wrong(fmt::format("{}: {}", name, render(read.error())));
+      target = static_cast<std::remove_reference_t<decltype(target)>>(*read);
+      return caf::none;
+    };
+    caf::error problem;
+    if (name == "--coordinator.port")
+      problem = number(port, 0, 65'535);
+    else if (name == "--coordinator.host")
+      address = value;
+    else if (name == "--device.count")
+      problem = number(devices_per_node, 1, node_place::max_devices);
+    else if (name == "--node.join")
+      problem = wrong("--node.join: caf-run starts the coordinator that all join; to use another one, start PROGRAM "
+                      "without caf-run, with RINGMASTER_COORDINATOR=HOST:PORT");
+    else if (name == "--node.name")
+      problem = wrong("--node.name: each node needs a name of its own; name= in the hostfile gives it one");
+    else if (name.find('.') == std::string::npos)
+      problem = wrong(name + " is for the commands of ringmaster");
+    else
+      keys.push_back(argument);
+    if (problem)
+      return problem;
+  }
+  return caf::none;
 }
 
 caf::error command_line::check() const {

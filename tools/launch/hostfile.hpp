@@ -33,9 +33,18 @@ struct rank_place {
 /// "rank 3 on hostb"; here: "rank 3".
 std::string place_text(const rank_place& x);
 
-/// Reads a hostfile: one node a line, `HOST [slots=DEVICES] [name=NAME]`; '#' begins a comment, blank lines are
-/// nothing. Without slots a node has `default_devices`; without a name the n-th node is "node-n". Local are localhost,
-/// 127.0.0.1, ::1 and `own_host`. An error names `file_name` and the line.
+/// Reads a hostfile, whose lines may be written for any of the usual launchers; blank lines, comments (# and //), CRLF
+/// and a byte order mark are allowed:
+///
+///   beta                       a node with `default_devices`
+///   beta slots=4 name=far      Open MPI, DeepSpeed, horovodrun; max_slots=N is the most that slots may be
+///   beta:4                     MPICH, Intel MPI, horovodrun -H; also several, separated by commas
+///   n[01-04,7]:2               SLURM's ranges: a node on each of these hosts
+///   me@beta, beta user=me      for ssh
+///   fd00::7, [fd00::7]:4       IPv6: slots after the colon need brackets
+///
+/// Without a name the n-th node is "node-n". Local are `own_host`, and addresses of this host. An error names
+/// `file_name` and the line.
 caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, const std::string& file_name,
                                                       uint32_t default_devices, const std::string& own_host);
 

@@ -10,6 +10,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <random>
 #include <sstream>
 #include <unistd.h>
 
@@ -74,10 +76,19 @@ caf::expected<launch_places> places_of(const command_line& line) {
 }
 
 class launch_call final : public command_call {
-  void declare(option_table& table) override { line_.add_to(table); }
-  caf::error check() override { return line_.check(); }
+  void declare(option_table& table) override {
+    line_.add_to(table);
+    table_ = &table;
+  }
+  caf::error check() override {
+    if (auto problem = line_.take_keys(table_->for_configuration()))
+      return problem;
+    return line_.check();
+  }
 
   caf::expected<int> run(const console& to) override {
+    if (std::ifstream conf{line_.conf}; conf) // the coordinator says what is wrong with it
+      line_.take_conf(std::string{std::istreambuf_iterator<char>{conf}, {}});
     auto places = places_of(line_);
     if (!places)
       return std::move(places.error());
@@ -92,6 +103,7 @@ class launch_call final : public command_call {
       return code_of(program.error()) == errc::io_error ? 126 : 127;
     }
     line_.program.front() = *program;
+    line_.job = fmt::format("caf-run {:08x} on {}", std::random_device{}(), name_of_this_host());
     auto scratch = scratch_directory::make();
     if (!scratch)
       return std::move(scratch.error());
@@ -102,6 +114,7 @@ class launch_call final : public command_call {
   }
 
   command_line line_;
+  const option_table* table_ = nullptr; ///< It lives as long as this call.
 };
 
 } // namespace

@@ -24,6 +24,7 @@ constexpr const char *alive_interval = "ServerAliveInterval=10", *alive_count = 
 void add_conf(const command_line& line, argument_list& arguments) {
   if (!line.conf.empty())
     arguments.insert(arguments.end(), {"--conf", line.conf});
+  arguments.insert(arguments.end(), line.keys.begin(), line.keys.end());
 }
 
 std::string quoted_words(const argument_list& words) {
@@ -54,10 +55,11 @@ argument_list by_ssh(const command_line& line, const std::string& host, const st
 
 } // namespace
 
-argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local) {
+argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local,
+                                  const std::string& host) {
   argument_list result{line.binary, "coordinator", "--port", std::to_string(line.port), "--port-file", port_file};
-  if (!all_local)
-    result.insert(result.end(), {"--host", "0.0.0.0"});
+  if (!all_local || !host.empty())
+    result.insert(result.end(), {"--host", host.empty() ? "0.0.0.0" : host});
   if (!line.journal.empty())
     result.insert(result.end(), {"--journal", line.journal});
   add_conf(line, result);
@@ -70,7 +72,9 @@ argument_list node_command(const command_line& line, const node_place& place, co
   argument_list node{binary,   "node",    "--join", address, "--devices", std::to_string(place.devices),
                      "--name", place.name};
   add_conf(line, node);
-  if (!all_local) // whoever is here must be reached from there as well; and names may mean a host to itself only
+  if (!all_local && !line.conf_places_nodes
+      && !line.has_key("node.listen-host")) // whoever is here must be reached from there as well; and names
+                                            // may mean a host to itself only
     node.insert(node.end(), {"--listen-host", "auto"});
   if (place.local)
     return node;

@@ -17,9 +17,10 @@ inline constexpr std::chrono::seconds standing_limit{3};
 /// "rank 1 is stopped by a signal, and all others ended 3 s ago: killing it"
 std::string text_of_stopped(const std::string& name);
 
-/// `ringmaster coordinator`, which writes the port that it listens on to `port_file`. It listens on loopback, unless
-/// nodes on other hosts are to join.
-argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local);
+/// `ringmaster coordinator`, which writes the port that it listens on to `port_file`. It listens at `host`; empty: at
+/// loopback, or at all addresses where nodes on other hosts are to join.
+argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local,
+                                  const std::string& host = {});
 
 /// `ringmaster node`, joining the coordinator at `address` ("HOST:PORT"); for a remote host, what ssh is to run.
 /// The remote shell ends the node when its standard input ends, which it does however this launcher ends.

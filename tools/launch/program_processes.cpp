@@ -4,8 +4,10 @@
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 namespace ringmaster::launch {
@@ -14,18 +16,30 @@ namespace {
 
 using variables = std::vector<std::pair<std::string, std::string>>;
 
+/// And the configuration that the coordinator and the nodes have, where the program reads one.
+variables with_configuration(const command_line& line, variables result) {
+  if (!line.conf.empty())
+    result.push_back({"RINGMASTER_CONF", std::filesystem::absolute(line.conf).string()});
+  if (!line.keys.empty())
+    result.push_back({"RINGMASTER_OPTIONS", fmt::format("{}", fmt::join(line.keys, "\n"))});
+  return result;
+}
+
 /// The coordinator is there already, whatever else is started within.
-variables environment_of_client(const std::string& address) {
-  return {{"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RUNNING_COORDINATOR", address}};
+variables environment_of_client(const command_line& line, const std::string& address) {
+  return with_configuration(line, {{"RINGMASTER_COORDINATOR", address},
+                                   {"RINGMASTER_RUNNING_COORDINATOR", address},
+                                   {"RINGMASTER_JOB", line.job}});
 }
 
 variables environment_of(const command_line& line, const rank_place& place, size_t world_size,
                          const std::string& address) {
-  return {{"RINGMASTER_COORDINATOR", address},
-          {"RINGMASTER_JOIN_TIMEOUT", fmt::format("{}ms", line.timeout.count())},
-          {"RINGMASTER_RANK", std::to_string(place.rank)},
-          {"RINGMASTER_WORLD_SIZE", std::to_string(world_size)},
-          {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}};
+  return with_configuration(line, {{"RINGMASTER_COORDINATOR", address},
+                                   {"RINGMASTER_JOB", line.job},
+                                   {"RINGMASTER_JOIN_TIMEOUT", fmt::format("{}ms", line.timeout.count())},
+                                   {"RINGMASTER_RANK", std::to_string(place.rank)},
+                                   {"RINGMASTER_WORLD_SIZE", std::to_string(world_size)},
+                                   {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}});
 }
 
 /// It keeps the terminal, and with it Ctrl-C and Ctrl-Z.
@@ -57,7 +71,7 @@ child_spec spec_of(const command_line& line, const rank_place& place, size_t wor
 caf::error program_processes::start(process_watch& watch, const command_line& line,
                                     const std::vector<rank_place>& ranks, const std::string& address) {
   if (ranks.empty()) {
-    auto spec = in_our_group(line.program, environment_of_client(address));
+    auto spec = in_our_group(line.program, environment_of_client(line, address));
     spec.unset = rank_variables(); // it is no rank of a launcher around us; within it there may be another one
     auto client = watch.start("program", spec, watched_process::output_use::shown);
     if (!client)
@@ -122,18 +136,45 @@ std::vector<uint32_t> program_processes::running_by_ssh() const {
   return result;
 }
 
+std::string program_processes::others_text() const {
+  const auto others = running_count();
+  return others == 0 ? "" : others == 1 ? "; 1 other goes on" : fmt::format("; {} others go on", others);
+}
+
+void program_processes::notice(const std::vector<std::string>& lines) {
+  for (auto& line : lines) {
+    const auto blank = line.find(' ');
+    const auto rank = blank == std::string::npos ? SIZE_MAX : std::strtoull(line.c_str() + blank, nullptr, 10);
+    if (rank >= processes_.size())
+      continue;
+    processes_[rank].finalized |= line.starts_with("finalized ");
+    processes_[rank].was_lost |= line.starts_with("lost ");
+  }
+}
+
+std::vector<std::string> program_processes::early_ends() {
+  constexpr int status_of_early_end = 1;
+  std::vector<std::string> result;
+  for (auto& x : processes_) {
+    if (x.what->running() || !x.what->status()->success() || !x.was_lost || x.finalized)
+      continue;
+    x.finalized = true; // said once
+    if (first_failure_ == 0)
+      first_failure_ = status_of_early_end;
+    result.push_back(fmt::format("{} exited with status 0 without finalize, while others were at work{}", x.place,
+                                 others_text()));
+  }
+  return result;
+}
+
 std::vector<std::string> program_processes::failures() {
   std::vector<std::string> result;
-  auto others = running_count();
   for (auto& x : processes_) {
     if (x.what->running() || std::exchange(x.looked_at, true) || x.what->status()->success())
       continue;
     if (first_failure_ == 0)
       first_failure_ = x.what->status()->shell_status();
-    result.push_back(fmt::format("{} {}{}", x.place, x.what->describe_end(),
-                                 others == 0   ? ""
-                                 : others == 1 ? "; 1 other goes on"
-                                               : fmt::format("; {} others go on", others)));
+    result.push_back(fmt::format("{} {}{}", x.place, x.what->describe_end(), others_text()));
   }
   return result;
 }

@@ -43,6 +43,14 @@ public:
   /// asked whenever one may have, as `status` goes by it.
   std::vector<std::string> failures();
 
+  /// What the coordinator has noticed: "lost 3" of a rank that others still had in their group, "finalized 3" of one
+  /// that has left it as it should.
+  void notice(const std::vector<std::string>& lines);
+
+  /// Of those that have ended with status 0 since the last time, lost to others and not finalized: "rank 3 exited with
+  /// status 0 without finalize, while others were at work; 2 others go on". They count as failed, with status 1.
+  std::vector<std::string> early_ends();
+
   /// Ranks that have ended since the last time: "1:its process exited with status 3".
   std::vector<std::string> ended();
 
@@ -57,9 +65,13 @@ private:
     bool looked_at = false; ///< Its end has been.
     bool told = false;      ///< The same, by `ended`.
     bool heard_of = true;   ///< Or it is not known yet.
+    bool was_lost = false;  ///< By its group, before the others had left.
+    bool finalized = false;
   };
 
   size_t running_count() const;
+  /// "; 2 others go on"; empty: none does.
+  std::string others_text() const;
 
   std::vector<process> processes_; ///< By rank.
   int first_failure_ = 0;

@@ -31,7 +31,7 @@ struct pipe_ends {
 };
 
 struct child_pipes {
-  pipe_ends input, output, error;
+  pipe_ends input, output, error, notices;
   pipe_ends failure; // carries errno where exec fails; closes silently where it succeeds
 };
 
@@ -43,7 +43,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-std::vector<std::string> environment_of(const child_spec& spec) {
+std::vector<std::string> environment_of(const child_spec& spec, const child_pipes& pipes) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     std::string text = *entry;
@@ -55,6 +55,8 @@ std::vector<std::string> environment_of(const child_spec& spec) {
   }
   for (auto& [name, value] : spec.environment)
     result.push_back(name + "=" + value);
+  if (spec.notices)
+    result.push_back(fmt::format("RINGMASTER_NOTICES_FD={}", pipes.notices.write.get()));
   return result;
 }
 
@@ -81,7 +83,8 @@ bool connect_streams(const child_spec& spec, const child_pipes& pipes) {
   if (spec.own_group)
     ::setpgid(0, 0);
   ::signal(SIGPIPE, SIG_DFL);
-  if (connect_streams(spec, pipes)) {
+  ::signal(SIGXFSZ, SIG_DFL); // which we ignore
+  if (connect_streams(spec, pipes) && (!spec.notices || ::fcntl(pipes.notices.write.get(), F_SETFD, 0) == 0)) {
     ::sigprocmask(SIG_SETMASK, &spec.signal_mask, nullptr);
     ::execvpe(arguments[0], arguments, environment);
   }
@@ -108,14 +111,15 @@ int exec_failure(int fd) {
 
 caf::expected<child_process> child_process::start(const child_spec& spec) {
   auto argument_words = spec.arguments;
-  auto environment_words = environment_of(spec);
   auto arguments = pointers_to(argument_words);
-  auto environment = pointers_to(environment_words);
   auto& program = spec.arguments.front();
   child_pipes pipes;
   if (!pipes.failure.open() || (spec.input == child_spec::input_kind::pipe && !pipes.input.open())
-      || (spec.output == child_spec::output_kind::pipes && (!pipes.output.open() || !pipes.error.open())))
+      || (spec.output == child_spec::output_kind::pipes && (!pipes.output.open() || !pipes.error.open()))
+      || (spec.notices && !pipes.notices.open()))
     return system_error(program, errno);
+  auto environment_words = environment_of(spec, pipes);
+  auto environment = pointers_to(environment_words);
   auto parent = ::getpid();
   child_process child;
   child.own_group_ = spec.own_group;
@@ -133,7 +137,8 @@ caf::expected<child_process> child_process::start(const child_spec& spec) {
   child.input_ = std::move(pipes.input.write);
   child.output_ = std::move(pipes.output.read);
   child.error_ = std::move(pipes.error.read);
-  for (auto* fd : {&child.input_, &child.output_, &child.error_})
+  child.notices_ = std::move(pipes.notices.read);
+  for (auto* fd : {&child.input_, &child.output_, &child.error_, &child.notices_})
     if (*fd)
       ::fcntl(fd->get(), F_SETFL, O_NONBLOCK);
   return child;

@@ -23,6 +23,7 @@ struct child_spec {
   output_kind output = output_kind::pipes;
   bool own_group = true;     ///< A process group of its own, which signals go to as a whole.
   sigset_t signal_mask = {}; ///< Blocked in the child; by default nothing is.
+  bool notices = false; ///< A pipe for what the child says to our program alone; RINGMASTER_NOTICES_FD has its number.
 };
 
 /// A started process and our ends of its pipes. It dies with us (SIGKILL), however we end. Whoever owns this object
@@ -35,9 +36,10 @@ public:
 
   pid_t pid() const { return pid_; }
 
-  /// Our ends, non-blocking; none where the stream is inherited.
+  /// Our ends, non-blocking; none where the stream is inherited, or there is no such pipe.
   unique_fd& standard_output() { return output_; }
   unique_fd& standard_error() { return error_; }
+  unique_fd& notices() { return notices_; }
 
   /// Sends a signal to the process, or to its whole group where it has one of its own.
   void signal(int number) const;
@@ -54,6 +56,7 @@ private:
   unique_fd input_;
   unique_fd output_;
   unique_fd error_;
+  unique_fd notices_;
 };
 
 } // namespace ringmaster::launch

@@ -64,7 +64,8 @@ caf::expected<watched_process*> process_watch::start(std::string name, child_spe
 std::vector<process_watch::received_signal> process_watch::step(clock::time_point deadline) {
   std::vector<pollfd> polled{{signals_.get(), POLLIN, 0}};
   for (auto& process : processes_)
-    for (auto* fd : {&process->child().standard_output(), &process->child().standard_error()})
+    for (auto* fd :
+         {&process->child().standard_output(), &process->child().standard_error(), &process->child().notices()})
       if (*fd)
         polled.push_back({fd->get(), POLLIN, 0});
   // An interruption is as good as a time-out: the caller looks at its condition and comes again.

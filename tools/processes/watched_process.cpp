@@ -36,6 +36,29 @@ void watched_process::nudge() {
 void watched_process::read_output() {
   read_stream(child_.standard_output(), output_lines_, STDOUT_FILENO);
   read_stream(child_.standard_error(), error_lines_, STDERR_FILENO);
+  read_notices();
+}
+
+void watched_process::read_notices() {
+  char buffer[4 * 1024];
+  auto& fd = child_.notices();
+  while (fd && noticed_.size() < max_kept_bytes) {
+    const auto count = ::read(fd.get(), buffer, sizeof buffer);
+    if (count > 0)
+      noticed_.append(buffer, static_cast<size_t>(count));
+    else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+      fd.close();
+    else if (errno == EAGAIN)
+      return;
+  }
+}
+
+std::vector<std::string> watched_process::take_notices() {
+  read_notices();
+  std::vector<std::string> result;
+  for (size_t end = 0; (end = noticed_.find('\n')) != std::string::npos; noticed_.erase(0, end + 1))
+    result.push_back(noticed_.substr(0, end));
+  return result;
 }
 
 void watched_process::on_exit(exit_status status) {
@@ -46,6 +69,7 @@ void watched_process::on_exit(exit_status status) {
   show(error_lines_.flush(), STDERR_FILENO);
   child_.standard_output().close();
   child_.standard_error().close();
+  child_.notices().close();
 }
 
 void watched_process::read_stream(unique_fd& fd, line_prefixer& lines, int own_stream) {

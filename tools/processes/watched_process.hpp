@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ringmaster::launch {
 
@@ -31,6 +32,9 @@ public:
   /// Standard output so far, if kept.
   const std::string& kept_output() const { return kept_; }
 
+  /// Lines that it has written for us alone since the last call (`child_spec::notices`).
+  std::vector<std::string> take_notices();
+
   /// "exited with status 1: cannot open the journal": how it ended and the last line on its standard error, or on its
   /// standard output where it said nothing there. Of one that somebody has killed the last line tells nothing, so it is
   /// left out. Only once it has ended.
@@ -52,6 +56,7 @@ public:
 
 private:
   void read_stream(unique_fd& fd, line_prefixer& lines, int own_stream);
+  void read_notices();
   void show(const std::string& lines, int own_stream) const;
 
   std::string name_;
@@ -60,6 +65,7 @@ private:
   line_prefixer output_lines_;
   line_prefixer error_lines_;
   std::string kept_;
+  std::string noticed_; ///< Lines that nobody has taken, and the start of one more.
   std::optional<exit_status> status_;
   bool stands_still_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/routes.hpp"
+#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/ini_section.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
@@ -72,6 +73,7 @@ caf::expected<std::string> with_section(const std::string& file, const std::stri
     configuration known; // what cannot be read is not written to
     if (auto problem = known.read(std::vector<std::string>{}, file))
       return problem;
+    text.erase(0, byte_order_mark_bytes(text));
   }
   auto changed = replace_section(text, "costs", section);
   if (!changed)

@@ -1,6 +1,7 @@
 #include "tools/validation/csv_table.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/decimal.hpp"
 
@@ -37,6 +38,9 @@ caf::expected<csv_table> csv_table::read(const std::string& file, std::span<cons
   std::string line;
   if (!in || !std::getline(in, line))
     return make_error(errc::io_error, fmt::format("cannot read {}", file));
+  if (auto wrong = wide_encoding_problem(line); !wrong.empty())
+    return make_error(errc::corrupt, fmt::format("{}: {}", file, wrong));
+  line.erase(0, byte_order_mark_bytes(line));
   csv_table result;
   result.file_ = file;
   result.columns_.assign(columns.begin(), columns.end());

@@ -1,6 +1,7 @@
 #include "runtime/text/json/json_value.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
@@ -204,6 +205,8 @@ private:
 } // namespace
 
 caf::expected<json_value> parse_json(std::string_view document) {
+  if (auto wrong = wide_encoding_problem(document); !wrong.empty())
+    return make_error(errc::invalid_argument, "this is no JSON: " + wrong);
   if (!is_utf8(document))
     return make_error(errc::invalid_argument, "this is no JSON: the text is not UTF-8");
   json_value result;

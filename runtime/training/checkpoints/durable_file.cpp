@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/memory/open_file.hpp"
+#include "runtime/text/file_size_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -47,7 +48,7 @@ std::string write_draft(const fs::path& draft, std::span<const std::span<const s
     const auto count = write_bytes(opened.descriptor, piece);
     done += count;
     if (count < piece.size())
-      return fmt::format("{} after {} of {} bytes", std::strerror(errno), done, all);
+      return fmt::format("{} after {} of {} bytes", file_problem_text(errno), done, all);
   }
   return ::fsync(opened.descriptor) == 0 ? "" : std::strerror(errno);
 }

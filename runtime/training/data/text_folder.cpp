@@ -1,6 +1,7 @@
 #include "runtime/training/data/text_folder.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
 #include "runtime/training/data/mixed_bits.hpp"
@@ -71,11 +72,17 @@ caf::expected<folder_names> names_in(const fs::path& folder) {
   return result;
 }
 
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// Empty: it is text.
 std::string why_no_text(std::span<const std::byte> bytes) {
-  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  const auto text = without_byte_order_mark(as_text(bytes));
   if (text.empty())
     return "it is empty";
+  if (auto wrong = wide_encoding_problem(text); !wrong.empty())
+    return wrong;
   return text.find('\0') != text.npos || !is_utf8(text) ? "it is no text (UTF-8)" : "";
 }
 
@@ -122,10 +129,11 @@ caf::expected<text_folder> read_text_folder(const fs::path& folder, uint64_t see
       result.skipped.push_back(render(content.error()));
       continue;
     }
+    const auto mark_bytes = byte_order_mark_bytes(as_text(content->bytes()));
     if (auto why = why_no_text(content->bytes()); !why.empty())
       result.skipped.push_back(fmt::format("{}: {}", printable(name), why));
     else
-      files.push_back({name, std::make_shared<const file_bytes>(std::move(*content))});
+      files.push_back({name, std::make_shared<const file_bytes>(std::move(*content)), mark_bytes});
   }
   if (files.size() < 2)
     return invalid(fmt::format("{}: there must be two files of text at least, since some are held out, and there {}{}",

@@ -15,8 +15,9 @@ namespace ringmaster::training {
 struct text_file {
   std::string name; ///< Its path below the folder.
   std::shared_ptr<const file_bytes> content;
+  size_t mark_bytes = 0; ///< Of its byte order mark, which is no part of the text.
 
-  std::span<const std::byte> bytes() const { return content->bytes(); }
+  std::span<const std::byte> bytes() const { return content->bytes().subspan(mark_bytes); }
 };
 
 /// The files of a folder, and of those in it, that are text: well-formed UTF-8 without a zero byte, and not empty. By

@@ -324,3 +324,33 @@ TEST_CASE("configuration: a system starts with it and renders our errors") {
   CHECK(system.has_middleman());
   CHECK(system.render(make_error(errc::timed_out, "rank 3 is late")) == "rank 3 is late");
 }
+
+TEST_CASE("configuration: a file may have a byte order mark and lines that end in CRLF, and must be UTF-8") {
+  text_file file{"\xef\xbb\xbf[device]\r\ncount=3\r\n; a comment\r\n[coordinator]\r\nhost=\"::1\"\r\n"};
+  configuration cfg;
+  REQUIRE(!cfg.read(args{}, file.path()));
+  CHECK(cfg.values().device.count == 3);
+  CHECK(cfg.values().coordinator.host == "::1");
+  CHECK(refusal(std::string{"\xff\xfe[\0d\0]\0", 8})
+        == "FILE: it is in UTF-16, and must be in UTF-8: `iconv -f UTF-16 -t UTF-8` converts it");
+}
+
+TEST_CASE("configuration: a launcher's file and options go before the defaults, and the command line before them") {
+  text_file file{"[device]\ncount=3\nstreams=5\n"}, other{"[device]\ncount=6\n"};
+  ::setenv("RINGMASTER_CONF", file.path().c_str(), 1);
+  ::setenv("RINGMASTER_OPTIONS", "--device.streams=7\n--log.level=warn\n--node.name=a b", 1);
+  {
+    configuration cfg;
+    REQUIRE(!cfg.read(args{"--log.level=off", "word"}, other.path()));
+    CHECK(cfg.values().device.count == 3);
+    CHECK(cfg.values().device.streams == 7);
+    CHECK(cfg.values().log.level == "off");
+    CHECK(cfg.values().node.name == "a b");
+    CHECK(cfg.remainder == args{"word"});
+    configuration named;
+    REQUIRE(!named.read(args{"--config-file=" + other.path().string()}, std::nullopt));
+    CHECK(named.values().device.count == 6);
+  }
+  ::unsetenv("RINGMASTER_CONF");
+  ::unsetenv("RINGMASTER_OPTIONS");
+}

@@ -223,3 +223,31 @@ TEST_CASE("rendezvous_desk: a rank that will not come is remembered for a while 
   CHECK_FALSE(desk.arrived(rank_of(0, 3), 10, now + rendezvous_desk::absent_kept));
   CHECK(desk.arrived(rank_of(0, 3), 10, now + rendezvous_desk::absent_kept + std::chrono::seconds{1}));
 }
+
+TEST_CASE("rendezvous_desk: a rank that is lost while others work has departed, and so has one that finalizes") {
+  three_ranks x;
+  using departures = std::vector<rank_departure>;
+  x.work();
+  CHECK(x.desk.take_departures().empty());
+  x.desk.lost(device_id{102}, "it ended");
+  CHECK(x.desk.take_departures() == departures{{"world", 2, false}});
+  CHECK_FALSE(x.desk.leaves(leaving(0), 20));
+  CHECK(x.desk.take_departures() == departures{{"world", 0, true}});
+  x.desk.lost(device_id{100}, "it ended"); // it had left
+  CHECK(x.desk.take_departures().empty());
+  x.desk.lost(device_id{101}, "it ended"); // nobody is left to need it
+  CHECK(x.desk.take_departures().empty());
+}
+
+TEST_CASE("rendezvous_desk: one whose device is lost may still finalize; one that has not come departs from nothing") {
+  three_ranks x;
+  using departures = std::vector<rank_departure>;
+  x.come(0);
+  x.desk.lost(device_id{100}, "it ended");
+  CHECK(x.desk.take_departures().empty());
+  three_ranks y;
+  y.work();
+  y.desk.lost(device_id{101}, "it was killed on request");
+  y.desk.leaves(leaving(1), 21);
+  CHECK(y.desk.take_departures() == departures{{"world", 1, false}, {"world", 1, true}});
+}

@@ -129,6 +129,55 @@ TEST_CASE("launched_process: two jobs on one host have two ports, all ranks of o
   CHECK((*chosen)->coordinator.port == 7078);
 }
 
+namespace {
+
+std::string identity_of(const settings& variables) {
+  return (*read(variables))->identity;
+}
+
+} // namespace
+
+TEST_CASE("launched_process: a job has one identity on all of its ranks, and another job another one") {
+  CHECK(identity_of(with(torchrun, {{"TORCHELASTIC_RUN_ID", "a"}})) == "torchrun job a, MASTER_PORT 29500");
+  CHECK(identity_of(with(torchrun, {{"TORCHELASTIC_RUN_ID", "none"}})) == "torchrun, MASTER_PORT 29500");
+  CHECK(identity_of(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})) == "torchrun, MASTER_PORT 29500");
+  CHECK(identity_of(with(open_mpi, {{"PMIX_NAMESPACE", "123@1"}})) == "Open MPI job 123@1");
+  CHECK(identity_of(with(open_mpi, {{"PMIX_NAMESPACE", "123@1"}, {"MASTER_PORT", "9"}})) == "Open MPI job 123@1");
+  CHECK(identity_of(with(open_mpi, {{"OMPI_MCA_ess_base_jobid", "77"}})) == "Open MPI job 77");
+  CHECK(identity_of(srun) == "SLURM job 77.0");
+  for (auto name : {"PMI_JOBID", "PALS_APID", "ALPS_APP_ID", "FLUX_JOB_ID", hydra_job_variable})
+    CHECK(identity_of(with(mpich, {{name, "head:4"}})) == "MPICH job head:4");
+  for (auto& each : {torchrun, open_mpi, mpich, srun})
+    for (auto rank : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})
+      if (each.count(rank) != 0)
+        CHECK(identity_of(with(each, {{rank, "0"}})) == identity_of(each));
+}
+
+TEST_CASE("launched_process: where a launcher gives no name to its job, the number of ranks is what it has") {
+  CHECK(identity_of(open_mpi) == "Open MPI, 2 ranks of a job without a name");
+  CHECK(identity_of(mpich) == "MPICH, 4 ranks of a job without a name");
+  CHECK(identity_of(with(mpich, {{"MASTER_PORT", "9"}})) == "MPICH, MASTER_PORT 9");
+  CHECK(identity_of(with(mpich, {{"RINGMASTER_JOB", "mine"}})) == "mine, MPICH");
+}
+
+TEST_CASE("launched_process: the job of a coordinator that runs already is the one that is named with it") {
+  CHECK(identity_of(caf_run) == "");
+  CHECK(identity_of(with(caf_run, {{"RINGMASTER_JOB", "caf-run 1 on head"}})) == "caf-run 1 on head");
+  const auto within = with(open_mpi, {{"PMIX_NAMESPACE", "123@1"},
+                                      {"RINGMASTER_COORDINATOR", "127.0.0.1:4711"},
+                                      {"RINGMASTER_RUNNING_COORDINATOR", "127.0.0.1:4711"}});
+  CHECK(identity_of(within) == "");
+  CHECK(identity_of(with(within, {{"RINGMASTER_JOB", "caf-run 1 on head"}})) == "caf-run 1 on head");
+  CHECK(identity_of(with(within, {{"RINGMASTER_COORDINATOR", "alpha:5"}})) == "Open MPI job 123@1");
+}
+
+TEST_CASE("launched_process: IPv6 addresses may have brackets") {
+  CHECK(told(with(torchrun, {{"MASTER_ADDR", "::1"}})) == "torchrun 5/8 local 1, ::1:29500");
+  CHECK(told(with(torchrun, {{"MASTER_ADDR", "[fd00::7]"}})) == "torchrun 5/8 local 1, fd00::7:29500");
+  CHECK(told(with(caf_run, {{"RINGMASTER_COORDINATOR", "::1:5"}})).find("stands in brackets: \"[::1]:5\"")
+        != std::string::npos);
+}
+
 TEST_CASE("launched_process: what the user sets goes before what is guessed") {
   CHECK(told(with(open_mpi, {{"MASTER_ADDR", "beta"}})) == "Open MPI 1/2 local 1, beta:7077");
   CHECK(told(with(open_mpi, {{"MASTER_PORT", "9"}})) == "Open MPI 1/2 local 1, 127.0.0.1:9");

@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
+#include <utility>
+
 using namespace ringmaster;
 
 TEST_CASE("endpoint: is a host and a port") {
@@ -20,6 +24,35 @@ TEST_CASE("endpoint: anything else is refused with what would be right") {
   }
   CHECK(render(parse_endpoint("localhost").error())
         == "\"localhost\" is no endpoint: that is \"host:port\" with a port from 1 to 65535");
+}
+
+TEST_CASE("endpoint: what is printed can be read again") {
+  for (auto& x :
+       {endpoint{"localhost", 7077}, endpoint{"10.0.0.1", 1}, endpoint{"::1", 7177}, endpoint{"fe80::1%eth0", 65535}})
+    CHECK(*parse_endpoint(text_of(x)) == x);
+  CHECK(text_of(endpoint{"::1", 7177}) == "[::1]:7177");
+}
+
+TEST_CASE("endpoint: an IPv6 address without brackets is refused with the text to write") {
+  for (auto [wrong, right] : {std::pair{"::1:7177", "[::1]:7177"},
+                              {"fd00::7:7077", "[fd00::7]:7077"},
+                              {"fe80::1%eth0:7077", "[fe80::1%eth0]:7077"},
+                              {"::ffff:10.0.0.7:80", "[::ffff:10.0.0.7]:80"},
+                              {"::1", "[::1]:PORT"},
+                              {"[::1]", "[::1]:PORT"},
+                              {"2001:db8::7077", "[2001:db8::7077]:PORT"}})
+    CHECK(render(parse_endpoint(wrong).error())
+          == fmt::format("\"{}\" is no endpoint: an IPv6 address stands in brackets: \"{}\"", wrong, right));
+  for (auto other : {"a:b:80", "[::1]:0", "[::1]80", "[[::1]]:80"})
+    CHECK(render(parse_endpoint(other).error()).find("that is \"host:port\"") != std::string::npos);
+}
+
+TEST_CASE("endpoint: a host may stand in brackets where no port follows") {
+  CHECK(without_brackets("[::1]") == "::1");
+  CHECK(without_brackets("::1") == "::1");
+  CHECK(without_brackets("10.0.0.7") == "10.0.0.7");
+  CHECK(without_brackets("[]") == "[]");
+  CHECK(parse_cluster_device("3,[::1],7080")->node == endpoint{"::1", 7080});
 }
 
 TEST_CASE("endpoint: a cluster's device has an id, too") {

@@ -21,8 +21,36 @@ TEST_CASE("own_address: to itself a host is what it calls itself, and nobody kno
 }
 
 TEST_CASE("own_address: what only this host is reached by is known by its looks") {
-  for (auto host : {"localhost", "127.0.0.1", "127.0.1.1", "::1"})
+  for (auto host :
+       {"localhost", "127.0.0.1", "127.0.1.1", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "ip6-localhost"})
     CHECK(is_loopback(host));
-  for (auto host : {"10.0.0.7", "node1", "fe80::1", "128.0.0.1"})
+  for (auto host : {"10.0.0.7", "node1", "fe80::1", "128.0.0.1", "127.example", "::", "", "::ffff:10.0.0.7"})
     CHECK_FALSE(is_loopback(host));
+}
+
+TEST_CASE("own_address: all addresses of a host have one of two names, in any spelling") {
+  for (auto host : {"0.0.0.0", "::", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0"})
+    CHECK(is_any_address(host));
+  for (auto host : {"", "localhost", "127.0.0.1", "::1", "*"})
+    CHECK_FALSE(is_any_address(host));
+}
+
+TEST_CASE("own_address: an address is this host's if a socket can have it") {
+  CHECK(is_own_address(loopback_address()));
+  for (auto& each : addresses_of_host()) {
+    CAPTURE(each);
+    CHECK(is_own_address(each));
+    CHECK_FALSE(is_loopback(each));
+  }
+  for (auto host :
+       {"192.0.2.1", "2001:db8::1", "0.0.0.0", "::", "localhost", ""}) // documentation addresses are nobody's
+    CHECK_FALSE(is_own_address(host));
+  CHECK(is_any_address(any_address()));
+}
+
+TEST_CASE("own_address: options may name loopback, and have brackets around an address") {
+  CHECK(listening_address("localhost") == loopback_address());
+  CHECK(listening_address("[::1]") == "::1");
+  CHECK(listening_address("10.0.0.7") == "10.0.0.7");
+  CHECK(own_addresses_text().find(loopback_address()) != std::string::npos);
 }

@@ -33,3 +33,13 @@ TEST_CASE("text file: it is read whole, and what cannot be is refused with its p
   std::filesystem::resize_file(file, (16 << 20) + 1);
   CHECK(refusal(file) == file + " is larger than the 16 MiB that such a file may have");
 }
+
+TEST_CASE("text file: a byte order mark is left out, and UTF-16 is refused") {
+  test::temporary_directory dir;
+  const auto file = (dir.path() / "text").string();
+  std::ofstream{file, std::ios::binary} << "\xef\xbb\xbf{}";
+  CHECK(*read_text_file(file) == "{}");
+  std::ofstream{file, std::ios::binary | std::ios::trunc} << std::string{"\xfe\xff\0{\0}", 6};
+  CHECK(render(read_text_file(file).error())
+        == file + ": it is in UTF-16, and must be in UTF-8: `iconv -f UTF-16 -t UTF-8` converts it");
+}

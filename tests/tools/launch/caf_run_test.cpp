@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 #include <sys/stat.h>
 
 using namespace ringmaster::launch;
@@ -336,6 +337,77 @@ TEST_CASE("caf_run: names each rank that fails, and its status is that of the fi
   run.child.stop();
   CHECK(run.finish() == 3);
   CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: a rank that its group has lost and that ends with status 0 is named, and counts as a failure") {
+  fake_cluster cluster;
+  cluster.coordinator = "echo 4711 >$5.new; mv $5.new $5; await go; printf 'lost 1\\nlost 2\\nfinalized 2\\nlost "
+                        "77\\nodd\\n' >/dev/fd/$RINGMASTER_NOTICES_FD; exec sleep 1000";
+  launched_program run(cluster.as_ranks("case $RINGMASTER_RANK in 1) touch $dir/go; exit 0;; 2) exit 0;; esac; cat"));
+  CHECK(run.await_output("caf-run: rank 1 exited with status 0 without finalize, while others were at work; "));
+  run.child.stop();
+  CHECK(run.finish() == 1);
+  CHECK_FALSE(contains(run.error, "rank 2"));
+  CHECK_FALSE(contains(run.error, "rank 0"));
+  CHECK(cluster.all_ended());
+}
+
+TEST_CASE("caf_run: ranks that were asked to stop may leave as they like") {
+  fake_cluster cluster;
+  cluster.coordinator = "echo 4711 >$5.new; mv $5.new $5; await go; echo lost 1 >/dev/fd/$RINGMASTER_NOTICES_FD; "
+                        "touch $dir/noticed; exec sleep 1000";
+  launched_program run(cluster.as_ranks("trap 'touch $dir/go; until [ -e $dir/noticed ]; do sleep 0.01; done; exit 0' "
+                                        "TERM; echo ready; sleep 1000 & wait"));
+  CHECK(run.await_output("ready\nready\nready\n"));
+  ::kill(run.child.pid(), SIGTERM);
+  CHECK(run.finish() == 0);
+  CHECK_FALSE(contains(run.error, "finalize"));
+}
+
+TEST_CASE("caf_run: all that it starts for one run have the same job, and another run another one") {
+  std::set<std::string> jobs;
+  for (int i = 0; i < 2; ++i) {
+    fake_cluster cluster;
+    cluster.coordinator = "echo \"$RINGMASTER_JOB\" >$dir/job; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
+    launched_program run(cluster.as_ranks("echo \"$RINGMASTER_JOB\" >$dir/job.$RINGMASTER_RANK"));
+    CHECK(run.finish() == 0);
+    const auto job = cluster.scripts.read("job");
+    CHECK(job.starts_with("caf-run "));
+    for (auto rank : {"0", "1", "2"})
+      CHECK(cluster.scripts.read(std::string{"job."} + rank) == job);
+    jobs.insert(job);
+  }
+  CHECK(jobs.size() == 2);
+}
+
+TEST_CASE("caf_run: the configuration reaches the coordinator, the nodes and the program") {
+  fake_cluster cluster;
+  cluster.coordinator = "echo \"$*\" >$dir/words; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
+  const auto conf = cluster.scripts.write("conf", "[device]\nstreams=3\n");
+  const std::vector<std::string> told{"--conf", conf, "--device.memory-bytes=1M", "--log.level=warn"};
+  auto command = cluster.command({"--local", "1"});
+  command.insert(command.end(), told.begin(), told.end());
+  command.insert(command.end(), {"--", "sh", "-c", "echo $RINGMASTER_CONF; echo \"$RINGMASTER_OPTIONS\""});
+  launched_program nodes(command);
+  CHECK(nodes.finish() == 0);
+  CHECK(nodes.output == conf + "\n--device.memory-bytes=1M\n--log.level=warn\n");
+  const auto handed_on = " --conf " + conf + " --device.memory-bytes=1M --log.level=warn\n";
+  CHECK(contains(cluster.scripts.read("words"), handed_on));
+  CHECK_MESSAGE(contains(nodes.error, "--name node-1" + handed_on), nodes.error);
+  launched_program ranks(cluster.as_ranks("echo $RINGMASTER_CONF $RINGMASTER_OPTIONS >$dir/rank.$RINGMASTER_RANK",
+                                          told));
+  CHECK(ranks.finish() == 0);
+  for (auto rank : {"0", "1", "2"})
+    CHECK(cluster.scripts.read(std::string{"rank."} + rank) == conf + " --device.memory-bytes=1M --log.level=warn\n");
+}
+
+TEST_CASE("caf_run: --address is where the coordinator listens, also without other hosts") {
+  fake_cluster cluster;
+  cluster.coordinator = "echo \"$*\" >$dir/words; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
+  launched_program run(cluster.as_ranks("echo $RINGMASTER_COORDINATOR", {"--address", "[::1]"}));
+  CHECK(run.finish() == 0);
+  CHECK(run.output == "[::1]:4711\n[::1]:4711\n[::1]:4711\n");
+  CHECK(contains(cluster.scripts.read("words"), " --host ::1\n"));
 }
 
 TEST_CASE("caf_run: the coordinator is told of ranks that end while others go on") {

@@ -89,3 +89,39 @@ TEST_CASE("command_line: reads durations with their unit") {
   for (auto* wrong : {"", "s", "0s", "-1s", "1w", "99999999999s"})
     CHECK(refusal({"--local=1", "--timeout", wrong, "p"}) != "accepted");
 }
+
+TEST_CASE("command_line: keys of the configuration are handed on, but for those that are options here") {
+  command_line line;
+  option_table table{"caf-run"};
+  line.add_to(table);
+  REQUIRE(!table.read(words{"--local", "2", "--device.memory-bytes=1M", "--coordinator.port=7000",
+                            "--coordinator.host=::1", "--device.count=3", "--log.level=warn", "prog",
+                            "--device.count=9"}));
+  REQUIRE(!line.take_keys(table.for_configuration()));
+  CHECK(line.keys == words{"--device.memory-bytes=1M", "--log.level=warn"});
+  CHECK(line.port == 7000);
+  CHECK(line.address == "::1");
+  CHECK(line.devices_per_node == 3);
+  CHECK(line.program == words{"prog", "--device.count=9"});
+  CHECK(line.has_key("log.level"));
+  CHECK_FALSE(line.has_key("log"));
+  for (auto wrong :
+       {"--coordinator.port=70000", "--device.count=0", "--node.join=a:1", "--node.name=x", "--dump-config"})
+    CHECK(render(line.take_keys({wrong})).find(std::string{wrong}.substr(0, std::string{wrong}.find('='))) == 0);
+}
+
+TEST_CASE("command_line: where coordinator and nodes listen is taken from the file, too") {
+  command_line line;
+  line.take_conf(
+    "; [node]\n[coordinator]\r\nport=1\r\nhost = \"10.0.0.7\" ; here\n[ node ]\nlisten-host=\"10.0.0.8\"\n");
+  CHECK(line.address == "10.0.0.7");
+  CHECK(line.conf_places_nodes);
+  command_line by_default;
+  by_default.take_conf("[coordinator]\nhost=\"0.0.0.0\"\n[node]\nlisten-host=\"auto\"\nhost=\"10.0.0.9\"\n");
+  CHECK(by_default.address == "");
+  CHECK_FALSE(by_default.conf_places_nodes);
+  command_line told;
+  told.address = "head";
+  told.take_conf("[coordinator]\nhost=\"10.0.0.7\"");
+  CHECK(told.address == "head");
+}

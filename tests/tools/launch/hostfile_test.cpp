@@ -1,8 +1,11 @@
 #include "tools/launch/hostfile.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/own_address.hpp"
 
 #include <doctest/doctest.h>
+
+#include <fmt/format.h>
 
 using namespace ringmaster;
 using namespace ringmaster::launch;
@@ -40,6 +43,74 @@ TEST_CASE("hostfile: knows this host by its names") {
   for (size_t i = 0; i < 4; ++i)
     CHECK((*places)[i].local);
   CHECK_FALSE((*places)[4].local);
+}
+
+namespace {
+
+/// "beta/4 gamma/2": hosts, and the devices of each.
+std::string hosts_in(std::string_view text) {
+  auto places = parse(text);
+  if (!places)
+    return render(places.error());
+  std::string result;
+  for (auto& x : *places)
+    result += fmt::format("{}{}/{}", result.empty() ? "" : " ", x.host, x.devices);
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("hostfile: takes slots as each launcher has them") {
+  CHECK(hosts_in("beta:4\ngamma\n") == "beta/4 gamma/2");               // MPICH, Intel MPI
+  CHECK(hosts_in("localhost:2\r\nbeta:1\r\n") == "localhost/2 beta/1"); // horovodrun, from Windows
+  CHECK(hosts_in("beta slots=4 max_slots=8\n") == "beta/4");            // Open MPI
+  CHECK(hosts_in("beta max-slots=1\ngamma slots_max=9") == "beta/1 gamma/2");
+  CHECK(hosts_in("beta slots=3 // the large one\n//gamma") == "beta/3");
+  CHECK(hosts_in("me@beta:3\nbeta user=me slots=1") == "me@beta/3 me@beta/1");
+  CHECK(hosts_in("beta:2,gamma:1,delta") == "beta/2 gamma/1 delta/2"); // horovodrun -H
+  CHECK(hosts_in("n[08-10]:4") == "n08/4 n09/4 n10/4");                // SLURM
+  CHECK(hosts_in("n[1-2,7] slots=1\nm[1-2]x:3,b") == "n1/1 n2/1 n7/1 m1x/3 m2x/3 b/2");
+  CHECK(hosts_in("\xef\xbb\xbf"
+                 "beta:4\r\n")
+        == "beta/4");
+}
+
+TEST_CASE("hostfile: IPv6 addresses have brackets where slots follow a colon") {
+  CHECK(hosts_in("fd00::7\n[fd00::7]\n[fd00::7]:4\nfd00::7 slots=3\nme@[fd00::7]:2\nfe80::1%eth0")
+        == "fd00::7/2 fd00::7/2 fd00::7/4 fd00::7/3 me@fd00::7/2 fe80::1%eth0/2");
+  CHECK((*parse("[::1]:4"))[0].local);
+  CHECK(refusal("fe80::1%$(x)") == "hosts:1: 'fe80::1%$(x)' is not the name of a host");
+}
+
+TEST_CASE("hostfile: an address of this host is this host") {
+  for (auto& each : addresses_of_host())
+    CHECK((*parse(each))[0].local);
+  CHECK_FALSE((*parse("192.0.2.1"))[0].local);
+  CHECK_FALSE((*parse("me@localhost"))[0].local); // somebody else here needs ssh
+}
+
+TEST_CASE("hostfile: says what is wrong with slots after a colon, with ranges and with names for several hosts") {
+  CHECK(
+    refusal("a:2222")
+    == "hosts:1: slots, the number of devices: \"2222\" is not an integer from 1 to 1024; 'a:2222' is HOST:SLOTS, and "
+       "a port of ssh belongs into ~/.ssh/config");
+  CHECK(refusal("a:") == "hosts:1: 'a:' is neither a host nor HOST:SLOTS; write HOST slots=DEVICES");
+  CHECK(refusal("a:4:mlx5_0") == "hosts:1: 'a:4:mlx5_0' is neither a host nor HOST:SLOTS; write HOST slots=DEVICES");
+  CHECK(refusal("a:2 slots=3") == "hosts:1: 'a:2' has slots already: leave slots=3 out");
+  CHECK(refusal("a slots=3 max_slots=2") == "hosts:1: slots=3 are more than max_slots=2");
+  CHECK(refusal("a max_slots=x") == "hosts:1: max_slots, the most slots: \"x\" is not an integer from 1 to 4294967295");
+  CHECK(refusal("n[1-2] name=x") == "hosts:1: name=x is one name, and 'n[1-2]' are several hosts");
+  CHECK(refusal("n[1-") == "hosts:1: \"n[1-\" is no list of hosts of SLURM's: a '[' without its ']'");
+  CHECK(refusal("n[1-2000]") == "hosts:1: more than 1024 nodes");
+  CHECK(refusal("a,,b") == "hosts:1: '' is not the name of a host");
+  CHECK(refusal("-o@a") == "hosts:1: '-o@a' is not the name of a host");
+}
+
+TEST_CASE("hostfile: UTF-16 is refused with a sentence") {
+  CHECK(refusal(std::string_view{"\xff\xfe"
+                                 "a\0\n\0",
+                                 6})
+        == "hosts: it is in UTF-16, and must be in UTF-8: `iconv -f UTF-16 -t UTF-8` converts it");
 }
 
 TEST_CASE("hostfile: names the file and the line of a mistake") {

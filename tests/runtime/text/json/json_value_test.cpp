@@ -92,3 +92,8 @@ TEST_CASE("json: a text is written as it is read") {
   REQUIRE(read.engaged());
   CHECK(read->text == text);
 }
+
+TEST_CASE("json value: UTF-16 is refused with a sentence") {
+  CHECK(refusal(std::string_view{"\xff\xfe{\0}\0", 6}).find("this is no JSON: it is in UTF-16, and must be in UTF-8")
+        != std::string::npos);
+}

@@ -193,3 +193,23 @@ TEST_CASE_FIXTURE(texts, "text data: what cannot be is refused with a sentence")
   CHECK(contains(render(nowhere.error()), "nowhere: it is no folder"));
   CHECK(contains(render(open_data_folder(path() / "a.txt").error()), "a.txt: it is no folder"));
 }
+
+TEST_CASE_FIXTURE(texts, "text data: a byte order mark is no part of a text, and UTF-16 is named") {
+  write("a.txt", "\xef\xbb\xbf"
+                 "abcdefgh");
+  write("b.txt", "abcdefgh");
+  write("wide.txt", std::string{"\xff\xfe"
+                                "a\0b\0",
+                                6});
+  write("mark.txt", "\xef\xbb\xbf");
+  auto found = read_text_folder(path(), 1, 0.5);
+  REQUIRE(found);
+  for (auto* side : {&found->training, &found->held_out})
+    for (auto& file : *side)
+      CHECK(std::string{reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()} == "abcdefgh");
+  CHECK(found->training.size() + found->held_out.size() == 2);
+  CHECK(found->skipped
+        == std::vector<std::string>{
+          "mark.txt: it is empty",
+          "wide.txt: it is in UTF-16, and must be in UTF-8: `iconv -f UTF-16 -t UTF-8` converts it"});
+}
