@@ -54,7 +54,7 @@ caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, c
 /// The configured address counts; but loopback, which is the default, is not where ranks of other hosts come.
 std::string listen_host(const options& opts, const endpoint& where) {
   const auto configured = listening_address(opts.coordinator.host);
-  if (!is_loopback(configured))
+  if (configured != "auto" && !is_loopback(configured))
     return configured;
   return is_loopback(where.host) ? listening_address(where.host) : any_address();
 }

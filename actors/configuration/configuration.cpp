@@ -45,7 +45,10 @@ caf::expected<std::string> read_text(const std::filesystem::path& file) {
   std::string text{std::istreambuf_iterator<char>{in}, {}};
   if (auto wrong = wide_encoding_problem(text); !wrong.empty())
     return make_error(errc::invalid_config, fmt::format("{}: {}", file.string(), wrong));
-  return text.substr(byte_order_mark_bytes(text));
+  text.erase(0, byte_order_mark_bytes(text));
+  for (auto at = text.find("\r\n"); at != std::string::npos; at = text.find("\r\n", at))
+    text.erase(at, 1); // CAF's parser takes no line that ends so
+  return text;
 }
 
 std::string variable(const char* name) {

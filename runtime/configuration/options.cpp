@@ -227,7 +227,7 @@ std::vector<option_entry> option_entries(options& x) {
     {"journal", "batch-records", &x.journal.batch_records, "records written at once", 1, 1'000'000},
     {"journal", "retain-records", &x.journal.retain_records, "the oldest are dropped beyond these", 1,
      1'000'000'000'000},
-    {"coordinator", "host", &x.coordinator.host, "the address on which it listens; \"localhost\": the loopback one"},
+    {"coordinator", "host", &x.coordinator.host, "the address on which it listens; \"auto\": the loopback one"},
     {"coordinator", "port", &x.coordinator.port, "the port; 0: any that is free", 0, 65535},
     {"coordinator",
      "host-copies-bytes-max",

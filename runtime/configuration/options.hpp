@@ -95,7 +95,7 @@ struct options {
   } journal;
 
   struct {
-    std::string host = "localhost"; ///< See listening_address.
+    std::string host = "auto"; ///< The loopback address.
     uint16_t port = 7077;
     uint64_t host_copies_bytes_max = 1ull << 30;
     duration request_timeout = std::chrono::seconds{15};

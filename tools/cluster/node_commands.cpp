@@ -178,7 +178,8 @@ class coordinator_call final : public configured_call {
     if (!parts)
       return std::move(parts.error());
     auto& coordinator = (*parts)->coordinator();
-    const auto listens_at = listening_address(opts.coordinator.host);
+    const auto& host = opts.coordinator.host;
+    const auto listens_at = host == "auto" ? loopback_address() : listening_address(host);
     auto port = listen_for(coordinator, system, listens_at, opts.coordinator.port);
     if (!port && code_of(port.error()) == errc::invalid_argument)
       return std::move(port.error());

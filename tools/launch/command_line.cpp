@@ -122,7 +122,8 @@ void command_line::add_to(option_table& table) {
 
 void command_line::take_conf(std::string_view text) {
   const auto host = value_in(text, "coordinator", "host");
-  if (address.empty() && !host.empty() && !is_loopback(listening_address(host)) && !is_any_address(host))
+  if (address.empty() && !host.empty() && host != "auto" && !is_loopback(listening_address(host))
+      && !is_any_address(host))
     address = host;
   const auto listens = value_in(text, "node", "listen-host");
   conf_places_nodes = !listens.empty() && listens != "auto" && !is_loopback(listening_address(listens));
