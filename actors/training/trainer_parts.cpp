@@ -78,10 +78,7 @@ void trainer_state::give(const training::part_wanted& x, const found_parts& from
   std::byte* to = nullptr;
   const auto bytes = bytes_of(*settings_.job, x.what);
   auto block = byte_block::uninitialized(bytes, to);
-  std::fill_n(to, bytes, std::byte{});
-  for (auto& [what, data] : from)
-    if (what.kind == x.what.kind && what.layer == x.what.layer)
-      copy_common(*settings_.job, what, data.bytes(), x.what, {to, bytes});
+  assemble_part(*settings_.job, from, x.what, {to, bytes});
   self->send(members_[x.rank].handle, part_found{x.attempt, x.what, std::move(block)});
 }
 

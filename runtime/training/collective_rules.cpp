@@ -19,7 +19,7 @@ std::string gather_part(arguments all, value_tag& whole) {
   const auto first = whole.part.index;
   for (uint32_t i = 0; i < count; ++i)
     if (auto& x = all[i]->argument; !alike(x, whole) || x.samples != whole.samples || x.tensor != whole.tensor
-                                    || first % count != 0 || x.part.index != first + i)
+                                    || x.run != whole.run || first % count != 0 || x.part.index != first + i)
       return refused(*all[i], fmt::format("the {} is not part {} of {} of what the ranks have: rank {} has the {}",
                                           text_of(x), i, count, all.front()->rank, text_of(whole)));
   whole.part = {first / count, whole.part.count / count};

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ringmaster::training {
@@ -121,6 +122,28 @@ caf::error checkpoint_directory::remove_drafts() const {
   return caf::none;
 }
 
+std::optional<checkpoint_directory::file_stamp> checkpoint_directory::stamp_of(const fs::path& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0)
+    return std::nullopt;
+  const auto nanoseconds = [](const timespec& x) { return int64_t{x.tv_sec} * 1'000'000'000 + x.tv_nsec; };
+  return file_stamp{found.st_ino, static_cast<uint64_t>(found.st_size), nanoseconds(found.st_mtim),
+                    nanoseconds(found.st_ctim)};
+}
+
+bool checkpoint_directory::is_whole(uint64_t step) const {
+  const auto now = stamp_of(file_of(step)); // before it is read: what is written meanwhile changes it
+  if (!now)
+    return false;
+  if (const auto known = whole_.find(step); known != whole_.end() && known->second == *now)
+    return true;
+  whole_.erase(step);
+  if (!read(step))
+    return false;
+  whole_[step] = *now;
+  return true;
+}
+
 bool checkpoint_directory::make_room(uint64_t step, const std::vector<stored_tensor>& tensors) const {
   uint64_t bytes = 0;
   for (auto& tensor : tensors)
@@ -131,7 +154,7 @@ bool checkpoint_directory::make_room(uint64_t step, const std::vector<stored_ten
   if (problem || free > bytes || !all)
     return false;
   std::erase_if(*all, [&](uint64_t each) { return each >= step; });
-  if (all->size() < 2 || !read(all->back()))
+  if (all->size() < 2 || !is_whole(all->back()))
     return false;
   all->pop_back();
   bool gone = false;
@@ -153,14 +176,23 @@ caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> 
     failure = write_safetensors(file_of(step), std::move(tensors), metadata);
   if (failure)
     return failure;
+  return remove_old(step);
+}
+
+caf::error checkpoint_directory::remove_old(uint64_t step) const {
   auto all = steps();
   if (!all)
     return std::move(all.error());
-  const auto up_to = static_cast<size_t>(std::ranges::upper_bound(*all, step) - all->begin());
-  for (size_t i = 0; i + std::max<size_t>(1, kept_) < up_to; ++i)
-    if (!fs::remove(file_of((*all)[i]), problem) && problem)
-      return refused_by_system(file_of((*all)[i]),
-                               fmt::format("step {} is saved, but this one cannot be removed", step), problem);
+  all->erase(std::ranges::upper_bound(*all, step), all->end());
+  for (size_t whole = 0; !all->empty() && whole < std::max<size_t>(1, kept_); all->pop_back())
+    whole += is_whole(all->back()) ? 1 : 0;
+  std::error_code problem;
+  for (auto each : *all) {
+    whole_.erase(each);
+    if (!fs::remove(file_of(each), problem) && problem)
+      return refused_by_system(file_of(each), fmt::format("step {} is saved, but this one cannot be removed", step),
+                               problem);
+  }
   return caf::none;
 }
 

@@ -56,6 +56,14 @@ void copy_common(const training_job& job, const kept_part& from, std::span<const
     });
 }
 
+void assemble_part(const training_job& job, const std::map<kept_part, byte_block>& from, const kept_part& wanted,
+                   std::span<std::byte> target) {
+  std::ranges::fill(target, std::byte{});
+  for (auto& [what, data] : from)
+    if (what.kind == wanted.kind && what.layer == wanted.layer)
+      copy_common(job, what, data.bytes(), wanted, target);
+}
+
 bool model_parts::some_are_held_once() const {
   return std::ranges::any_of(owners_, [this](auto& x) { return x.second.count == 1 && bytes_of(*job_, x.first) > 0; });
 }

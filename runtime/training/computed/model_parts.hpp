@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/byte_block.hpp"
 #include "runtime/training/computed/kept_values.hpp"
 #include "runtime/training/computed/training_job.hpp"
 
@@ -54,5 +55,11 @@ uint64_t bytes_of(const training_job& job, const kept_part& x);
 /// Copies what two parts of one layer, and of one kind, have in common.
 void copy_common(const training_job& job, const kept_part& from, std::span<const std::byte> source, const kept_part& to,
                  std::span<std::byte> target);
+
+/// Writes all of `target`: what these parts have of `wanted`, and zeros where none of them has an element, as in the
+/// padding at the end of a layer's last shard. An optimizer works on padding as on any element, so it has to be a
+/// number.
+void assemble_part(const training_job& job, const std::map<kept_part, byte_block>& from, const kept_part& wanted,
+                   std::span<std::byte> target);
 
 } // namespace ringmaster::training

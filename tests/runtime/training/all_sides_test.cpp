@@ -112,6 +112,26 @@ TEST_CASE("all sides: what is gathered of sequence shards is one, or the whole")
            "layer, 0");
 }
 
+TEST_CASE("all sides: sequence shards that are gathered are of the same samples, and attended to the same keys") {
+  CHECK(refusal_of_four([](rank& self) -> strategy {
+          const auto sample = self.index() % 2;
+          auto x = co_await self.slice(co_await self.input({sample, sample + 1}), {self.index(), 4});
+          auto half = co_await self.all_gather(x, {self.index() / 2 * 2, 2, 1});
+        })
+        == "rank 1, all_gather: the input of layer 0, samples 1, sequence shard 1 of 4 is not part 1 of 2 of what the "
+           "ranks have: rank 0 has the input of layer 0, samples 0, sequence shard 0 of 4");
+  CHECK(refusal_of_four([](rank& self) -> strategy {
+          auto x = co_await quarter(self);
+          auto [w, state] = co_await self.load_weights(0);
+          auto keys = co_await self.keys(x, w);
+          auto made = co_await self.attend(x, keys);
+          auto half = co_await self.all_gather(made, {self.index() / 2 * 2, 2, 1});
+        })
+        == "rank 1, all_gather: the attention of layer 0, samples 0-1, sequence shard 1 of 4, to positions 1 of 4 is "
+           "not part 1 of 2 of what the ranks have: rank 0 has the attention of layer 0, samples 0-1, sequence shard 0 "
+           "of 4, to positions 0 of 4");
+}
+
 TEST_CASE("all sides: a tensor shard's attention is for its columns") {
   CHECK(refusal_of_four([](rank& self) -> strategy {
           auto x = co_await self.slice(co_await self.input({0, 2}), {self.index() / 2, 2});

@@ -93,6 +93,46 @@ TEST_CASE("overlap: under the lab's costs fsdp is faster than zero3, and holds a
         <= peak_memory_of(plain) + 2 * weight + weight / 4); // and a copy of the shard that is gathered
 }
 
+TEST_CASE("overlap: of a wait for a collective only its own time is communication, what it queues for is waiting") {
+  // Two gathers are begun at once, a unit each: the second one ends at 2. The rank then computes for 3.
+  chosen_costs costs;
+  costs.collective = 1;
+  const auto program = [](bool second_first) {
+    return [second_first](rank& self) -> strategy {
+      auto [one, its] = co_await self.load_weights(0, {self.index(), 2});
+      auto [other, others] = co_await self.load_weights(0, {self.index(), 2});
+      auto first = self.aside(self.all_gather(one)), second = self.aside(self.all_gather(other));
+      weight a, b;
+      if (second_first) {
+        b = co_await std::move(second);
+        a = co_await std::move(first);
+      } else {
+        a = co_await std::move(first);
+        b = co_await std::move(second);
+      }
+      auto [w, state] = co_await self.load_weights(0);
+      auto x = co_await self.input({0, 1});
+      auto y = co_await self.forward(x, w);
+      auto [gradient, by_input] = co_await self.backward(x, w, co_await self.loss(y));
+      co_await self.update(w, state, std::move(gradient));
+      co_await self.finish(std::move(w));
+    };
+  };
+  for (bool second_first : {true, false}) {
+    CAPTURE(second_first);
+    auto found = simulate(program(second_first), {1, 1, 1}, 2, costs);
+    REQUIRE_MESSAGE(found.engaged(), render(found.error()));
+    CHECK(found->end == 5);
+    for (auto& each : found->ranks) {
+      CHECK(each.compute == 3);
+      CHECK(each.aside == 2);
+      CHECK(each.communication == (second_first ? 1 : 2));
+    }
+    CHECK(close_to(found->communication_fraction, second_first ? 0.2 : 0.4));
+    CHECK(found->bubble_fraction == doctest::Approx(second_first ? 0.2 : 0));
+  }
+}
+
 TEST_CASE("overlap: hsdp gathers and scatters within its groups, and sums over them once") {
   model m{4, 32, 1};
   m.shard_ranks = 4;

@@ -3,9 +3,12 @@
 #include "messages/errc.hpp"
 #include "runtime/training/checkpoints/durable_file.hpp"
 #include "tests/runtime/training/checkpoints/tensor_files.hpp"
+#include "tests/support/small_disk.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -142,6 +145,55 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: on a full disk the earlier ones sta
   CHECK(steps() == steps_list{1, 2, 3});
   CHECK(content_of(kept.file_of(1)) == before);
   CHECK(newest().step == 3);
+}
+
+TEST_CASE_FIXTURE(checkpoints, "checkpoints: a damaged one does not count, so an older whole one stays in its place") {
+  save_all({1, 2, 3});
+  cut(2);
+  auto content = content_of(kept.file_of(3));
+  content.back() ^= 1; // of the same size
+  write_content(kept.file_of(3), content);
+  save_all({4});
+  CHECK(steps() == steps_list{1, 2, 3, 4});
+  save_all({5});
+  CHECK(steps() == steps_list{1, 2, 3, 4, 5}); // 1, 4 and 5 are whole
+  save_all({6});
+  CHECK(steps() == steps_list{4, 5, 6});
+  cut(6);
+  cut(5);
+  CHECK(newest().step == 4);
+  save_all({7, 8});
+  CHECK(steps() == steps_list{4, 5, 6, 7, 8});
+}
+
+TEST_CASE("checkpoints: a full disk removes older ones where the newest is whole, and none where it is damaged") {
+  // A disk that holds three of them and no fourth.
+  const auto story = [](bool damaged) {
+    return on_small_disk(1'400'000, [damaged](const std::filesystem::path& disk) {
+      const checkpoint_directory kept{disk / "run", 3};
+      auto save = [&](uint64_t step) {
+        const std::vector<float> values(100'000, static_cast<float>(step));
+        return kept.save(step, {floats("weight", values)});
+      };
+      for (uint64_t step : {1, 2, 3})
+        if (auto problem = save(step))
+          return render(problem);
+      if (damaged)
+        std::filesystem::resize_file(kept.file_of(3), std::filesystem::file_size(kept.file_of(3)) - 1);
+      const auto problem = save(4);
+      const auto found = kept.newest();
+      return fmt::format("{}; there are {}, and {} is the newest that is whole",
+                         code_of(problem) == errc::io_error ? "not saved" : render(problem),
+                         fmt::join(*kept.steps(), ", "), (*found)->step);
+    });
+  };
+  const auto whole = story(false), damaged = story(true);
+  if (!whole || !damaged) {
+    MESSAGE("skipped: this kernel lets no test mount a file system of its own");
+    return;
+  }
+  CHECK(contains(*whole, "; there are 3, 4, and 4 is the newest that is whole"));
+  CHECK(*damaged == "not saved; there are 1, 2, 3, and 2 is the newest that is whole");
 }
 
 TEST_CASE_FIXTURE(checkpoints, "checkpoints: drafts that a killed process left are removed, and other files are not") {
