@@ -63,7 +63,8 @@ std::vector<std::string> told_settings(const training_job& job, const data_set& 
     fmt::format("betas {} and {}, epsilon {}", by.beta1, by.beta2, by.epsilon),
     fmt::format("seed {}", job.seed),
     fmt::format("global batch {}", m.global_batch),
-    job.all_at_once ? "a rank's whole batch at once" : fmt::format("micro-batch {}", m.micro_batch),
+    job.all_at_once ? "a micro-batch that follows from the number of ranks"
+                    : fmt::format("micro-batch {}", m.micro_batch),
     fmt::format("{} tensor-parallel and {} data-parallel ranks, {} that share the model (0: as the strategy likes)",
                 m.tensor, m.data, m.shard_ranks),
     fmt::format("chunks {}, prefetch {}, ZeRO stage {}, virtual ranks {}{}", m.chunks, m.prefetch, m.zero,

@@ -242,32 +242,6 @@ caf::expected<opened_data> run_options::open_data() const {
   return open_data_folder(*folder, {.window = window.value_or(window_bytes), .seed = seed});
 }
 
-namespace {
-
-/// Of a micro-batch, such that a pipeline has four times as many of them as stages, or more: then it is empty for less
-/// than a fifth of its time (Huang et al., GPipe, 2019). More where strategy or layers take no less; 1 where they take
-/// none.
-uint64_t pipelined_samples(training::training_job job, uint32_t ranks) {
-  constexpr uint64_t each = 4, tried_max = 256; // either way
-  const auto all = samples_of_a_rank(*job.strategy, job.shape, ranks);
-  if (all == 0)
-    return 1;
-  const auto fits = [&](uint64_t samples) {
-    job.shape.micro_batch = samples;
-    return can_train(job, {ranks, sides_of(job.shape)});
-  };
-  const auto wanted = std::max<uint64_t>(all / (each * job.strategy->shape(job.shape, ranks).pipeline), 1);
-  for (uint64_t less = 0; less < std::min(wanted, tried_max); ++less)
-    if (fits(wanted - less))
-      return wanted - less;
-  for (uint64_t more = 1; more <= std::min(all - wanted, tried_max); ++more)
-    if (fits(wanted + more))
-      return wanted + more;
-  return 1;
-}
-
-} // namespace
-
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
   if (auto problem = check_outputs_differ({{"--svg", svg}, {"--trace", trace}}))
@@ -302,14 +276,14 @@ caf::expected<run_settings> run_options::settings() {
   job.shape = trained;
   job.strategy = which;
   job.layers = std::move(*layers);
+  job.all_at_once = !micro_batch;
   // Stages work on some samples while others go through the next; who shares a layer only has more to begin.
-  if (!micro_batch && which->is_pipeline())
-    micro_batch = pipelined_samples(job, ranks);
+  if (job.all_at_once && which->is_pipeline())
+    micro_batch = step_shape(job, {ranks, sides_of(job.shape)}).micro_batch;
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))
     return problem;
-  job.all_at_once = !micro_batch;
-  if (job.all_at_once && which->cut == batch_cut::always)
+  if (!micro_batch && which->cut == batch_cut::always)
     micro_batch = samples_of_a_rank(*which, trained, ranks);
   if (auto problem = choose())
     return problem;

@@ -25,6 +25,49 @@ std::vector<told_sides> wishes(const told_sides& told, bool stands_in) {
   return result;
 }
 
+/// Of a rank's samples of a step that this model describes, the fewest that it works on at once.
+uint64_t fewest_at_once(const known_strategy& by, const model& m, uint32_t ranks) {
+  auto result = m.global_batch;
+  const bool is_told = by.orders_parts && m.virtual_ranks != 0;
+  const auto parts = is_told ? m.virtual_ranks : by.shape(m, ranks).data;
+  for (uint32_t part = 0; part < parts; ++part)
+    for (auto& each : micro_batches(m, part, parts))
+      result = std::min(result, each.count());
+  return result;
+}
+
+bool can_train(const training_job& job, const known_strategy& by, const model& m, uint32_t ranks) {
+  if (by.check(m, ranks))
+    return false;
+  const auto samples = fewest_at_once(by, m, ranks);
+  if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
+    return false;
+  const auto tensor = by.shape(m, ranks).tensor;
+  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
+}
+
+/// The micro-batch with which a pipeline has four times as many of them as stages, or more: then it is idle for less
+/// than a fifth of its time (Huang et al., GPipe, 2019). The nearest to that which strategy and layers take; 1 where
+/// they take none.
+uint64_t pipelined_samples(const training_job& job, const known_strategy& by, model m, uint32_t ranks) {
+  constexpr uint64_t each = 4, tried_max = 256; // either way
+  const auto all = samples_of_a_rank(by, m, ranks);
+  if (all == 0)
+    return 1;
+  const auto fits = [&](uint64_t samples) {
+    m.micro_batch = samples;
+    return can_train(job, by, m, ranks);
+  };
+  const auto wanted = std::max<uint64_t>(all / (each * by.shape(m, ranks).pipeline), 1);
+  for (uint64_t less = 0; less < std::min(wanted, tried_max); ++less)
+    if (fits(wanted - less))
+      return wanted - less;
+  for (uint64_t more = 1; more <= std::min(all - wanted, tried_max); ++more)
+    if (fits(wanted + more))
+      return wanted + more;
+  return 1;
+}
+
 } // namespace
 
 const known_strategy& strategy_for(const training_job& job, const told_sides& x) {
@@ -54,27 +97,11 @@ std::string text_of(const told_sides& x) {
 }
 
 uint64_t fewest_at_once(const training_job& job, const step_world& x) {
-  const auto m = step_shape(job, x);
-  auto result = m.global_batch;
-  const auto& by = strategy_for(job, x.sides);
-  const bool is_told = by.orders_parts && m.virtual_ranks != 0;
-  const auto parts = is_told ? m.virtual_ranks : by.shape(m, x.ranks).data;
-  for (uint32_t part = 0; part < parts; ++part)
-    for (auto& each : micro_batches(m, part, parts))
-      result = std::min(result, each.count());
-  return result;
+  return fewest_at_once(strategy_for(job, x.sides), step_shape(job, x), x.ranks);
 }
 
 bool can_train(const training_job& job, const step_world& x) {
-  const auto m = step_shape(job, x);
-  const auto& by = strategy_for(job, x.sides);
-  if (by.check(m, x.ranks))
-    return false;
-  const auto samples = fewest_at_once(job, x);
-  if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
-    return false;
-  const auto tensor = by.shape(m, x.ranks).tensor;
-  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
+  return can_train(job, strategy_for(job, x.sides), step_shape(job, x), x.ranks);
 }
 
 step_world step_world_of(const training_job& job, uint32_t there, std::span<const step_world> too_small) {
@@ -90,8 +117,12 @@ step_world step_world_of(const training_job& job, uint32_t there, std::span<cons
 
 model step_shape(const training_job& job, const step_world& x) {
   auto result = with_sides(job.shape, x.sides);
+  if (!job.all_at_once)
+    return result;
   const auto& by = strategy_for(job, x.sides);
-  if (const auto most = job.all_at_once ? samples_of_a_rank(by, result, x.ranks) : 0; most > 0)
+  if (by.is_pipeline())
+    result.micro_batch = pipelined_samples(job, by, result, x.ranks);
+  else if (const auto most = samples_of_a_rank(by, result, x.ranks); most > 0)
     result.micro_batch = most;
   return result;
 }

@@ -25,7 +25,9 @@ public:
 /// What is trained, and how; all ranks have the same one.
 struct training_job {
   model shape; ///< As the strategy sees it.
-  /// shape.micro_batch is all that a rank has of a step, however many ranks there are just then (step_shape).
+  /// The micro-batch follows from the ranks that run a step, in place of shape.micro_batch (step_shape): all samples of
+  /// a rank at once, or in a pipeline such that there are four micro-batches a stage or more. So ranks that are left
+  /// when another one is lost cut the batch as a run that starts with them does.
   bool all_at_once = false;
   const known_strategy* strategy = nullptr;
   precision as = precision::float32;

@@ -85,6 +85,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the micro-batch of a pipeline follows from the ranks that are left: the bits are those of a fresh run") {
+  constexpr uint64_t batch = 24; // three stages: 12 micro-batches of 2; two: 8 of 3
+  for (const std::string strategy : {"1f1b", "gpipe", "zb-h1"}) {
+    CAPTURE(strategy);
+    auto job = small_job(strategy, bits_layers, batch, 1);
+    job.all_at_once = true;
+    CHECK(steps_shrunk_at(job, 3, small_job(strategy, bits_layers, batch, 3), 2, 4).size() > 1);
+  }
+  auto job = small_job("interleaved", bits_layers, batch, 1);
+  job.all_at_once = true;
+  CHECK(steps_shrunk_at(job, 2, small_job("1f1b", bits_layers, batch, 6), 1, 4).size() > 1);
+}
+
 TEST_CASE("told how they lie, those that are left go on in fewer groups, with the bits of a fresh run") {
   for (const std::string strategy : {"tensor", "tensor-naive", "1f1b"}) {
     CAPTURE(strategy);

@@ -37,6 +37,20 @@ std::vector<double> list_of(const outcome& x, const std::string& name) {
   return result;
 }
 
+/// Of the last step of each epoch in the command's JSON.
+std::vector<double> ranks_of_epochs(const outcome& x) {
+  const auto json = parse_json(x.out);
+  REQUIRE_MESSAGE(json.engaged(), (x.out + x.err));
+  std::vector<double> result;
+  for (size_t i = 0; i < json->keys.size(); ++i)
+    if (json->keys[i].name == "epochs")
+      for (auto& epoch : json->entries[i].entries)
+        for (size_t j = 0; j < epoch.keys.size(); ++j)
+          if (epoch.keys[j].name == "ranks")
+            result.push_back(epoch.entries[j].number);
+  return result;
+}
+
 } // namespace
 
 TEST_CASE("a model learns, and says how well") {
@@ -115,6 +129,49 @@ TEST_CASE("a device is killed in the step that was named, or right behind it, al
   CHECK(found.code == exit_ok);
   CHECK(list_of(found, "step_losses").size() == 9);
   CHECK_MESSAGE(found.out.find("killed on request") != std::string::npos, found.out);
+}
+
+TEST_CASE("with --deterministic the ranks that are left compute the bits of a run that starts with them") {
+  for (const std::string strategy : {"1f1b", "gpipe", "zero3"}) {
+    CAPTURE(strategy);
+    temporary_directory dir;
+    const auto with = [&](const std::string& folder, std::vector<std::string> more) {
+      std::vector<std::string> all{"--deterministic",
+                                   "--strategy",
+                                   strategy,
+                                   "--sizes",
+                                   "16-16",
+                                   "--samples",
+                                   "60",
+                                   "--seed",
+                                   "5",
+                                   "--global-batch",
+                                   "60", // a step an epoch
+                                   "--json",
+                                   "--checkpoint",
+                                   (dir.path() / folder).string()};
+      all.insert(all.end(), more.begin(), more.end());
+      auto found = run_command(train_for_real_command(), all);
+      REQUIRE_MESSAGE(found.code == exit_ok, (found.out + found.err));
+      return found;
+    };
+    const auto killed = with("killed", {"--ranks", "3", "--epochs", "8", "--kill", "4"});
+    const auto ranks = ranks_of_epochs(killed);
+    REQUIRE(ranks.size() == 8);
+    CHECK_MESSAGE(contains(killed.out, "is lost: killed on request"), killed.out);
+    // Three, then two, and three again when the device that its node has started has joined: each time a run of its
+    // own.
+    for (size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
+      while (end < ranks.size() && ranks[end] == ranks[begin])
+        ++end;
+      std::vector<std::string> part{"--ranks", fmt::format("{}", ranks[begin]), "--epochs", std::to_string(end)};
+      if (begin > 0)
+        part.emplace_back("--resume");
+      with("fresh", part);
+    }
+    CHECK(content_of(dir.path() / "killed" / "step-000008.safetensors")
+          == content_of(dir.path() / "fresh" / "step-000008.safetensors"));
+  }
 }
 
 TEST_CASE("what was trained goes on from its checkpoint, under another strategy") {

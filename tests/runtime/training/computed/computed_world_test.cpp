@@ -279,3 +279,21 @@ TEST_CASE("what a rank works on at once is all that it has, however many are lef
   job.shape = with_sides(job.shape, {2, 2});
   CHECK(step_world_of(job, 3).ranks == 2);
 }
+
+TEST_CASE("a pipeline has four micro-batches a stage, however many stages are left, unless that is told") {
+  auto job = small_job("1f1b", 4, 48, 5);
+  CHECK(step_shape(job, {3, {}}).micro_batch == 5);
+  job.all_at_once = true;
+  CHECK(step_shape(job, {4, {}}).micro_batch == 3);
+  CHECK(step_shape(job, {3, {}}).micro_batch == 4);
+  CHECK(step_shape(job, {2, {}}).micro_batch == 6);
+  CHECK(step_shape(job, {1, {}}).micro_batch == 12);
+  CHECK(step_shape(job, {4, {2, 2}}).micro_batch == 6); // of 24 samples, in one stage
+  // Three ranks take micro-batches in threes: 6 of 7 samples, in place of 14 of 3. One trains by 1f1b.
+  job = small_job("interleaved", 6, 40, 1);
+  job.all_at_once = true;
+  CHECK(step_shape(job, {3, {}}).micro_batch == 7);
+  CHECK(step_world_of(job, 3) == step_world{3, {}});
+  CHECK(step_world_of(job, 1) == step_world{1, {.stands_in = true}});
+  CHECK(step_shape(job, {1, {.stands_in = true}}).micro_batch == 10);
+}
