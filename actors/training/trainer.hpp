@@ -208,6 +208,8 @@ private:
   /// Whether all of it is there, or as it once was; then back to that.
   void find_model();
   bool shows_model_of(uint64_t step) const;
+  /// Whether this process has memory for the mirror; says so when that changes.
+  bool has_room_for_mirror();
   void keep_model();
   void show(const model_image& x);
   /// The whole of it; beside whatever ranks do next.
@@ -256,8 +258,10 @@ private:
   std::set<device_id> gives_up_; ///< Of these ranks, too: they have not given up their step yet.
   std::string latest_problem_;
   std::optional<part_gatherings> gatherings_; ///< Since the start.
-  model_image image_;                 ///< The latest. Where it is of the step, what ranks miss may come from it.
-  uint64_t shown_ = 0;                ///< The step of the latest that the watcher has, or had.
+  model_image image_;         ///< The latest. Where it is of the step, what ranks miss may come from it.
+  uint64_t shown_ = 0;        ///< The step of the latest that the watcher has, or had.
+  bool lacks_mirror_ = false; ///< There was no room for it when that was last looked at.
+  std::optional<caf::actor_clock::time_point> mirror_looked_at_; ///< For its room.
   uint64_t image_asked_in_ = 0;       ///< The latest attempt before which one was asked for once more.
   bool joins_ = false;                ///< New ranks are ready: they come in behind this step.
   bool looking_ = false;              ///< For devices.

@@ -76,9 +76,29 @@ bool trainer_state::shows_model_of(uint64_t step) const {
   return settings_.image_every != 0 && (step % settings_.image_every == 0 || step == settings_.steps);
 }
 
+bool trainer_state::has_room_for_mirror() {
+  const auto now = self->clock().now();
+  if (mirror_looked_at_ && now < *mirror_looked_at_ + look_every)
+    return !lacks_mirror_;
+  mirror_looked_at_ = now;
+  // The copy of one step stays until that of the next is complete.
+  const auto needed = model_bytes(*settings_.job) * (image_.parts.empty() || lacks_mirror_ ? 2 : 1);
+  const auto there = settings_.free_memory();
+  const bool lacked = std::exchange(lacks_mirror_, there < needed);
+  if (lacked == lacks_mirror_)
+    return !lacks_mirror_;
+  settings_.watcher.note(lacks_mirror_ ? fmt::format(
+                           "the second copy of the model is left out: it needs {} of memory, and {} are free here; "
+                           "until there is room, the loss of a device that alone has a part of the model goes "
+                           "back to the latest checkpoint or end of an epoch",
+                           bytes_text(needed), bytes_text(there))
+                                       : "there is room for the second copy of the model again");
+  return !lacks_mirror_;
+}
+
 void trainer_state::keep_model() {
   const bool shows = shows_model_of(step_);
-  if (!shows && !(settings_.mirror && parts().some_are_held_once()))
+  if (!shows && !(settings_.mirror && parts().some_are_held_once() && has_room_for_mirror()))
     return;
   take_image([this, shows, step = step_](const caf::expected<model_image>& x) {
     if (x && shows)

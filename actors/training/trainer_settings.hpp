@@ -52,11 +52,13 @@ struct trainer_settings {
   uint64_t steps = 1;             ///< Until so many have been done.
   bool deterministic = false;     ///< Sums are added in rank order.
   bool mirror = false;            ///< The host keeps the model as of each step, where some of it has one rank alone.
-  range profile_steps;            ///< Of which every operation's time is wanted.
-  uint64_t profile_every = 1;     ///< Of these, the first and each so many-th behind it.
-  uint64_t image_every = 0;       ///< 0: never, but at the end.
-  model_image from;               ///< What it begins with; empty: first weights.
-  uint64_t memory_bytes = 0;      ///< Of each device; 0: all.
+  /// Bytes that this process can still get: without room for the mirror it is left out, and a note says so.
+  std::function<uint64_t()> free_memory = [] { return UINT64_MAX; };
+  range profile_steps;        ///< Of which every operation's time is wanted.
+  uint64_t profile_every = 1; ///< Of these, the first and each so many-th behind it.
+  uint64_t image_every = 0;   ///< 0: never, but at the end.
+  model_image from;           ///< What it begins with; empty: first weights.
+  uint64_t memory_bytes = 0;  ///< Of each device; 0: all.
   caf::timespan operation_limit = std::chrono::seconds{30};
   caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.
   uint32_t attempts_max = 30;                        ///< Of one step.

@@ -7,6 +7,7 @@
 #include "client/training/model_checkpoint.hpp"
 #include "client/training/told_settings.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/computed/free_memory.hpp"
 #include "runtime/training/computed/sampled_batches.hpp"
 
 #include <caf/scoped_actor.hpp>
@@ -286,6 +287,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.watcher.ended = [this](const caf::expected<model_image>& x) {
     events_.put([this, x] { ended_ = x; }, kind::word);
   };
+  its.free_memory = [] { return free_memory(); };
   its.starts_ranks = group == nullptr;
   its.told = told_;
   if (auto problem = find_devices(its, group))

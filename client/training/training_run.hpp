@@ -22,7 +22,7 @@ struct run_settings {
   uint32_t ranks = 1;
   uint64_t epochs = 1;
   bool deterministic = false;
-  bool mirror = false;               ///< See trainer_settings.
+  bool mirror = true;                ///< See trainer_settings.
   std::filesystem::path checkpoints; ///< A directory, of this run alone; empty: none are written.
   uint32_t checkpoints_kept = 3;
   bool resume = false;                                    ///< From the newest of them.

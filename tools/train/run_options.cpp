@@ -164,8 +164,10 @@ void run_options::add_learning_to(option_table& table) {
   table.word("--precision", precision_name, {"float32", "float64"}).says("P", "float32 or float64");
   table.flag("--deterministic", deterministic).says("sums are added in the order of ranks: the same bits each time");
   table.flag("--mirror", mirror)
-    .says("the host keeps the model as of each step where a part of it has one device alone, as under the ZeROs, fsdp, "
-          "tensor and pipelines, so that a step at most is lost with it");
+    .says("the host keeps a second copy of the model as of each step where one device alone has a part of it, as under "
+          "the ZeROs, fsdp, tensor and pipelines; this is the default");
+  table.flag("--no-mirror", no_mirror)
+    .says("no such copy: the loss of such a device goes back to the latest checkpoint or end of an epoch");
 }
 
 void run_options::add_results_to(option_table& table) {
@@ -225,6 +227,8 @@ caf::error run_options::check(const std::optional<launched_process>& started) {
     return problem;
   if (which == nullptr)
     which = strategy_of(trained.virtual_ranks != 0 ? "ddp-ordered" : "ddp");
+  if (mirror && no_mirror)
+    return invalid("--mirror and --no-mirror cannot both be given");
   if (resume && checkpoint.empty())
     return invalid("--resume needs --checkpoint DIR, where it is to go on from");
   if (trained.global_batch < ranks && which->shares == sharing::none)
@@ -296,7 +300,7 @@ caf::expected<run_settings> run_options::settings() {
   result.ranks = ranks;
   result.epochs = epochs;
   result.deterministic = deterministic;
-  result.mirror = mirror;
+  result.mirror = !no_mirror;
   result.checkpoints = checkpoint;
   result.resume = resume;
   result.held_out_max = held_out_max;

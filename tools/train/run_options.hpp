@@ -18,7 +18,7 @@ struct run_options : strategy_options {
   uint64_t epochs = 3;
   training::optimizer by{.kind = training::optimizer_kind::adam};
   uint64_t seed = 1234;
-  bool deterministic = false, mirror = false, resume = false, json = false;
+  bool deterministic = false, mirror = false, no_mirror = false, resume = false, json = false;
   std::string checkpoint, svg, trace;
   bool predicts = false;
   std::optional<uint64_t> kill_at;

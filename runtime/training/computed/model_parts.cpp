@@ -43,6 +43,14 @@ uint64_t bytes_of(const training_job& job, const kept_part& x) {
   return elements(job, tag_of(x)) * bytes_of(job.as);
 }
 
+uint64_t model_bytes(const training_job& job) {
+  uint64_t result = 0;
+  for (uint32_t layer = 0; layer < job.layers.size(); ++layer)
+    for (auto kind : {value_kind::weight, value_kind::optimizer_state})
+      result += bytes_of(job, whole_part(kind, layer));
+  return result;
+}
+
 void copy_common(const training_job& job, const kept_part& from, std::span<const std::byte> source, const kept_part& to,
                  std::span<std::byte> target) {
   const auto each = bytes_of(job.as), arrays = uint64_t{arrays_of(job, from)};

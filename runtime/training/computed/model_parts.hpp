@@ -52,6 +52,9 @@ std::string text_of(const kept_part& whole);
 
 uint64_t bytes_of(const training_job& job, const kept_part& x);
 
+/// Of the whole model, and what the optimizer keeps for it.
+uint64_t model_bytes(const training_job& job);
+
 /// Copies what two parts of one layer, and of one kind, have in common.
 void copy_common(const training_job& job, const kept_part& from, std::span<const std::byte> source, const kept_part& to,
                  std::span<std::byte> target);

@@ -1,5 +1,6 @@
 // What a TRAINER waits for, and for how long, from a rank that says nothing any more.
 #include "actors/training/training_rank.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tests/actors/training/silent_rank.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/support/training/one_layer.hpp"
@@ -94,6 +95,38 @@ TEST_CASE("a model that a rank does not give costs its image, and the others go 
   CHECK(x.run.notes_with("no longer answers, and had a part of layer 0") >= 1);
   CHECK(x.run.reports.back().ranks == 1);
   CHECK(x.images.back() == 4);
+}
+
+TEST_CASE("without memory for the second copy of the model it is left out, which is said once, and training goes on") {
+  // Weights and Adam's two arrays, of float64, and the copy of the next step beside that of this one.
+  constexpr uint64_t layers = 3;
+  const auto job = small_job("zero3", layers, 6, 2);
+  uint64_t elements = 0;
+  for (auto& each : job.layers)
+    elements += each->elements({});
+  const auto needed = 2 * 3 * elements * sizeof(double);
+  for (const auto there : {needed - 1, needed}) {
+    CAPTURE(there);
+    simulated_cluster cluster{training_devices(2)};
+    simulated_training run{cluster, job, 2, 6};
+    run.settings.mirror = true;
+    run.settings.free_memory = [there] { return there; };
+    run.start();
+    run.run_steps(3);
+    run.kill(1);
+    run.finish();
+    REQUIRE(run.problem() == "");
+    const bool is_left_out = there < needed;
+    CHECK(run.notes_with(fmt::format("the second copy of the model is left out: it needs {} of memory, and {} are free "
+                                     "here; ",
+                                     bytes_text(needed), bytes_text(there)))
+          == (is_left_out ? 1 : 0));
+    CHECK(run.notes_with("back to the first weights") == (is_left_out ? 1 : 0));
+    CHECK(run.notes_with("back to step") == 0);
+    const auto alone = weights_alone(6, 6, layers);
+    for (uint32_t layer = 0; layer < layers; ++layer)
+      CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
+  }
 }
 
 TEST_CASE("a training leaves no timeouts behind, however many steps it keeps the model of") {

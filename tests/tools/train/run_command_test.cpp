@@ -4,6 +4,7 @@
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 #include "tools/train/run_command.hpp"
 
 #include <doctest/doctest.h>
@@ -117,6 +118,20 @@ TEST_CASE("a device that is killed costs its step, no more") {
   const auto times = list_of(found, "step_times");
   CHECK(times.size() == losses.size());
   CHECK(std::ranges::all_of(times, [](double x) { return x > 0 && x < 60; }));
+}
+
+TEST_CASE("under a strategy that shards a device that is killed costs its step, too, unless the copy is switched off") {
+  for (const std::string mirror : {"on", "off"}) {
+    CAPTURE(mirror);
+    std::vector<std::string> how{"--ranks", "3",        "--strategy", "zero3",  "--sizes",
+                                 "16",      "--epochs", "1",          "--kill", "5"};
+    if (mirror == "off")
+      how.emplace_back("--no-mirror");
+    auto found = train_digits(how);
+    CHECK(found.code == exit_ok);
+    CHECK_MESSAGE(contains(found.out, "is lost: killed on request"), found.out);
+    CHECK_MESSAGE(contains(found.out, "back to the first weights; to be done again: ") == (mirror == "off"), found.out);
+  }
 }
 
 TEST_CASE("a device is killed in the step that was named, or right behind it, also in the last one") {
@@ -288,6 +303,7 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--strategy", "expert"}, "ranks that share experts need layers of experts and a router");
   says({"--strategy", "all"}, "--strategy all is of simulate train: here it is one, such as ddp");
   says({"--model", "lenet"}, "there is no model \"lenet\" here; there are mlp");
+  says({"--mirror", "--no-mirror"}, "--mirror and --no-mirror cannot both be given");
   says({"--sizes", "12-x"}, "\"12-x\" are no sizes such as 256-64");
   says({"--micro-batch", "65"}, "--micro-batch 65: a global batch has 64 samples");
   says({"--strategy", "ddp-ordered", "--virtual-ranks", "100"},
