@@ -21,7 +21,7 @@ using training::sample_partition;
 struct partition_options {
   std::optional<uint64_t> samples, parts;
   std::optional<std::vector<training::decimal_fraction>> fractions;
-  uint64_t seed = 1234;
+  training::python_seed seed{1234};
   bool json = false;
 };
 
@@ -35,8 +35,8 @@ std::string shortened(std::span<const uint32_t> samples) {
 
 std::string text_of(const partition_options& opts, const sample_partition& found) {
   auto text = fmt::format("{}, shuffled as by random.Random({}) of CPython\n{:>8} {:>12}  {}\n",
-                          with_commas(*opts.samples) + (*opts.samples == 1 ? " sample" : " samples"), opts.seed, "rank",
-                          "samples", "which");
+                          with_commas(*opts.samples) + (*opts.samples == 1 ? " sample" : " samples"), opts.seed.text(),
+                          "rank", "samples", "which");
   const auto shown = std::min<size_t>(found.ranks(), shown_ranks_max);
   for (uint32_t rank = 0; rank < shown; ++rank)
     text += fmt::format("{:>8} {:>12}  {}\n", rank, with_commas(found.of(rank).size()), shortened(found.of(rank)));
@@ -54,7 +54,8 @@ public:
     : opts_(opts), found_(found), shown_(shown) {}
 
   std::string text() {
-    json_.object().member("samples", *opts_.samples).member("seed", opts_.seed).list("ranks");
+    json_.object().member("samples", *opts_.samples).key("seed").literal(opts_.seed.text());
+    json_.list("ranks");
     for (uint32_t rank = 0; rank < found_.ranks(); ++rank) {
       json_.object().member("rank", rank).member("count", found_.of(rank).size());
       add("samples", found_.of(rank));
@@ -92,13 +93,15 @@ class partition_call final : public command_call {
       "left over is named. (Training itself cuts each global batch exactly: nothing is left over there.)");
     table.form("--samples N --parts W [options]");
     table.form("--samples N --fractions F,... [options]");
-    table.number("--samples", x.samples, 1, training::partitioned_samples_max)
-      .says("N", fmt::format("1 to {}", training::partitioned_samples_max))
+    table.number("--samples", x.samples, 0, training::partitioned_samples_max)
+      .says("N", fmt::format("0 to {}", training::partitioned_samples_max))
       .needed();
     table.number("--parts", x.parts, 1, 1 << 20).says("W", "equal ones: 1/W for each of W ranks");
     table.parsed("--fractions", x.fractions, training::parse_fractions)
       .says("F,...", "instead of --parts: of each rank in turn, such as 0.7,0.2,0.1; 1 together at most");
-    table.number("--seed", x.seed, 0).says("S", "of the order");
+    table.parsed("--seed", x.seed, training::python_seed::parse)
+      .says("S", "of the order, any whole number; its sign does not count, as in CPython")
+      .otherwise(x.seed.text());
     table.flag("--json", x.json).says("one object with every sample; the text shows the first of each rank");
     table.add_example("ringmaster partition --samples 50000 --parts 4 --seed 1234", "four equal parts");
   }

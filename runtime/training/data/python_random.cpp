@@ -1,9 +1,11 @@
 #include "runtime/training/data/python_random.hpp"
 
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <vector>
 
 namespace ringmaster::training {
 
@@ -46,19 +48,91 @@ private:
   std::span<const uint32_t> key_;
 };
 
-std::mt19937 seeded(uint64_t low, uint64_t high) {
-  const std::array<uint32_t, 4> words{static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
-                                      static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
-  size_t used = words.size();
-  while (used > 1 && words[used - 1] == 0) // CPython takes as many as the number has, and one for 0
-    --used;
-  array_seed seed{std::span{words}.first(used)};
+std::mt19937 seeded(std::span<const uint32_t> words) {
+  array_seed seed{words};
   return std::mt19937{seed};
+}
+
+/// x = x * factor + more, of a number in words of 32 bits.
+void multiply_add(std::vector<uint32_t>& x, uint32_t factor, uint32_t more) {
+  uint64_t carry = more;
+  for (auto& word : x) {
+    carry += uint64_t{word} * factor;
+    word = static_cast<uint32_t>(carry);
+    carry >>= 32;
+  }
+  if (carry > 0)
+    x.push_back(static_cast<uint32_t>(carry));
+}
+
+/// The remainder of x, which becomes x / divisor.
+uint32_t divide(std::vector<uint32_t>& x, uint32_t divisor) {
+  uint64_t rest = 0;
+  for (size_t i = x.size(); i > 0; --i) {
+    rest = rest << 32 | x[i - 1];
+    x[i - 1] = static_cast<uint32_t>(rest / divisor);
+    rest %= divisor;
+  }
+  while (!x.empty() && x.back() == 0)
+    x.pop_back();
+  return static_cast<uint32_t>(rest);
+}
+
+std::string decimal_text(std::vector<uint32_t> x) {
+  constexpr uint32_t nine_digits = 1'000'000'000;
+  std::string result;
+  while (!x.empty()) {
+    auto part = divide(x, nine_digits);
+    for (int i = 0; i < 9 && (part > 0 || !x.empty()); ++i, part /= 10)
+      result += static_cast<char>('0' + part % 10);
+  }
+  std::ranges::reverse(result);
+  return result.empty() ? "0" : result;
+}
+
+/// -1: it is no digit of that base.
+int digit_of(char letter, uint32_t base) {
+  const auto small = letter >= 'A' && letter <= 'F' ? letter - 'A' + 'a' : letter;
+  const auto value = small >= '0' && small <= '9' ? small - '0' : small >= 'a' && small <= 'f' ? small - 'a' + 10 : 99;
+  return value < static_cast<int>(base) ? value : -1;
 }
 
 } // namespace
 
-python_random::python_random(uint64_t seed, uint64_t high) : words_(seeded(seed, high)) {}
+python_seed::python_seed(uint64_t seed, uint64_t high)
+  : words_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32), static_cast<uint32_t>(high),
+           static_cast<uint32_t>(high >> 32)} {
+  while (words_.size() > 1 && words_.back() == 0)
+    words_.pop_back();
+  text_ = decimal_text(words_);
+}
+
+caf::expected<python_seed> python_seed::parse(std::string_view text) {
+  auto wrong = [&](std::string_view why) {
+    return invalid(fmt::format("\"{}\" is no whole number: {}", text.substr(0, 40), why));
+  };
+  const bool is_negative = text.starts_with('-');
+  auto digits = text.substr(is_negative || text.starts_with('+') ? 1 : 0);
+  const bool is_hexadecimal = digits.starts_with("0x") || digits.starts_with("0X");
+  const uint32_t base = is_hexadecimal ? 16 : 10;
+  digits.remove_prefix(is_hexadecimal ? 2 : 0);
+  if (digits.empty())
+    return wrong("it has no digits");
+  if (digits.size() > digits_max)
+    return wrong(fmt::format("it has more than {} digits", digits_max));
+  python_seed result;
+  for (auto letter : digits) {
+    const auto digit = digit_of(letter, base);
+    if (digit < 0)
+      return wrong("write one such as 1234, -5 or 0x1f");
+    multiply_add(result.words_, base, static_cast<uint32_t>(digit));
+  }
+  const auto size = decimal_text(result.words_);
+  result.text_ = fmt::format("{}{}", is_negative && size != "0" ? "-" : "", size);
+  return result;
+}
+
+python_random::python_random(const python_seed& seed) : words_(seeded(seed.words())) {}
 
 uint64_t python_random::bits(uint32_t count) {
   auto top = [this](uint32_t wanted) { return uint64_t{static_cast<uint32_t>(words_())} >> (32 - wanted); };

@@ -1,8 +1,6 @@
 #include "runtime/training/data/sample_partition.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/quantity_text.hpp"
-#include "runtime/training/data/python_random.hpp"
 
 #include <fmt/format.h>
 
@@ -64,34 +62,35 @@ caf::expected<std::vector<decimal_fraction>> parse_fractions(std::string_view te
 caf::expected<std::vector<uint64_t>> equal_counts(uint64_t samples, uint64_t ranks) {
   if (ranks == 0)
     return invalid("samples cannot be parted among 0 ranks: there must be one at least");
-  if (ranks > samples)
-    return invalid(fmt::format("{} cannot be parted among {}: each must have one at least", counted(samples, "sample"),
-                               counted(ranks, "rank")));
   return std::vector<uint64_t>(ranks, samples / ranks);
 }
 
 caf::expected<std::vector<uint64_t>> counts_by(uint64_t samples, std::span<const decimal_fraction> fractions) {
   std::vector<uint64_t> result;
+  auto left = decimal_fraction::one;
   for (auto& fraction : fractions) {
+    if (fraction.value > left)
+      return invalid(fmt::format("the fractions are more than 1 together, from that of rank {} on", result.size()));
+    left -= fraction.value;
     result.push_back(fraction.of(samples));
-    if (result.back() == 0)
-      return invalid(fmt::format("rank {} would have no sample: its fraction {:g} of {} is less than one",
-                                 result.size() - 1, static_cast<double>(fraction.value) / decimal_fraction::one,
-                                 counted(samples, "sample")));
   }
   return result;
 }
 
 std::vector<uint32_t> shuffled_samples(uint32_t count, uint64_t seed, uint64_t high, const partition_watch& watch) {
+  return shuffled_samples(count, python_seed{seed, high}, watch);
+}
+
+std::vector<uint32_t> shuffled_samples(uint32_t count, const python_seed& seed, const partition_watch& watch) {
   std::vector<uint32_t> result(count);
   std::iota(result.begin(), result.end(), 0);
-  python_random{seed, high}.shuffle(std::span{result}, watch);
+  python_random{seed}.shuffle(std::span{result}, watch);
   return result;
 }
 
-sample_partition::sample_partition(uint64_t samples, uint64_t seed, std::span<const uint64_t> counts,
+sample_partition::sample_partition(uint64_t samples, const python_seed& seed, std::span<const uint64_t> counts,
                                    const partition_watch& watch)
-  : order_(shuffled_samples(static_cast<uint32_t>(samples), seed, 0, watch)), ends_{0} {
+  : order_(shuffled_samples(static_cast<uint32_t>(samples), seed, watch)), ends_{0} {
   for (auto count : counts)
     ends_.push_back(ends_.back() + count);
   assert(samples <= partitioned_samples_max && ends_.back() <= samples);

@@ -52,12 +52,26 @@ TEST_CASE("partition command: long parts and many ranks are shortened, in JSON n
   CHECK(all.at("left_over").list()->size() == 12500);
 }
 
+TEST_CASE("partition command: no samples, fewer than parts, and negative and huge seeds are as in CPython") {
+  auto end = run_command(partition_command(), {"--samples", "5", "--parts", "6", "--seed", "0"});
+  CHECK(end.code == 0);
+  CHECK(contains(end.out, "       5            0  \nleft over: 5 samples: 2 1 0 4 3\n"));
+  CHECK(contains(run_command(partition_command(), {"--samples=0", "--parts=2"}).out, "\nnothing is left over\n"));
+  auto negative = run_command(partition_command(), {"--samples", "10", "--parts", "1", "--seed", "-1"});
+  CHECK(contains(negative.out, "10 samples, shuffled as by random.Random(-1) of CPython\n"));
+  CHECK(contains(negative.out, "  6 8 9 7 5 3 0 4 1 2\n"));
+  const std::string huge = "340282366920938463463374607431768211456";
+  auto json = run_command(partition_command(), {"--samples=3", "--parts=1", "--seed=" + huge, "--json"});
+  CHECK(contains(json.out, "\"seed\":" + huge + ","));
+  CHECK(contains(run_command(partition_command(), {"--samples=0", "--parts=2", "--json"}).out, "\"left_over\":[]"));
+}
+
 TEST_CASE("partition command: what cannot be parted is refused with a sentence") {
   check_partition_refused({"--parts=2"}, "it takes --samples N");
   check_partition_refused({"--samples=8"}, "one of --parts W and --fractions F,...");
   check_partition_refused({"--samples=8", "--parts=2", "--fractions=0.5"}, "one of --parts W and --fractions F,...");
   check_partition_refused({"--samples=8", "--parts=0"}, "--parts");
-  check_partition_refused({"--samples=8", "--parts=9"}, "8 samples cannot be parted among 9 ranks");
+  check_partition_refused({"--samples=8", "--parts=2", "--seed=1.5"}, "\"1.5\" is no whole number");
   check_partition_refused({"--samples=8", "--fractions=0.9,0.2"}, "more than 1 together");
   check_partition_refused({"--samples=8", "--fractions=x"}, "\"x\" is no fraction");
 }

@@ -96,10 +96,34 @@ TEST_CASE("partition: fractions that cannot be are refused with what is wrong") 
   check_refused_fractions("0.1234567890123456789", "more than 18 digits");
 }
 
-TEST_CASE("partition: a rank without a sample is refused") {
-  CHECK(contains(render(equal_counts(3, 4).error()), "3 samples cannot be parted among 4 ranks"));
+TEST_CASE("partition: fewer samples than ranks leave ranks without any, as rounding down has it") {
+  CHECK(*equal_counts(3, 4) == std::vector<uint64_t>(4, 0));
+  CHECK(*equal_counts(0, 2) == std::vector<uint64_t>(2, 0));
+  CHECK(counts_of("0.5,0.1", 9) == std::vector<uint64_t>{4, 0});
+  CHECK(counts_of("0.5,0.5", 0) == std::vector<uint64_t>{0, 0});
+  const sample_partition three{3, 5, *equal_counts(3, 4)};
+  CHECK(three.ranks() == 4);
+  CHECK(three.of(3).empty());
+  CHECK(list_of(three.left_over()) == samples{0, 1, 2}); // random.Random(5) leaves three where they are
+  const sample_partition five{5, 0, *equal_counts(5, 9)};
+  CHECK(list_of(five.left_over()) == samples{2, 1, 0, 4, 3});
+  const sample_partition none{0, 5, *equal_counts(0, 2)};
+  CHECK(none.of(1).empty());
+  CHECK(none.left_over().empty());
+}
+
+TEST_CASE("partition: no rank at all is refused, as are fractions above 1 together") {
   CHECK(contains(render(equal_counts(3, 0).error()), "0 ranks"));
-  auto tenth = parse_fractions("0.5,0.1");
-  REQUIRE(tenth);
-  CHECK(contains(render(counts_by(9, *tenth).error()), "rank 1 would have no sample: its fraction 0.1 of 9 samples"));
+  auto large = parse_fractions("0.6"), small = parse_fractions("0.5");
+  const std::vector both{large->front(), small->front()};
+  CHECK(contains(render(counts_by(9, both).error()), "more than 1 together, from that of rank 1 on"));
+}
+
+TEST_CASE("partition: any seed of CPython's") {
+  auto order = [](uint32_t count, std::string_view seed) { return shuffled_samples(count, *python_seed::parse(seed)); };
+  CHECK(order(10, "-1") == samples{6, 8, 9, 7, 5, 3, 0, 4, 1, 2});
+  CHECK(order(10, "340282366920938463463374607431768211456") == samples{3, 6, 1, 8, 2, 0, 7, 4, 5, 9});
+  CHECK(order(2, "-99") == samples{0, 1});
+  CHECK(order(1, "-99") == samples{0});
+  CHECK(order(0, "-99").empty());
 }
