@@ -43,7 +43,7 @@ trainer_settings trainer_settings_of(const run_settings& x) {
   return result;
 }
 
-caf::error active_run::prepare(bool leads) {
+caf::error active_run::prepare(bool leads, bool with_others) {
   if (auto problem = check(settings_))
     return problem;
   auto& job = settings_.job;
@@ -54,7 +54,9 @@ caf::error active_run::prepare(bool leads) {
   job.labels_each = settings_.data.training->labels_each();
   job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
   job_ = std::make_shared<training_job>(std::move(job));
-  told_ = told_settings(*job_, *settings_.data.training, settings_.deterministic, settings_.mirror);
+  if (with_others)
+    told_ = told_settings(*job_, *settings_.data.training, settings_.deterministic, settings_.mirror,
+                          settings_.data.held_out.get());
   const bool keeps_model = leads && !settings_.checkpoints.empty(); // others get it from there
   return keeps_model ? begin_in_folder() : caf::none;
 }

@@ -27,8 +27,9 @@ public:
     : system_(system), coordinator_(std::move(coordinator)), settings_(std::move(settings)), watcher_(watcher),
       directory_(settings_.checkpoints, settings_.checkpoints_kept) {}
 
-  /// `leads`: the trainer is to be in this process, which alone writes the checkpoints.
-  caf::error prepare(bool leads);
+  /// `leads`: the trainer is to be in this process, which alone writes the checkpoints. `with_others`: ranks are in
+  /// processes of their own, whose settings and data are compared.
+  caf::error prepare(bool leads, bool with_others);
   /// `group`: of those who play the ranks, each in a process of its own; null: all are played here.
   caf::expected<run_outcome> run(process_group* group);
   /// Plays the rank of this process until there is no more to do.

@@ -18,7 +18,8 @@ constexpr std::pair<const char*, std::string_view> circumstances_that_stay[] = {
   {"seed", "which samples a step takes follows from it"},
   {"global_batch", "which samples a step takes follows from it"},
   {"optimizer", "what it keeps is in the checkpoint, and means nothing to another"},
-  {"data", "an epoch would have samples of both"}};
+  {"data", "an epoch would have samples of both"},
+  {"data_digest", "some of the data's bytes are others, and an epoch would have samples of both"}};
 constexpr std::string_view what_would_do
   = "told as it was the run goes on, and with another --checkpoint it begins anew";
 
@@ -57,7 +58,8 @@ tensor_metadata circumstances_of(const training_job& job, const data_set& data) 
   return {{"optimizer", std::string{name_of(job.update.kind)}},
           {"seed", std::to_string(job.seed)},
           {"global_batch", std::to_string(job.shape.global_batch)},
-          {"data", data_text(data)}};
+          {"data", data_text(data)},
+          {"data_digest", digest_text(data)}};
 }
 
 /// What may be another one in each run, and is told then: the same.

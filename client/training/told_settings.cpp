@@ -51,7 +51,15 @@ std::string data_text(const data_set& x) {
   return fmt::format("{} of {}, fingerprint {:016x}", counted(x.count(), "sample"), x.name(), fingerprint_of(x));
 }
 
-std::vector<std::string> told_settings(const training_job& job, const data_set& data, bool deterministic, bool mirror) {
+std::string digest_text(const data_set& x) {
+  return fmt::format("{:016x}", x.digest());
+}
+
+std::vector<std::string> told_settings(const training_job& job, const data_set& data, bool deterministic, bool mirror,
+                                       const data_set* held_out) {
+  const auto whole = [](const data_set& x) {
+    return fmt::format("{} of {}, digest {}", counted(x.count(), "sample"), x.name(), digest_text(x));
+  };
   const auto& m = job.shape;
   const auto& by = job.update;
   return {
@@ -69,7 +77,8 @@ std::vector<std::string> told_settings(const training_job& job, const data_set& 
                 m.tensor, m.data, m.shard_ranks),
     fmt::format("chunks {}, prefetch {}, ZeRO stage {}, virtual ranks {}{}", m.chunks, m.prefetch, m.zero,
                 m.virtual_ranks, m.sequence_parallel ? ", sequence-parallel" : ""),
-    fmt::format("data: {}", data_text(data)),
+    fmt::format("data: {}", whole(data)),
+    held_out == nullptr ? std::string{"no held-out data"} : fmt::format("held-out data: {}", whole(*held_out)),
     fmt::format("sums in {} order, a model that the host has {}", deterministic ? "one" : "any",
                 mirror ? "each step" : "now and then"), // --deterministic, --mirror
   };

@@ -15,7 +15,12 @@ std::string layers_text(const training_job& job);
 std::string data_text(const data_set& x);
 
 /// All that ranks in processes of their own must have alike, a phrase each: what a step's result follows from.
-/// `deterministic`, `mirror`: as trainer_settings has them.
-std::vector<std::string> told_settings(const training_job& job, const data_set& data, bool deterministic, bool mirror);
+/// `deterministic`, `mirror`: as trainer_settings has them. Data are compared whole, by their digests, which may take
+/// as long as to read them once; `held_out` may be null.
+std::vector<std::string> told_settings(const training_job& job, const data_set& data, bool deterministic, bool mirror,
+                                       const data_set* held_out = nullptr);
+
+/// data_set::digest in 16 hexadecimal digits.
+std::string digest_text(const data_set& x);
 
 } // namespace ringmaster::training

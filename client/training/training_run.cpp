@@ -93,7 +93,7 @@ caf::error check(const run_settings& x) {
 caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
                                  const run_watcher& watcher) {
   active_run mine{system, std::move(coordinator), std::move(settings), watcher};
-  if (auto problem = mine.prepare(true))
+  if (auto problem = mine.prepare(true, false))
     return problem;
   return mine.run(nullptr);
 }
@@ -102,7 +102,7 @@ caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& syst
                                                          run_settings settings, const run_watcher& watcher) {
   active_run mine{system, group.coordinator(), std::move(settings), watcher};
   const bool leads = group.plays(0);
-  if (auto problem = mine.prepare(leads))
+  if (auto problem = mine.prepare(leads, true))
     return problem;
   if (!leads) {
     if (auto problem = mine.play(group))

@@ -19,13 +19,13 @@ caf::expected<model_layers> make_perceptron(const data_set& data, const model_wi
   return libtorch_perceptron(*sizes);
 }
 
-/// A model that takes images of one size.
-template <model_layers (*Make)()>
+/// A model that takes images of one size, with any number of labels.
+template <model_layers (*Make)(uint64_t classes)>
 caf::expected<model_layers> make_for(const char* name, const data_set& data, sample_shape shape, const char* found_in) {
-  if (data.shape() != shape || data.label_count() > 10)
-    return invalid(fmt::format("{} takes images of {} with 10 labels, and {} has {} with {}: {}", name, shape.text(),
-                               data.name(), data.shape().text(), data.label_count(), found_in));
-  return Make();
+  if (data.shape() != shape)
+    return invalid(fmt::format("{} takes images of {}, and {} has {}: {}", name, shape.text(), data.name(),
+                               data.shape().text(), found_in));
+  return Make(data.label_count());
 }
 
 caf::expected<model_layers> make_lenet(const data_set& data, const model_wishes&) {

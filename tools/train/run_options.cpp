@@ -126,7 +126,9 @@ void run_options::add_model_to(option_table& table) {
 
 void run_options::add_data_to(option_table& table) {
   table.file("--data", data)
-    .says("DIR", "a folder with MNIST's files or CIFAR-10's; of bytes, with texts")
+    .says("DIR",
+          "a folder with the files of MNIST, CIFAR-10 or CIFAR-100, or with a folder that has them; of bytes, with "
+          "texts")
     .otherwise("digits that a seeded generator draws; this program's sources and documents");
   table.number("--samples", samples, 10, 1 << 24)
     .says("N", "of drawn digits; a sixth as many are held out")
@@ -238,8 +240,19 @@ caf::error run_options::check(const std::optional<launched_process>& started) {
 }
 
 caf::expected<opened_data> run_options::open_data() const {
-  if (!model->of_text)
-    return data.empty() ? drawn_digits(seed, samples.value_or(samples_drawn)) : open_data_folder(data);
+  if (!model->of_text && data.empty())
+    return drawn_digits(seed, samples.value_or(samples_drawn));
+  if (!model->of_text) {
+    auto images = open_image_folder(data);
+    if (images || code_of(images.error()) != errc::invalid_argument)
+      return images;
+    if (auto found = open_data_folder(data); found && found->training->labels_each() != 1)
+      return invalid(
+        fmt::format("{}: {} needs images, and neither {}, {} nor {} lie there, or in a folder within; what "
+                    "lies there is text, which the model bytes of ringmaster-train takes",
+                    data, model->name, idx_files, cifar_files, cifar_100_files));
+    return images;
+  }
   auto folder = data.empty() ? own_texts() : std::optional{std::filesystem::path{data}};
   if (!folder)
     return invalid(fmt::format("{} needs --data DIR, a folder of texts: this program's own are not here", model->name));
@@ -253,10 +266,6 @@ caf::expected<run_settings> run_options::settings() {
   auto opened = open_data();
   if (!opened)
     return std::move(opened.error());
-  if (!model->of_text && opened->training->labels_each() != 1)
-    return invalid(fmt::format("{}: {} needs images, and neither {} nor {} lie there; what lies there is text, which "
-                               "the model bytes of ringmaster-train takes",
-                               data, model->name, training::idx_files, training::cifar_files));
   result.data = std::move(*opened);
   if (data.empty() && !model->of_text) {
     result.data.training = std::make_shared<remembered_data>(result.data.training);

@@ -3,6 +3,7 @@
 #include "client/training/active_run.hpp"
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
 #include "runtime/training/computed/evaluation.hpp"
 #include "runtime/training/data/byte_windows.hpp"
 #include "runtime/training/data/yardsticks/order_2_model.hpp"
@@ -80,12 +81,13 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
   const auto held_out = what.data.held_out->count();
   const auto tried = tried_of(what) == held_out ? std::string{}
                                                 : fmt::format(", {} of them tried, spread over all", tried_of(what));
+  const auto place = what.data.found_in.empty() ? "" : fmt::format(", from {}", printable(what.data.found_in));
   const auto pieces = x.which->is_pipeline()
                         ? fmt::format(", {} a micro-batch", counted(what.job.shape.micro_batch, "sample"))
                         : std::string{};
-  return fmt::format("Training {} by {} on {}{}: {} of {}\n{} held out{}; {} parameters in {}: {}\n{}{}\n",
+  return fmt::format("Training {} by {} on {}{}: {} of {}{}\n{} held out{}; {} parameters in {}: {}\n{}{}\n",
                      x.model->name, x.which->name, counted(x.ranks, "rank"), pieces,
-                     counted(what.data.training->count(), "sample"), what.data.training->name(), held_out, tried,
+                     counted(what.data.training->count(), "sample"), what.data.training->name(), place, held_out, tried,
                      parameters_of(what.job.layers), counted(what.job.layers.size(), "layer"), layers, remark,
                      remark.empty() ? "" : "\n");
 }

@@ -33,6 +33,7 @@ public:
   sample_shape shape() const override { return of_->shape(); }
   uint32_t label_count() const override { return of_->label_count(); }
   uint32_t labels_each() const override { return of_->labels_each(); }
+  uint64_t digest() const override { return of_->digest(); }
 
 private:
   void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const override;

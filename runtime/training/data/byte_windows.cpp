@@ -1,6 +1,7 @@
 #include "runtime/training/data/byte_windows.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/links/link_checksum.hpp"
 
 #include <fmt/format.h>
 
@@ -32,6 +33,18 @@ caf::expected<std::shared_ptr<const byte_windows>> byte_windows::over(std::vecto
     return invalid(fmt::format("{} windows are more than {}: let them begin further apart than {} bytes", count,
                                UINT32_MAX, stride));
   return result;
+}
+
+uint64_t byte_windows::digest() const {
+  std::call_once(is_digested_, [this] {
+    std::vector<uint64_t> all{window_, stride_};
+    for (auto& file : files_) {
+      all.push_back(link_checksum(std::as_bytes(std::span{file.name})));
+      all.push_back(link_checksum(file.bytes()));
+    }
+    digest_ = link_checksum(std::as_bytes(std::span{all}));
+  });
+  return digest_;
 }
 
 std::span<const std::byte> byte_windows::text_of(uint32_t sample) const {

@@ -5,6 +5,8 @@
 
 #include <caf/expected.hpp>
 
+#include <mutex>
+
 namespace ringmaster::training {
 
 /// Text as bytes. A sample is a window of so many bytes of one file, each an input from 0 to 255; its labels are the
@@ -24,6 +26,7 @@ public:
   sample_shape shape() const override { return {1, 1, window_}; }
   uint32_t label_count() const override { return 256; }
   uint32_t labels_each() const override { return window_; }
+  uint64_t digest() const override;
 
   const std::vector<text_file>& files() const { return files_; }
   /// A sample's window and the byte behind it, of one that there is.
@@ -38,6 +41,8 @@ private:
   uint32_t window_, stride_;
   std::vector<const file_bytes*> mapped_; ///< Of the files those that somebody may cut.
   std::vector<uint64_t> ends_{0};         ///< 0, and where the samples of each file end.
+  mutable std::once_flag is_digested_;
+  mutable uint64_t digest_ = 0;
 };
 
 } // namespace ringmaster::training

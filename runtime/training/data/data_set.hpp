@@ -32,6 +32,10 @@ public:
   virtual uint32_t label_count() const = 0;
   /// How many labels a sample has.
   virtual uint32_t labels_each() const { return 1; }
+  /// Of all that the samples follow from, so that data which differ anywhere have another: of files every byte, of what
+  /// is drawn its parameters. Ranks compare it before they train, and a checkpoint has it. A set of files computes it
+  /// once; this one, of any other set, is of up to 16 MiB of samples, spread over all.
+  virtual uint64_t digest() const;
 
   /// Writes these samples one behind the other: `shape().elements()` floats of each to `inputs`, channel by channel and
   /// row by row, and `labels_each()` numbers to `labels`; either may be empty, and is not wanted. Errors: size_mismatch
@@ -50,6 +54,7 @@ private:
 struct opened_data {
   std::shared_ptr<const data_set> training, held_out;
   std::vector<std::string> remarks{}; ///< What was not taken, and why, a sentence each.
+  std::string found_in{};             ///< A folder within the one that was named has the files; empty: that one has.
 };
 
 } // namespace ringmaster::training

@@ -1,8 +1,8 @@
 #include "runtime/training/data/stored_images.hpp"
 
-#include "messages/errc.hpp"
+#include "runtime/links/link_checksum.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 namespace ringmaster::training {
 
@@ -21,13 +21,25 @@ caf::error stored_images::damage() const {
   return caf::none;
 }
 
-caf::expected<uint8_t> label_at(const std::filesystem::path& file, std::span<const std::byte> bytes, size_t offset,
-                                uint64_t sample) {
-  const auto label = std::to_integer<uint8_t>(bytes[offset]);
-  if (label >= stored_images::known_labels)
-    return malformed(fmt::format("{}, byte {}: the label of sample {} must be 0 to {}, and is {}", file.string(),
-                                 offset, sample, stored_images::known_labels - 1, label));
-  return label;
+uint64_t stored_images::digest() const {
+  std::call_once(is_digested_, [this] {
+    std::vector<uint64_t> all{images_.size(), labels_};
+    for (auto& file : files_)
+      all.push_back(link_checksum(file.bytes()));
+    std::vector<uint8_t> labels; // IDX images have them in a file of their own
+    for (auto& image : images_)
+      labels.push_back(image.label);
+    all.push_back(link_checksum(std::as_bytes(std::span{labels})));
+    digest_ = link_checksum(std::as_bytes(std::span{all}));
+  });
+  return digest_;
+}
+
+uint32_t label_count_of(std::span<const stored_image> images) {
+  uint32_t result = 0;
+  for (auto& image : images)
+    result = std::max(result, uint32_t{image.label} + 1);
+  return result;
 }
 
 } // namespace ringmaster::training

@@ -20,6 +20,7 @@ public:
   uint32_t count() const override { return count_; }
   sample_shape shape() const override { return {1, 28, 28}; }
   uint32_t label_count() const override { return 10; }
+  uint64_t digest() const override;
 
 private:
   void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const override;

@@ -87,21 +87,21 @@ pooling faster_pooling() {
   return best_instruction_set() == instruction_set::avx512 ? pooling::in_blocks : pooling::native;
 }
 
-model_layers lenet(pooling by) {
+model_layers lenet(pooling by, uint64_t classes) {
   model_layers result;
   result.push_back(pooled_convolution({1, 28}, {6, 14}, 2, by));
   result.push_back(pooled_convolution({6, 14}, {16, 5}, 0, by));
   result.push_back(libtorch_linear(400, 120));
   result.push_back(libtorch_linear(120, 84, nonlinearity::relu));
-  result.push_back(libtorch_linear(84, 10, nonlinearity::relu));
+  result.push_back(libtorch_linear(84, classes, nonlinearity::relu));
   return result;
 }
 
-model_layers lenet() {
-  return lenet(faster_pooling());
+model_layers lenet(uint64_t classes) {
+  return lenet(faster_pooling(), classes);
 }
 
-model_layers resnet9() {
+model_layers resnet9(uint64_t classes) {
   model_layers result;
   result.push_back(normed_convolution({3, 32}, {16, 8}, 7));
   result.push_back(normed_convolution({16, 8}, {32, 4}, 3));
@@ -110,7 +110,7 @@ model_layers resnet9() {
   result.push_back(normed_convolution({64, 2}, {128, 1}, 3));
   result.push_back(residual({128, 1}));
   result.push_back(libtorch_linear(128, 128));
-  result.push_back(libtorch_linear(128, 10, nonlinearity::relu));
+  result.push_back(libtorch_linear(128, classes, nonlinearity::relu));
   return result;
 }
 

@@ -20,12 +20,12 @@ enum class pooling : uint8_t { native, in_blocks };
 pooling faster_pooling();
 
 /// LeNet-5 (LeCun et al. 1998) as it is written today, with ReLU, largest of 2x2, and all channels connected: digits of
-/// 1x28x28, 10 classes, 61,706 parameters.
-model_layers lenet(pooling by);
-model_layers lenet(); ///< By the faster one.
-/// Eight layers of convolutions with batch norm, two of them residual: images of 3x32x32, 10 classes, 431,946
-/// parameters.
-model_layers resnet9();
+/// 1x28x28; 61,706 parameters for 10 classes.
+model_layers lenet(pooling by, uint64_t classes = 10);
+model_layers lenet(uint64_t classes = 10); ///< By the faster one.
+/// Eight layers of convolutions with batch norm, two of them residual: images of 3x32x32; 431,946 parameters for
+/// 10 classes.
+model_layers resnet9(uint64_t classes = 10);
 
 /// What each byte of a text is followed by, from it and those before it: embedding with positions, then blocks of
 /// attention and feed-forward, each behind a layer norm and added to what goes in (Radford et al., GPT-2, 2019), then

@@ -2,6 +2,7 @@
 #include "client/training/told_settings.hpp"
 
 #include "client/training/active_run.hpp"
+#include "runtime/training/data/synthetic_digits.hpp"
 #include "tests/support/training/layer_like.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
@@ -53,6 +54,26 @@ TEST_CASE("told settings: data with another element or another label is other da
   other = {};
   other.last_element = 6;
   CHECK(data_text(other) != data_text(data));
+}
+
+TEST_CASE("told settings: data are compared whole") {
+  const auto job = small_job("zero3", 4, 12, 3);
+  const few_samples data;
+  few_samples other;
+  const auto told = told_settings(job, data, false, false, &data);
+  CHECK(told_settings(job, other, false, false, &other) == told);
+  other.last_element = 6;
+  CHECK(told_settings(job, other, false, false, &data) != told);
+  CHECK(told_settings(job, data, false, false, &other) != told);
+  CHECK(told_settings(job, data, false, false, nullptr) != told);
+  // Drawn data by what they are drawn from.
+  auto drawn = [&](uint64_t seed, uint32_t count) {
+    const auto both = *make_synthetic_digits(seed, count, 10);
+    return told_settings(job, *both.training, false, false, both.held_out.get());
+  };
+  CHECK(drawn(1, 100) == drawn(1, 100));
+  CHECK(drawn(1, 100) != drawn(2, 100));
+  CHECK(drawn(1, 100) != drawn(1, 101));
 }
 
 TEST_CASE("told settings: whatever changes what a step does is told") {

@@ -1,6 +1,8 @@
 // `ringmaster train` as several processes, each a rank where its device is.
 #include "runtime/text/json/json_value.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
+#include "tests/runtime/training/data/small_images.hpp"
+#include "tests/support/file_content.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -269,6 +271,31 @@ TEST_CASE("processes that were told different settings do not train, and each sa
   CHECK_MESSAGE(run.error.find("ringmaster train: the run has ended: the process of device ") != std::string::npos,
                 run.error);
   CHECK(run.error.find(why) != run.error.rfind(why));
+}
+
+TEST_CASE("processes whose data differ in one byte do not train, and each says why") {
+  test::temporary_directory dir;
+  for (int rank : {0, 1}) {
+    test::image_folder images;
+    images.write_idx(40, 4);
+    std::filesystem::copy(images.path(), dir.path() / std::to_string(rank));
+  }
+  for (const std::string file : {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte"}) {
+    CAPTURE(file);
+    const auto damaged = dir.path() / "1" / file;
+    const auto whole = test::content_of(damaged);
+    auto content = whole;
+    content[23] ^= 1;
+    test::write_content(damaged, content);
+    const auto line = fmt::format("exec {} train --sizes 4 --global-batch 4 --epochs 1 --data {}/$RINGMASTER_RANK",
+                                  RINGMASTER_PROGRAM, dir.path().string());
+    launch::launched_program run{{RINGMASTER_CAF_RUN, "--ranks", "2", "--", "sh", "-c", line}};
+    CHECK(run.finish() == 2);
+    CHECK_MESSAGE(run.error.find(" of IDX images, digest ") != std::string::npos, run.error);
+    CHECK_MESSAGE(run.error.find(": all need the same settings") != std::string::npos, run.error);
+    CHECK(run.output.find("epoch 1/1") == std::string::npos);
+    test::write_content(damaged, whole);
+  }
 }
 
 TEST_CASE("where rank 0 cannot begin, the others do not wait for it") {

@@ -1,6 +1,7 @@
 // `ringmaster train` in this process: real threads, real memory, drawn digits.
 #include "runtime/text/json/json_value.hpp"
 #include "runtime/training/checkpoints/checkpoint_directory.hpp"
+#include "tests/runtime/training/data/small_images.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -245,6 +246,42 @@ TEST_CASE("what was trained goes on from its checkpoint, under another strategy"
                   != std::string::npos,
                 decayed.out);
   CHECK(decayed.out.find("learning_rate") == std::string::npos);
+}
+
+TEST_CASE("a checkpoint goes on with the very data that it was made with: one other byte is noticed") {
+  image_folder images;
+  images.write_idx(200, 4);
+  temporary_directory dir;
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--sizes", "4", "--global-batch", "20", "--data", images.path().string(), "--checkpoint",
+                             (dir.path() / "model").string()});
+    return run_command(train_for_real_command(), more);
+  };
+  CHECK(with({"--epochs", "1"}).code == exit_ok);
+  images.overwrite("train-images-idx3-ubyte", 16 + 610, "\xee"); // of a sample between those that a few would show
+  const auto refused = with({"--epochs", "2", "--resume"});
+  CHECK(refused.code == exit_failed);
+  CHECK_MESSAGE(contains(refused.err, "step-000010.safetensors: its data_digest is "), refused.err);
+  CHECK_MESSAGE(contains(refused.err, ": some of the data's bytes are others"), refused.err);
+  images.write_idx(200, 4);
+  CHECK(with({"--epochs", "2", "--resume"}).code == exit_ok);
+}
+
+TEST_CASE("images of more than ten classes are learned by a model with as many outputs, in a folder within, too") {
+  image_folder images;
+  images.write_idx(200, 50);
+  const auto raw = images.path() / "EMNIST" / "raw";
+  std::filesystem::create_directories(raw);
+  images.overwrite("train-labels-idx1-ubyte", 8 + 50, "\x2e");
+  for (auto* name :
+       {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"})
+    std::filesystem::rename(images.path() / name, raw / name);
+  const auto found = run_command(train_for_real_command(),
+                                 {"--sizes", "5", "--data", images.path().string(), "--epochs", "2"});
+  CHECK_MESSAGE(found.code == exit_ok, found.err);
+  CHECK_MESSAGE(contains(found.out, "200 samples of IDX images, from " + raw.string() + "\n"), found.out);
+  CHECK_MESSAGE(contains(found.out, ": linear 6x5, relu linear 5x47\n"), found.out);
+  CHECK_MESSAGE(contains(found.out, "epoch 2/2"), found.out);
 }
 
 TEST_CASE("a folder with an earlier run's checkpoints is refused, and stays as it was") {

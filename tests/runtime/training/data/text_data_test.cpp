@@ -182,6 +182,26 @@ TEST_CASE_FIXTURE(texts, "text data: a folder with nothing known in it says what
   check_refused({}, errc::invalid_argument, "and there is only only.txt; left out: image.png: it is no text (UTF-8)");
 }
 
+TEST_CASE_FIXTURE(texts, "text data: a file with another byte or another name, or another window, is other data") {
+  auto digest = [&](const text_options& opts) {
+    auto opened = open(opts);
+    REQUIRE(opened);
+    return std::pair{opened->training->digest(), opened->held_out->digest()};
+  };
+  for (auto* name : {"a.txt", "b.txt", "c.txt"})
+    write(name, "some text that has many windows, of which one has another byte");
+  const auto before = digest({.window = 4});
+  CHECK(digest({.window = 4}) == before);
+  CHECK(digest({.window = 5}).first != before.first);
+  CHECK(digest({.window = 4, .stride = 3}).first != before.first);
+  for (auto* name : {"a.txt", "b.txt", "c.txt"}) {
+    write(name, "some text that has many windows, of which one has another bite");
+    CHECK(digest({.window = 4}) != before);
+    write(name, "some text that has many windows, of which one has another byte");
+    CHECK(digest({.window = 4}) == before);
+  }
+}
+
 TEST_CASE_FIXTURE(texts, "text data: what cannot be is refused with a sentence") {
   write("a.txt", "some text");
   write("b.txt", "some text");
