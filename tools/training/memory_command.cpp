@@ -45,7 +45,7 @@ constexpr activation_row activation_rows[] = {{recomputation::none, false},
 
 /// As the published formulas of the model have it.
 attention_kernel attention_of(const memory_options& x) {
-  return x.trained.layer_norms ? attention_kernel::unfused : attention_kernel::flash;
+  return x.trained.dropouts ? attention_kernel::unfused : attention_kernel::flash;
 }
 
 double bytes_of(const memory_options& x, const activation_row& row) {
@@ -123,8 +123,8 @@ class memory_call final : public command_call {
       return std::move(trained.error());
     opts_.trained = *trained;
     if (opts_.has_activations() && trained->heads % opts_.tensor != 0)
-      return invalid(fmt::format("--tensor {}: the {} heads of {} do not divide among so many", opts_.tensor,
-                                 trained->heads, trained->name));
+      return invalid(fmt::format("--tensor {}: {} does not divide the {} attention heads of {}", opts_.tensor,
+                                 opts_.tensor, trained->heads, trained->name));
     return caf::none;
   }
 

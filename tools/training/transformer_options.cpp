@@ -2,8 +2,10 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
+#include "runtime/text/nearest_word.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ringmaster {
 
@@ -16,6 +18,31 @@ caf::expected<double> parse_factor(const std::string& text) {
   if (!x || !(*x > 0) || *x > 65536)
     return make_error(errc::invalid_argument, fmt::format("\"{}\" is no factor above 0, such as 1.25", text));
   return *x;
+}
+
+std::vector<std::string> names_of_families() {
+  std::vector<std::string> result;
+  for (auto& x : model_families())
+    result.emplace_back(x.name);
+  return result;
+}
+
+caf::expected<std::string> parse_family(const std::string& text) {
+  if (model_family_of(text) != nullptr)
+    return text;
+  const auto names = names_of_families();
+  const auto near = nearest_word(text, names);
+  return make_error(errc::invalid_argument,
+                    fmt::format("there is no family of models \"{}\"{}; there are: {}", text,
+                                near.empty() ? "" : fmt::format(" (did you mean {}?)", near), fmt::join(names, ", ")));
+}
+
+/// Whether its sizes are those of a GPT of its hidden size and heads.
+bool is_gpt(const language_model& x) {
+  auto gpt = gpt_shape(x.name, x.hidden, x.heads, x.layers, x.sequence, x.vocabulary);
+  gpt.positions = x.positions;
+  gpt.position_rows = x.position_rows;
+  return x == gpt;
 }
 
 std::vector<std::string> names_of_models() {
@@ -32,6 +59,11 @@ void transformer_options::add_model_to(option_table& table) {
     .says("G", "a transformer; {words}, or a configuration file of Hugging Face's (config.json)")
     .otherwise(name)
     .offers(names_of_models());
+  table.parsed("--as", family, parse_family)
+    .says("FAMILY",
+          "a configuration file's model is read as one of this family, whatever its model_type is, such as deepseek_v3")
+    .offers(names_of_families())
+    .otherwise("as its model_type says");
   table.number("--hidden", hidden, 1, 1 << 20).says("H", "its hidden size").otherwise("the model's");
   table.number("--heads", heads, 1, 1 << 16).says("A", "its attention heads").otherwise("the model's");
   table.number("--sequence", sequence, 1, 1 << 24)
@@ -68,6 +100,9 @@ void transformer_options::add_system_to(option_table& table) {
 void transformer_options::add_to(option_table& table) {
   add_model_to(table);
   add_system_to(table);
+  table.word("--mfu", counted_name, {"causal", "full"})
+    .says("A", "which of attention's scores MFU and TFLOP/s count, {words}: those that a causal mask leaves, or all")
+    .otherwise("causal with --attention flash, full with unfused, as these compute them");
   table.word("--recompute", recompute, {"none", "selective", "full"})
     .says("R", "what a backward runs again: {words}")
     .otherwise("none");
@@ -75,6 +110,7 @@ void transformer_options::add_to(option_table& table) {
 
 std::string transformer_options::given() const {
   return named            ? "--model"
+         : family         ? "--as"
          : hidden         ? "--hidden"
          : heads          ? "--heads"
          : sequence       ? "--sequence"
@@ -85,6 +121,7 @@ std::string transformer_options::given() const {
          : told           ? "--system"
          : precision_name ? "--precision"
          : attention_name ? "--attention"
+         : counted_name   ? "--mfu"
          : recompute      ? "--recompute"
                           : "";
 }
@@ -96,6 +133,8 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
     again = *recompute == "none"   ? recomputation::none
             : *recompute == "full" ? recomputation::full
                                    : recomputation::selective;
+  if (counted_name)
+    counted = *counted_name == "causal" ? counted_scores::causal : counted_scores::full;
   attention = attention_name == "unfused" ? attention_kernel::unfused : attention_kernel::flash;
   const auto precision = precision_name.value_or("bf16");
   for (auto x : {number_format::bf16, number_format::fp8, number_format::mxfp8, number_format::nvfp4})
@@ -103,7 +142,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
       computed_in = x;
   if (system.peak_of(computed_in) == 0)
     return make_error(errc::invalid_argument, fmt::format("{} has no {}", system.name, precision));
-  auto x = model_from(named.value_or(name), sequence);
+  auto x = model_from(named.value_or(name), {sequence, family});
   if (!x)
     return x;
   if (auto problem = change(*x, layers); !problem.empty())
@@ -119,10 +158,12 @@ std::string transformer_options::change(language_model& x, std::optional<uint32_
   x.sequence = sequence.value_or(x.sequence);
   x.vocabulary = vocabulary.value_or(x.vocabulary);
   const auto heads_wanted = heads.value_or(x.heads), hidden_wanted = hidden.value_or(x.hidden);
-  if (x.layer_norms && (hidden || heads)) { // a GPT's other sizes come of these
+  if (is_gpt(before) && (hidden || heads)) { // a GPT's other sizes come of these
     if (hidden_wanted % heads_wanted != 0)
       return fmt::format("a hidden size of {} does not divide among {} heads", hidden_wanted, heads_wanted);
     x = gpt_shape(x.name, hidden_wanted, heads_wanted, x.layers, x.sequence, x.vocabulary);
+    x.positions = before.positions;
+    x.position_rows = before.position_rows;
   }
   x.hidden = hidden_wanted;
   x.heads = heads_wanted;

@@ -11,18 +11,20 @@ namespace ringmaster {
 
 constexpr double giga = 1e9; ///< Memory and parameters are told in billions.
 
-/// Which transformer on which system: --model, --hidden, --heads, --sequence, --vocabulary, --imbalance, --capacity,
-/// --multi-token, --system, --precision, --attention, --recompute.
+/// Which transformer on which system: --model, --as, --hidden, --heads, --sequence, --vocabulary, --imbalance,
+/// --capacity,
+/// --multi-token, --system, --precision, --attention, --mfu, --recompute.
 struct transformer_options {
   std::string name = "gpt3-175b";
   std::optional<uint32_t> hidden, heads, sequence, vocabulary, multi_token;
   std::optional<double> imbalance, capacity;
-  std::optional<std::string> named, precision_name, attention_name, recompute;
+  std::optional<std::string> named, family, precision_name, attention_name, counted_name, recompute;
   std::optional<training::gpu_system> told;
   training::gpu_system system = training::known_systems().front();
   training::recomputation again = training::recomputation::none;
   training::number_format computed_in = training::number_format::bf16;
   training::attention_kernel attention = training::attention_kernel::flash;
+  std::optional<training::counted_scores> counted;
 
   /// What is of the model, and what is of the system; and all.
   void add_model_to(option_table& table);

@@ -40,6 +40,8 @@ public:
   virtual bool leaves_at_end() const = 0;
   /// Model FLOPs utilization, in percent; below 0: the model has none.
   virtual double mfu_percent(const model& trained, uint32_t world_size, double time) const = 0;
+  /// Which of attention's scores that counts, "causal" or "full"; empty: it has no attention.
+  virtual std::string_view mfu_counts() const { return {}; }
 };
 
 /// The DL-training lab of a graduate course: a GPU of 1000 TFLOP/s and 3072 GB/s. Seconds; elements of 2 bytes.

@@ -134,3 +134,94 @@ TEST_CASE("estimate terms: stages that share a domain have one hop of two over t
   how.shape = {4, 4, 4}; // 64 devices
   CHECK(hop_time(model, system, how) == doctest::Approx(within(4)));
 }
+
+TEST_CASE("estimate terms: a window, chunks, and heads that choose keys take the time of the scores that they make") {
+  const auto on = *system_of("h100-80g");
+  parallel_setting how;
+  how.shape = {2, 4, 1};
+  auto m = *model_of("llama3-8b");
+  m.sequence = 8192;
+  auto core = [&](const language_model& x) { return layer_times_of(x, on, how, {false, x.has_windows()}).core; };
+  const auto full = core(m);
+  m.window = 2048;
+  m.full_every = 0;
+  const auto windowed = core(m);
+  m.chunked = true;
+  const auto chunked = core(m);
+  m.chunked = false;
+  m.indexer = {.heads = 64, .head_size = 128};
+  const auto chosen = core(m);
+  // Layers are stretched by their host's launches, alike up to a few in a thousand.
+  CHECK(windowed / full == doctest::Approx((2048 - 2048. * 2048 / 16384) / 4096).epsilon(0.03));
+  CHECK(chunked / full == doctest::Approx(1024. / 4096).epsilon(0.03));
+  CHECK((chosen - windowed) / full
+        == doctest::Approx(64. * 128 / (16 * 2 * 128)).epsilon(0.03)); // on each of both ranks
+}
+
+TEST_CASE("estimate terms: linear attention takes a time and a memory in proportion to positions, cut among ranks") {
+  const auto on = *system_of("h100-80g");
+  auto m = *model_of("qwen3-30b-a3b");
+  m.linear = {.key_heads = 16, .value_heads = 32, .key_size = 128, .value_size = 128, .convolution = 4};
+  auto of = [&](uint32_t sequence, uint32_t tensor, layer_kind kind) {
+    m.sequence = sequence;
+    parallel_setting how;
+    how.shape = {tensor, 1, 1};
+    how.sequence_parallel = tensor > 1;
+    return std::pair{layer_times_of(m, on, how, kind).core, activation_bytes(m, 1, how, kind)};
+  };
+  const layer_kind linear{true, true}, whole{true, false};
+  CHECK(of(65536, 1, linear).first / of(32768, 1, linear).first == doctest::Approx(2).epsilon(0.1));
+  CHECK(of(65536, 1, whole).first / of(32768, 1, whole).first > 3.5);
+  CHECK(of(65536, 1, linear).second == 2 * of(32768, 1, linear).second);
+  CHECK(of(32768, 4, linear).second == doctest::Approx(of(32768, 1, linear).second / 4));
+  // What it keeps of a position beside what other layers do: queries, keys and values before the convolution and after,
+  // the gate, the output; where those keep queries, keys, values and the output.
+  const auto more = (of(32768, 1, linear).second - of(32768, 1, whole).second) / 32768;
+  CHECK(more == doctest::Approx(2 * (2 * 8192 + 4096 + 4096) - 2 * ((32 + 8) * 128 + 4096)));
+}
+
+TEST_CASE("estimate terms: attention beside the network has one sum of tensor-parallel ranks a layer, each way") {
+  const auto on = *system_of("h100-80g");
+  parallel_setting how;
+  how.shape = {8, 1, 1};
+  auto m = *model_of("llama3-8b");
+  const auto two = layer_times_of(m, on, how, {});
+  m.parallel = true;
+  const auto one = layer_times_of(m, on, how, {});
+  CHECK(one.exposed.tensor + one.hidden.tensor == doctest::Approx((two.exposed.tensor + two.hidden.tensor) / 2));
+}
+
+TEST_CASE("estimate terms: tensor-parallel ranks cut linear attention, and have whole what chooses keys") {
+  parallel_setting one, eight;
+  eight.shape = {8, 1, 1};
+  auto m = *model_of("qwen3-30b-a3b");
+  m.linear = {.key_heads = 16, .value_heads = 32, .key_size = 128, .value_size = 128, .convolution = 4};
+  const double norms = 2 * 2048 + 128, router = 2048 * 128, cut = 2048 * (2 * 2048 + 3 * 4096 + 64) + 4 * 8192 + 64;
+  CHECK(layer_parameters(m, one, {true, true}).dense == norms + router + cut);
+  CHECK(layer_parameters(m, eight, {true, true}).dense == norms + router + cut / 8);
+  m = *model_of("deepseek-v3");
+  const auto before = layer_parameters(m, eight, {}).dense;
+  m.indexer = {.heads = 64, .head_size = 128};
+  CHECK(layer_parameters(m, eight, {}).dense - before == doctest::Approx(1536 * 8192 + 7168 * (128 + 64) + 2 * 128));
+  CHECK(parameter_counts_of(m).attention - parameter_counts_of(*model_of("deepseek-v3")).attention
+        == 1536 * 8192 + 7168 * (128 + 64) + 2 * 128);
+}
+
+TEST_CASE("estimate terms: of windows in long periods the stage with the most whole layers is looked at") {
+  auto m = *model_of("llama3-8b");
+  m.window = 1024;
+  m.full_every = 6;
+  parallel_setting how;
+  how.shape = {1, 1, 16}; // two layers each: those of layers 5, 11, 17, ... have one that is whole, the first two none
+  double most = 0, looked_at = 0;
+  auto whole = [&](uint32_t stage) {
+    const auto has = stage_layers_of(m, how, stage);
+    return has.dense - has.windowed_dense;
+  };
+  for (uint32_t stage = 0; stage < 16; ++stage)
+    most = std::max(most, whole(stage));
+  for (auto stage : stages_that_count(m, how))
+    looked_at = std::max(looked_at, whole(stage));
+  CHECK(most == 1);
+  CHECK(looked_at == 1);
+}

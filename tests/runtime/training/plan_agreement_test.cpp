@@ -118,6 +118,29 @@ TEST_CASE("plan agreement: and so do those whose activations are most of what th
   });
 }
 
+TEST_CASE("plan agreement: and so do windows in any period, linear attention, experts in every second layer") {
+  uint32_t drawn = 0;
+  check_pipelines(120, false, [&](plan_question& asked) {
+    auto& m = asked.trained = *model_of(drawn % 2 == 0 ? "llama3-8b" : "qwen3-30b-a3b");
+    m.window = 1024;
+    m.full_every = std::array{0u, 4u, 6u}[drawn / 2 % 3];
+    switch (drawn++ / 6 % 5) {
+      case 0: break;
+      case 1: m.chunked = true; break;
+      case 2: m.windows_from = m.layers / 2, m.full_every = 0; break;
+      case 3:
+        m.linear = {.key_heads = 16, .value_heads = 32, .key_size = 128, .value_size = 128, .convolution = 4};
+        m.gated_attention = true;
+        break;
+      default: // every second layer has experts
+        m.experts.every = m.experts.count > 0 ? 2 : 1;
+        m.width = 4 * m.hidden;
+        m.norms = 4;
+        break;
+    }
+  });
+}
+
 TEST_CASE("plan agreement: 500 drawn plans that share weights fully, 3 % in time and in memory, with modules or not") {
   std::mt19937 random{20261123};
   for (size_t compared = 0, drawn = 0; compared < 500; ++drawn) {

@@ -311,11 +311,11 @@ TEST_CASE(
   how.shape = {8, 1, 1};
   const double common = 7168 * (1536 + 512 + 64) + 1536 + 512, norms = 2 * 7168, router = (7168 + 1) * 256;
   const double cut = 1536 * 128 * 192 + 512 * 128 * 256 + 128 * 128 * 7168, shared = 3 * 7168 * 2048;
-  const auto deepseek = layer_parameters(*model_of("deepseek-v3"), how, true);
+  const auto deepseek = layer_parameters(*model_of("deepseek-v3"), how, {.experts = true});
   CHECK(deepseek.dense == doctest::Approx(common + norms + router + (cut + shared) / 8).epsilon(1e-12));
   how.shape = {16, 1, 1}; // for eight heads of keys and values
   const double queries = 2 * 4096 * 4096, head = 2 * 4096 * 128, network = 3 * 4096 * 14336;
-  const auto llama = layer_parameters(*model_of("llama3-8b"), how, false);
+  const auto llama = layer_parameters(*model_of("llama3-8b"), how, {});
   CHECK(llama.dense == doctest::Approx((queries + network) / 16 + head + 2 * 4096).epsilon(1e-12));
 }
 

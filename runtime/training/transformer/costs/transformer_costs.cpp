@@ -49,9 +49,10 @@ public:
 
   double mfu_percent(const model& trained, uint32_t, double time) const override {
     const auto flops = flops_of(model_, static_cast<double>(trained.global_batch),
-                                how_.attention == attention_kernel::unfused);
+                                how_.counts() == counted_scores::full);
     return 100 * flops / (on_.peak_of(how_.computed_in) * how_.devices() * time);
   }
+  std::string_view mfu_counts() const override { return ringmaster::training::name_of(how_.counts()); }
 
 private:
   double update_time(const value_tag& x) const;

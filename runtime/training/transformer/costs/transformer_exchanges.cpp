@@ -34,7 +34,7 @@ double transformer_exchanges::columns_time(const pending& x) const {
     return 0;
   const auto& e = trained_.experts;
   const double h = trained_.hidden, up = trained_.gated ? 2 : 1;
-  const auto width = places_.kind_of(place).experts ? 1.0 * (e.chosen + e.shared) * e.width : trained_.width;
+  const auto width = places_.kind_of(place).experts ? 1.0 * e.chosen * e.width + e.shared_width : trained_.width;
   auto made = trained_.heads * 1.0 * trained_.head_size, keys = 2.0 * trained_.key_value_heads * trained_.head_size;
   if (const auto& latent = trained_.latent; latent.key_value_rank > 0) { // what attention makes of them, whole
     made = trained_.heads * 1.0 * latent.value_size;

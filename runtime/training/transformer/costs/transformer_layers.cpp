@@ -20,7 +20,7 @@ layer_times transformer_layers::layer_of(uint64_t samples, uint32_t place) const
   if (is_new) {
     at->second = layer_times_of(trained_, on_, with_samples(samples), kind);
     if (how_.shard > 0 && how_.overlapped)
-      at->second = beside_shards(at->second, shard_exchanges_of(trained_, on_, how_, kind.experts), on_);
+      at->second = beside_shards(at->second, shard_exchanges_of(trained_, on_, how_, kind), on_);
   }
   return at->second;
 }

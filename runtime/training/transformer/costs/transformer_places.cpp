@@ -18,7 +18,7 @@ transformer_places::transformer_places(const language_model& trained, const para
 rank_parameters transformer_places::parameters(uint32_t place) const {
   rank_parameters result;
   if (is_layer(place)) {
-    const auto layer = layer_parameters(trained_, how_, kind_of(place).experts);
+    const auto layer = layer_parameters(trained_, how_, kind_of(place));
     result += {has_attention(place) ? layer.dense : 0, has_network(place) ? layer.experts : 0};
   }
   if (is_first(place))

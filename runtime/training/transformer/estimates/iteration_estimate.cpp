@@ -296,8 +296,11 @@ double offload_time(const language_model& m, const gpu_system& on, const paralle
     return 0;
   const auto bytes = largest_of_stages(m, how, [&](uint32_t stage) {
     const auto has = stage_layers_of(m, how, stage);
-    return has.dense * activation_bytes(m, how.micro_batch, how, {false, false})
-           + has.experts * activation_bytes(m, how.micro_batch, how, {true, false});
+    const auto each = [&](bool experts, bool windowed) {
+      return activation_bytes(m, how.micro_batch, how, {experts, windowed});
+    };
+    return (has.dense - has.windowed_dense) * each(false, false) + has.windowed_dense * each(false, true)
+           + (has.experts - has.windowed_experts) * each(true, false) + has.windowed_experts * each(true, true);
   });
   const auto way = bytes / on.host_link_bandwidth;
   return how.shape.pipeline > 1 ? std::max(0.0, 2 * way - forward - backward)
@@ -308,14 +311,14 @@ double offload_time(const language_model& m, const gpu_system& on, const paralle
 
 micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
   micro_batch_times x;
-  const bool windows = m.is_windowed(0);
+  const bool windows = m.has_windows(), dense = m.has_dense_layers();
   if (m.experts.count > 0)
     x.sparse = layer_times_of(m, on, how, {true, false});
   if (m.experts.count > 0 && windows)
     x.windowed_sparse = layer_times_of(m, on, how, {true, true});
-  if (m.experts.count == 0 || m.experts.dense_first > 0)
+  if (dense)
     x.dense = layer_times_of(m, on, how, {false, false});
-  if ((m.experts.count == 0 || m.experts.dense_first > 0) && windows)
+  if (dense && windows)
     x.windowed_dense = layer_times_of(m, on, how, {false, true});
   x.ends = end_times_of(m, on, how);
   const auto whole = times_of_layers(all_layers_of(m), x);
@@ -376,8 +379,7 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   const auto memory = memory_of(m, how);
   result.memory_bytes = memory.total();
   result.host_bytes = memory.host;
-  const auto whole_scores = how.attention == attention_kernel::unfused;
-  result.mfu = flops_of(m, how.global_batch, whole_scores)
+  result.mfu = flops_of(m, how.global_batch, how.counts() == counted_scores::full)
                / (on.peak_of(how.computed_in) * how.devices() * result.seconds);
   return result;
 }

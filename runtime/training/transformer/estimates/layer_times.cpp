@@ -42,10 +42,14 @@ public:
       cast_(bytes_of(how.computed_in).cast * on.element_traffic) {}
 
   device_times times() {
-    attention_products();
-    how_.attention == attention_kernel::flash ? flash_core() : unfused_core();
-    const auto shared = how_.sequence_parallel ? tensor_ : 1;
-    elements(rows_ * m_.hidden * 22 / shared, 6);
+    if (kind_.windowed && m_.linear.value_heads > 0) {
+      linear_attention();
+    } else {
+      attention_products();
+      how_.attention == attention_kernel::flash ? flash_core() : unfused_core();
+    }
+    const auto shared = how_.sequence_parallel ? tensor_ : 1, more_norms = std::max(2.0, 1.0 * m_.norms) - 2;
+    elements(rows_ * m_.hidden * (22 + 4 * more_norms) / shared, 6 + more_norms);
     again(rows_ * m_.hidden * 8 / shared, 2); // of two norms, what they read and write
     x_.attention = x_.forward();
     x_.attention_backward = x_.backward();
@@ -91,8 +95,23 @@ private:
       product(rows_, h, heads * x.value_size);
       return;
     }
-    product(rows_, (heads + 2 * m_.key_value_heads_on(how_.shape.tensor)) * m_.head_size, h);
+    const auto made = (m_.gated_attention ? 2 : 1) * heads + 2 * m_.key_value_heads_on(how_.shape.tensor);
+    product(rows_, made * m_.head_size, h);
     product(rows_, h, heads * m_.head_size);
+  }
+
+  /// Keys in chunks of some positions, as kernels for it have them: products within a chunk, and with the state.
+  void linear_attention() {
+    constexpr double chunk = 64;
+    auto& x = m_.linear;
+    const double h = m_.hidden;
+    product(rows_, (2 * x.keys() + 2 * x.values() + 2.0 * x.value_heads) / tensor_, h);
+    product(rows_, h, x.values() / tensor_);
+    elements(rows_ * 2 * bf16_bytes * (2 * x.keys() + x.values()) / tensor_, 1); // the convolution
+    const double heads = x.value_heads / tensor_, k = x.key_size, v = x.value_size;
+    const auto flops = 2 * rows_ * heads * (chunk * (3 * k + 2 * v) + 3 * k * v);
+    x_.core = flops / (on_.peak_flops * on_.flash_efficiency) + on_.kernel_s;
+    x_.core_backward = flash_backward * flops / (on_.peak_flops * on_.flash_efficiency) + 2 * on_.kernel_s;
   }
 
   void unfused_core() {
@@ -105,9 +124,9 @@ private:
   }
 
   void flash_core() {
-    const double s = m_.sequence, w = m_.window;
-    const auto seen = kind_.windowed ? w - w * w / (2 * s) : s / 2; // keys of a query, mean
-    const auto flops = 2 * rows_ * seen * (m_.heads / tensor_) * m_.key_and_value_size();
+    auto flops = 2 * rows_ * m_.keys_seen(kind_.windowed) * (m_.heads / tensor_) * m_.key_and_value_size();
+    if (kind_.windowed) // each of its small heads scores all keys, on all of the ranks
+      flops += 2 * rows_ * m_.keys_seen(false) * m_.indexer.size();
     // of each block of keys of the context's ranks, whose outputs are merged in float32
     const double blocks = how_.context;
     const auto merged = (blocks - 1) * 2 * 4 * rows_ * (m_.heads / tensor_) * m_.head_size / on_.memory_bandwidth;
@@ -120,7 +139,8 @@ private:
 
   /// Activation functions and what is beside them, by elements of the networks' width.
   double activation_bytes(double width) const {
-    const auto unfused = m_.biases && !on_.launches_whole(how_.computed_in) ? on_.unfused_activation_bytes : 0;
+    const auto unfused = m_.unfused_activation && !on_.launches_whole(how_.computed_in) ? on_.unfused_activation_bytes
+                                                                                        : 0;
     return ((m_.gated ? 6 : 6.5) + unfused) * width;
   }
 
@@ -143,11 +163,12 @@ private:
     product(taken, h, w, reached);
     elements(taken * (activation_bytes(w) + on_.dispatch_traffic * bf16_bytes * h), 6);
     again(taken * activation_bytes(w), 1);
-    if (x.shared > 0) {
-      product(rows_, up * x.shared * w / tensor_, h);
-      product(rows_, h, x.shared * w / tensor_);
-      elements(rows_ * activation_bytes(x.shared * w / tensor_), 0);
-      again(rows_ * activation_bytes(x.shared * w / tensor_), 1);
+    if (x.shared_width > 0) {
+      const auto shared = x.shared_width / tensor_;
+      product(rows_, up * shared, h);
+      product(rows_, h, shared);
+      elements(rows_ * activation_bytes(shared), 0);
+      again(rows_ * activation_bytes(shared), 1);
     }
     elements(4 * dispatched_rows() * x.count * 4, 8); // the router's scores, float32
   }
@@ -175,7 +196,7 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
     x.exposed.*part = exposed;
     x.hidden.*part = seconds - exposed;
   };
-  const auto reduced = (kind.experts && m.experts.shared == 0 ? 1 : 2)
+  const auto reduced = (m.parallel || (kind.experts && m.experts.shared_width == 0) ? 1 : 2)
                        * tensor_all_reduce_time(row_bytes * rows, how.shape.tensor, on);
   // hidden behind products, within a domain only
   const bool within = how.shape.tensor <= on.devices_per_host;

@@ -20,22 +20,26 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
   const auto kept = bytes_of(how.computed_in).kept;
   const bool again = how.again == recomputation::selective && how.attention == attention_kernel::flash;
   const auto heads = m.heads / t, groups = m.key_value_heads_on(how.shape.tensor);
-  const double dropouts = m.layer_norms ? 2 : 0;
+  const double dropouts = m.dropouts ? 2 : 0, norms = m.parallel ? 1 : m.norms, inputs = m.parallel ? 1 : 2;
   // The core's own, in tiles, which its backward reads again, is what the next product reads only where both are bf16.
   const auto output = how.attention == attention_kernel::flash && kept != bf16_bytes ? bf16_bytes + kept : kept;
-  auto bytes = (2 * bf16_bytes + (again ? 0 : 2 * kept) + dropouts) * h / shared;
-  if (auto& x = m.latent; x.key_value_rank > 0) {
+  auto bytes = (norms * bf16_bytes + (again ? 0 : inputs * kept) + dropouts) * h / shared;
+  if (auto& l = m.linear;
+      kind.windowed && l.value_heads > 0) { // before the convolution, after it; the gate; the output
+    bytes += (bf16_bytes * (2 * (2 * l.keys() + l.values()) + l.values()) + output * l.values()) / t;
+  } else if (auto& x = m.latent; x.key_value_rank > 0) {
     const auto made = heads * (2.0 * (m.head_size + x.rotary_size) + x.value_size) * bf16_bytes;
     bytes += (kept + bf16_bytes) * (x.query_rank + x.key_value_rank) + (again ? 0 : made);
     bytes += output * heads * x.value_size;
   } else {
-    bytes += bf16_bytes * (heads + 2.0 * groups) * m.head_size + output * heads * m.head_size;
+    bytes += bf16_bytes * ((m.gated_attention ? 2 : 1) * heads + 2.0 * groups) * m.head_size
+             + output * heads * m.head_size;
   }
   auto network = [&](double width) { return bf16_bytes * (m.gated ? 2 : 1) * width + (again ? 0 : kept * width); };
   if (!kind.experts)
     return bytes + network(m.width) / t;
   const double taken = m.experts.chosen * m.experts.most(how.expert) / t;
-  return bytes + taken * (network(m.experts.width) + kept * h) + network(m.experts.shared * m.experts.width) / t;
+  return bytes + taken * (network(m.experts.width) + kept * h) + network(m.experts.shared_width) / t;
 }
 
 /// What a stage's rank holds of micro-batches: their activations; the gradients by outputs whose weights' half is
@@ -80,8 +84,12 @@ void add_states(memory_parts& x, double parameters, double sharing, const parall
                                                   * (zero >= 1 ? how.state_bytes / sharing : how.state_bytes);
 }
 
+layer_kind last_kind(const language_model& m) {
+  return {m.has_experts(m.layers - 1), m.is_windowed(m.layers - 1)};
+}
+
 double last_layer(const language_model& m, const parallel_setting& how) {
-  return layer_parameters(m, how, m.experts.count > 0).sum();
+  return layer_parameters(m, how, last_kind(m)).sum();
 }
 
 /// Of what ZeRO's ranks share: a layer's gradient where none is kept whole; in stage 3 two layers' weights, the next
@@ -100,7 +108,7 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
   const auto weight = bytes_of(how.computed_in).weight;
   const auto layer = last_layer(m, how), table = table_parameters(m, how), output = output_parameters(m, how).sum();
   const bool several = how.micro_batches() > 1; // else nothing has been added up when the only backward begins
-  const auto parts = layer_parameters(m, how, m.experts.count > 0);
+  const auto parts = layer_parameters(m, how, last_kind(m));
   const auto shard = parts.dense / how.sharers() + parts.experts / how.expert_sharers();
   const auto first_alike = m.experts.count == 0 ? 0 : m.experts.dense_first; // of those as large as the last one
   const auto first_table = first_alike == 0 ? table : 0;
@@ -117,7 +125,7 @@ memory_parts largest_moment(const language_model& m, const parallel_setting& how
   }
   auto dense_begins = second_begins; // the second of several dense ones, which may be larger
   if (first_alike > 1) {
-    const auto dense = layer_parameters(m, how, false).sum();
+    const auto dense = layer_parameters(m, how, {false, m.is_windowed(0)}).sum();
     dense_begins.activations = 2 * activations;
     dense_begins.buffers = weight * (2 * dense + table) + how.gradient_bytes * dense + in_flight;
   }
@@ -155,10 +163,36 @@ double layers_kept_by_first(const language_model& m, const parallel_setting& how
 
 namespace {
 
+/// What a layer of each kind keeps of a micro-batch.
+struct kept_by_layer {
+  kept_by_layer(const language_model& m, const parallel_setting& how, const stage_layers& has)
+    : has_linear(m.linear.value_heads > 0) {
+    auto of = [&](double layers, layer_kind kind) {
+      return layers > 0 ? activation_bytes(m, how.micro_batch, how, kind) : 0;
+    };
+    dense = of(has.dense, {false, false});
+    experts = of(has.experts, {true, false});
+    if (has_linear) { // else windows change nothing of it
+      linear_dense = of(has.windowed_dense, {false, true});
+      linear_experts = of(has.windowed_experts, {true, true});
+    }
+  }
+  double of(const stage_layers& has) const {
+    const auto all = has.dense * dense + has.experts * experts;
+    return has_linear
+             ? all + has.windowed_dense * (linear_dense - dense) + has.windowed_experts * (linear_experts - experts)
+             : all;
+  }
+  double most() const { return std::max({dense, experts, linear_dense, linear_experts}); }
+
+  bool has_linear;
+  double dense = 0, experts = 0, linear_dense = 0, linear_experts = 0;
+};
+
 /// Of interleaved 1F1B, a layer of each kind's bytes times how many micro-batches of it a stage holds at most: of each
 /// of its chunks as many as there are among those that it has begun before its first backward, p of each chunk in turn.
-double held_interleaved(const language_model& m, const parallel_setting& how, uint32_t stage, double dense,
-                        double experts, double logits_input) {
+double held_interleaved(const language_model& m, const parallel_setting& how, uint32_t stage, const kept_by_layer& each,
+                        double logits_input) {
   const auto p = how.shape.pipeline, v = how.chunks, begun = begun_interleaved(how, stage);
   const auto rounds = begun / (p * v), rest = begun % (p * v);
   double bytes = 0;
@@ -166,7 +200,7 @@ double held_interleaved(const language_model& m, const parallel_setting& how, ui
     const auto held = rounds * p + std::clamp<int64_t>(int64_t{rest} - int64_t{chunk} * p, 0, p);
     const auto has = chunk_layers_of(m, how, stage, chunk);
     const auto inputs = has.logits && has.apart ? logits_input : 0;
-    bytes += static_cast<double>(held) * (has.dense * dense + has.experts * experts + inputs);
+    bytes += static_cast<double>(held) * (each.of(has) + inputs);
   }
   return bytes;
 }
@@ -182,18 +216,17 @@ memory_parts memory_of(const language_model& m, const parallel_setting& how, uin
   memory_parts x;
   add_states(x, how.copies() * parameters.dense, how.weight_sharers(), how);
   add_states(x, how.copies() * parameters.experts, how.expert_sharers(), how);
-  const auto dense = has.dense > 0 ? activation_bytes(m, how.micro_batch, how, {false, false}) : 0;
-  const auto sparse = has.experts > 0 ? activation_bytes(m, how.micro_batch, how, {true, false}) : 0;
+  const kept_by_layer each_layer{m, how, has};
+  const auto dense = each_layer.dense, sparse = each_layer.experts;
   const auto of_logits = has.logits && has.apart ? 1.0 : 0.0; // whose input waits, too, where they have a place
-  const auto layers = has.dense * dense + has.experts * sparse + of_logits * hidden_bytes;
+  const auto layers = each_layer.of(has) + of_logits * hidden_bytes;
   const auto postponed = (has.dense + has.experts + of_logits) * hidden_bytes;
   const auto kept = how.schedule == pipeline_schedule::interleaved_1f1b
-                      ? held_interleaved(m, how, stage, dense, sparse, hidden_bytes)
+                      ? held_interleaved(m, how, stage, each_layer, hidden_bytes)
                       : held.activations * layers;
   const auto all = std::max(kept + held.gradients * postponed,
                             held.later_activations * layers + held.later_gradients * postponed);
-  x.activations = how.offloads_activations ? std::min(all, 2 * std::max(dense, sparse) + held.gradients * postponed)
-                                           : all;
+  x.activations = how.offloads_activations ? std::min(all, 2 * each_layer.most() + held.gradients * postponed) : all;
   x.host += all - x.activations;
   auto whole = how;
   whole.again = recomputation::none;

@@ -25,4 +25,8 @@ std::string_view name_of(attention_kernel x) {
   return x == attention_kernel::flash ? "flash" : "unfused";
 }
 
+std::string_view name_of(counted_scores x) {
+  return x == counted_scores::causal ? "causal" : "full";
+}
+
 } // namespace ringmaster::training

@@ -5,6 +5,7 @@
 #include "runtime/training/transformer/systems/number_format.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 namespace ringmaster::training {
@@ -39,10 +40,15 @@ enum class attention_kernel : uint8_t { flash, unfused };
 
 std::string_view name_of(attention_kernel x);
 
+/// What MFU counts of attention's scores: those that a causal mask leaves, or all (Narayanan et al. 2021).
+enum class counted_scores : uint8_t { causal, full };
+
+std::string_view name_of(counted_scores x);
+
 /// Which of a model's layers.
 struct layer_kind {
   bool experts = false;
-  bool windowed = false;
+  bool windowed = false; ///< Attention with a window, or linear: language_model::is_windowed.
 };
 
 /// How a model is trained, on tensor x context x data x pipeline devices, numbered in that order.
@@ -66,9 +72,13 @@ struct parallel_setting {
   bool as_simulated = false; ///< What is reduced and gathered when, and behind what, is a strategy's: no closed form.
   number_format computed_in = number_format::bf16;
   attention_kernel attention = attention_kernel::flash;
+  std::optional<counted_scores> counted{}; ///< In MFU; nothing: those that the kernel computes.
 
   friend bool operator==(const parallel_setting&, const parallel_setting&) = default;
 
+  counted_scores counts() const {
+    return counted.value_or(attention == attention_kernel::flash ? counted_scores::causal : counted_scores::full);
+  }
   uint32_t devices() const { return shape.size() * context; }
   /// Ranks that have the same weights, but for experts, and other samples or positions.
   uint32_t replicas() const { return shape.data * context; }

@@ -19,8 +19,8 @@ struct rank_parameters {
   }
 };
 
-/// Of a layer with experts or without.
-rank_parameters layer_parameters(const language_model& m, const parallel_setting& how, bool experts);
+/// Of a layer.
+rank_parameters layer_parameters(const language_model& m, const parallel_setting& how, layer_kind kind);
 /// Of the embedding's table, or the output's.
 double table_parameters(const language_model& m, const parallel_setting& how);
 /// Of what the rank that makes the logits has for them: its own table, if it has not the embedding's, and the modules
@@ -31,8 +31,10 @@ rank_parameters output_parameters(const language_model& m, const parallel_settin
 struct part_parameters {
   part_parameters(const language_model& m, const parallel_setting& how);
 
-  rank_parameters dense, experts; ///< A layer's.
-  double table = 0;               ///< The embedding's.
+  rank_parameters dense, experts;               ///< A layer's.
+  rank_parameters linear_dense, linear_experts; ///< Those with linear attention, if there are any.
+  bool has_linear = false;
+  double table = 0; ///< The embedding's.
   rank_parameters output;
   /// Of a rank of the stage that has these; DualPipe's: of one of its two copies, the mean.
   rank_parameters of(const stage_layers& has, const parallel_setting& how) const;

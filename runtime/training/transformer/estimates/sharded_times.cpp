@@ -30,7 +30,7 @@ public:
     const std::array<const layer_times*, 4> worked{&times.dense, &times.windowed_dense, &times.sparse,
                                                    &times.windowed_sparse};
     for (size_t i = 0; i < kinds_.size(); ++i)
-      kinds_[i] = layer(i >= 2, *worked[i]);
+      kinds_[i] = layer({i >= 2, i % 2 == 1}, *worked[i]);
     first_ = kind_of(0);
     last_ = kind_of(m.layers - 1);
     add(m.layers == 1 ? last_ : first_, {table_parameters(m, how), 0});
@@ -49,8 +49,8 @@ private:
   const sharded_layer& kind_of(uint32_t layer) const {
     return kinds_[(m_.has_experts(layer) ? 2 : 0) + (m_.is_windowed(layer) ? 1 : 0)];
   }
-  sharded_layer layer(bool experts, const layer_times& alone) const {
-    const auto moved = shard_exchanges_of(m_, on_, how_, experts);
+  sharded_layer layer(layer_kind kind, const layer_times& alone) const {
+    const auto moved = shard_exchanges_of(m_, on_, how_, kind);
     const auto beside = beside_shards(alone, moved, on_);
     return {.forward = beside.forward,
             .backward = beside.backward,
@@ -58,7 +58,7 @@ private:
             .gather = moved.gather,
             .scatter = moved.scatter,
             .busy = busy_cards(alone, on_, how_),
-            .replicas = replicas_time(layer_parameters(m_, how_, experts))};
+            .replicas = replicas_time(layer_parameters(m_, how_, kind))};
   }
   double replicas_time(const rank_parameters& x) const {
     return groups_all_reduce_time({x.dense / how_.sharers(), x.experts / how_.expert_sharers()}, on_, how_);
@@ -137,9 +137,9 @@ private:
 } // namespace
 
 shard_exchanges shard_exchanges_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
-                                   bool experts) {
-  auto moved = exchanged(layer_parameters(m, how, experts), on, how);
-  const auto latency = shard_latency(experts && m.experts.count > 0, on, how);
+                                   layer_kind kind) {
+  auto moved = exchanged(layer_parameters(m, how, kind), on, how);
+  const auto latency = shard_latency(kind.experts && m.experts.count > 0, on, how);
   moved.gather += latency;
   moved.scatter += latency;
   return moved;

@@ -18,7 +18,7 @@ struct shard_exchanges {
   double gather = 0, scatter = 0;
 };
 shard_exchanges shard_exchanges_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
-                                   bool experts);
+                                   layer_kind kind);
 
 /// A layer whose forward goes beside a gather, and its backward beside a gather and a scatter, of layers like it: the
 /// collectives' kernels take processors and memory traffic from its own, which are up to twice as long where both run

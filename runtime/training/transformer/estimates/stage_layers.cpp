@@ -1,44 +1,35 @@
 #include "runtime/training/transformer/estimates/stage_layers.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace ringmaster::training {
 
 namespace {
 
-/// Of [begin, end), what lies in [from, to).
-uint32_t overlap(uint32_t begin, uint32_t end, uint32_t from, uint32_t to) {
-  const auto first = std::max(begin, from), last = std::min(end, to);
-  return last > first ? last - first : 0;
-}
-
-/// Of these, the layers with a window: every other one from the model's first, which is at place `zero`, on.
-uint32_t windowed(uint32_t begin, uint32_t end, uint32_t from, uint32_t to, uint32_t zero) {
-  const auto first = std::max(begin, from) - zero, count = overlap(begin, end, from, to);
-  return (first + count + 1) / 2 - (first + 1) / 2;
-}
-
 /// The model's layers in places: the embedding may have one of its own before them.
 struct placed_layers {
   const language_model& m;
-  uint32_t each;         ///< Places of a piece.
-  uint32_t apart;        ///< The first layer's place.
-  uint32_t first_sparse; ///< That of the first one with experts.
+  uint32_t each;  ///< Places of a piece.
+  uint32_t apart; ///< The first layer's place.
 
   placed_layers(const language_model& of, const parallel_setting& how)
     : m(of), each(how.chunk_layers(of.layers)),
-      apart(each * how.shape.pipeline * how.chunks_of_stage() == of.layers ? 0 : 1),
-      first_sparse(apart + (of.experts.count > 0 ? std::min(of.layers, of.experts.dense_first) : of.layers)) {}
+      apart(each * how.shape.pipeline * how.chunks_of_stage() == of.layers ? 0 : 1) {}
 
   uint32_t last_place() const { return apart == 0 ? m.layers - 1 : m.layers + 1; }
 
   void add_to(stage_layers& x, uint32_t piece, double part) const {
-    const auto begin = piece * each, end = begin + each;
-    x.dense += part * overlap(begin, end, apart, first_sparse);
-    x.experts += part * overlap(begin, end, first_sparse, apart + m.layers);
-    if (m.is_windowed(0)) {
-      x.windowed_dense += part * windowed(begin, end, apart, first_sparse, apart);
-      x.windowed_experts += part * windowed(begin, end, first_sparse, apart + m.layers, apart);
+    const auto place = piece * each;
+    const auto begin = std::min(m.layers, std::max(place, apart) - apart),
+               end = std::min(m.layers, place + each - apart);
+    const auto experts = m.expert_layers_in(begin, end);
+    x.dense += part * (std::max(begin, end) - begin - experts);
+    x.experts += part * experts;
+    if (m.has_windows()) {
+      const auto windowed_experts = m.windowed_expert_layers_in(begin, end);
+      x.windowed_dense += part * (m.windowed_layers_in(begin, end) - windowed_experts);
+      x.windowed_experts += part * windowed_experts;
     }
   }
 };
@@ -78,16 +69,42 @@ stage_layers all_layers_of(const language_model& m) {
   return stage_layers_of(m, {}, 0);
 }
 
+namespace {
+
+/// Where layers with a window, or with experts, come in periods of more than two: the stage, of those of the first
+/// period, that has the fewest layers with a window, of these the most with experts.
+uint32_t most_of_a_kind(const language_model& m, const parallel_setting& how) {
+  const auto period = m.has_windows() ? std::lcm(std::max(1u, m.full_every), m.experts.every) : m.experts.every;
+  if (period <= 2)
+    return 0;
+  uint32_t most = 0;
+  auto rank_of = [&](uint32_t index) {
+    const auto has = stage_layers_of(m, how, index);
+    return std::pair{has.dense + has.experts - has.windowed_dense - has.windowed_experts, has.experts};
+  };
+  auto best = rank_of(0);
+  for (uint32_t index = 1; index < std::min(period + 1, how.shape.pipeline - 1); ++index)
+    if (auto x = rank_of(index); x > best) {
+      best = x;
+      most = index;
+    }
+  return most;
+}
+
+} // namespace
+
 stage_span stages_that_count(const language_model& m, const parallel_setting& how) {
   const auto p = how.shape.pipeline;
   if (p <= 3)
     return {{0, 1, 2}, p};
   stage_span x{{0, 1}, 2};
-  if (m.is_windowed(0))
+  if (m.has_windows() || m.experts.every > 1)
     x.indices[x.count++] = 2;
+  if (const auto most = most_of_a_kind(m, how); most > 2 && most + 1 < p)
+    x.indices[x.count++] = most;
   const auto each = how.chunk_layers(m.layers);
   const auto sparse_from = m.experts.count == 0 ? 0 : m.experts.dense_first / each + 1;
-  if (sparse_from >= x.count && sparse_from < p - 1)
+  if (sparse_from > x.indices[x.count - 1] && sparse_from < p - 1)
     x.indices[x.count++] = sparse_from;
   const auto last_full = how.chunks_of_stage() > 1 || each * p == m.layers ? 0 : (m.layers + 1) / each - 1;
   if (last_full > x.indices[x.count - 1] && last_full < p - 1)

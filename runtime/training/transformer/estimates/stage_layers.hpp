@@ -27,9 +27,10 @@ stage_layers chunk_layers_of(const language_model& m, const parallel_setting& ho
 stage_layers all_layers_of(const language_model& m);
 
 /// Stages of which one is the slowest, and one holds the most: the first two, the next one, too, where layers have
-/// windows by turns, the first that has experts only, the last that has layers only, the last.
+/// windows or experts in periods, the one of a longer period that has the most of these, the first that has experts
+/// only, the last that has layers only, the last.
 struct stage_span {
-  uint32_t indices[6];
+  uint32_t indices[8];
   uint32_t count;
   const uint32_t* begin() const { return indices; }
   const uint32_t* end() const { return indices + count; }

@@ -14,10 +14,24 @@ uint32_t config_members::size(std::string_view key, const allowed& x) {
   return x.least;
 }
 
+bool config_members::says(std::string_view key, std::string_view text) const {
+  const auto read = object_.at(key).text();
+  return read && *read == text;
+}
+
+std::string_view config_members::first_of(std::span<const std::string_view> keys) const {
+  for (auto key : keys)
+    if (has(key))
+      return key;
+  return keys.front();
+}
+
 bool config_members::flag(std::string_view key, bool absent) {
-  if (!has(key))
+  const bool of_part = has(key),
+             of_all = !of_part && around_ && around_->at(key).is_there() && !around_->at(key).is_null();
+  if (!of_part && !of_all)
     return absent;
-  auto read = object_.at(key).flag();
+  auto read = (of_part ? object_ : *around_).at(key).flag();
   if (read)
     return *read;
   keep(std::move(read.error()));

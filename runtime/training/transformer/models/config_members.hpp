@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,10 +21,16 @@ public:
     std::optional<uint32_t> absent{}; ///< What it is where it is missing; if that is nothing, it must be there.
   };
 
-  /// The file's object, whose document must stay.
+  /// The file's object, whose document must stay; or that of a part, and the one around it, which may have its flags.
   explicit config_members(json_place object) : object_(std::move(object)) {}
+  config_members(json_place object, json_place around) : object_(std::move(object)), around_(std::move(around)) {}
 
   bool has(std::string_view key) const { return object_.at(key).is_there() && !object_.at(key).is_null(); }
+  bool is_null(std::string_view key) const { return object_.at(key).is_null(); }
+  /// Whether it is this text.
+  bool says(std::string_view key, std::string_view text) const;
+  /// Of several names for the same the first that is there, else the first.
+  std::string_view first_of(std::span<const std::string_view> keys) const;
   uint32_t size(std::string_view key, const allowed& x);
   uint32_t size(std::string_view key) { return size(key, allowed{}); }
   bool flag(std::string_view key, bool absent);
@@ -41,6 +48,7 @@ public:
 
 private:
   json_place object_;
+  std::optional<json_place> around_;
   caf::error problem_;
 };
 

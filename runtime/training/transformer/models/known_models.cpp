@@ -36,7 +36,7 @@ language_model llama_shape(std::string name, uint32_t hidden, uint32_t heads, ui
 language_model qwen3(std::string name, uint32_t hidden, uint32_t heads, uint32_t layers, uint32_t expert_width) {
   auto x = llama_shape(std::move(name), hidden, heads, layers, 0, 4096, 151936, 40960);
   x.key_value_heads = 4;
-  x.query_key_norms = true;
+  x.query_key_norms = query_key_norm::of_a_head;
   x.experts = {.count = 128, .chosen = 8, .width = expert_width};
   return x;
 }
@@ -53,8 +53,8 @@ language_model gpt_oss() {
   auto x = llama_shape("gpt-oss-120b", 2880, 64, 36, 0, 4096, 201088, 131072);
   x.head_size = 64;
   x.window = 128;
-  x.biases = true;
-  x.experts = {.count = 128, .chosen = 4, .width = 2880};
+  x.query_biases = x.output_bias = x.network_biases = x.sinks = x.unfused_activation = true;
+  x.experts = {.count = 128, .chosen = 4, .width = 2880, .router_bias = true};
   return x;
 }
 
@@ -65,8 +65,8 @@ language_model deepseek_v3() {
   x.latent = {.query_rank = 1536, .key_value_rank = 512, .rotary_size = 64, .value_size = 128};
   x.experts = {.count = 256,
                .chosen = 8,
-               .shared = 1,
                .width = 2048,
+               .shared_width = 2048,
                .dense_first = 3,
                .groups = 8,
                .groups_chosen = 4,

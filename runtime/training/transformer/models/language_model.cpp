@@ -17,35 +17,60 @@ double attention_matrices(const language_model& m) {
     return queries + h * (x.key_value_rank + x.rotary_size) + x.key_value_rank * a * (size + x.value_size)
            + a * x.value_size * h;
   }
-  return h * size * (2 * a + 2.0 * m.key_value_heads);
+  return h * size * ((m.gated_attention ? 3 : 2) * a + 2.0 * m.key_value_heads);
+}
+
+/// Of a layer's linear attention: keys and queries, values and their gate, two numbers a head, the output.
+double linear_matrices(const language_model& m) {
+  auto& x = m.linear;
+  return m.hidden * (2 * x.keys() + 3 * x.values() + 2.0 * x.value_heads);
+}
+
+/// Of the heads that choose keys: their queries, made of the latent ones where there are any; a key; their weights.
+double indexer_matrices(const language_model& m) {
+  auto& x = m.indexer;
+  const double h = m.hidden, from = m.latent.query_rank > 0 ? m.latent.query_rank : h;
+  return x.heads == 0 ? 0 : from * x.size() + h * (x.head_size + x.heads);
 }
 
 double network_matrices(const language_model& m, uint32_t width) {
   return (m.gated ? 3.0 : 2.0) * m.hidden * width;
 }
 
-double layers_with_experts(const language_model& m) {
-  return m.experts.count == 0 ? 0 : m.layers - std::min(m.layers, m.experts.dense_first);
-}
+/// Layers by what differs between them.
+struct layer_counts {
+  double sparse, dense, full, linear;
+
+  explicit layer_counts(const language_model& m)
+    : sparse(m.expert_layers_in(0, m.layers)), dense(m.layers - sparse),
+      full(m.linear.value_heads > 0 ? m.layers - m.windowed_layers_in(0, m.layers) : m.layers),
+      linear(m.layers - full) {}
+};
 
 /// Of a position's products with weights.
 double active_matrices(const language_model& m) {
-  const auto sparse = layers_with_experts(m), dense = m.layers - sparse;
+  const layer_counts layers{m};
   const auto kept = m.experts.capacity > 0 ? std::min(m.experts.capacity, 1.0) : 1; // the rest is dropped for certain
-  const auto taken = network_matrices(m, m.experts.width) * (m.experts.chosen * kept + m.experts.shared)
-                     + static_cast<double>(m.hidden) * m.experts.count;
+  const auto taken = network_matrices(m, m.experts.width) * m.experts.chosen * kept
+                     + network_matrices(m, m.experts.shared_width) + static_cast<double>(m.hidden) * m.experts.count;
+  const auto attention = attention_matrices(m) + indexer_matrices(m);
   const auto modules = m.multi_token
-                       * (2.0 * m.hidden * m.hidden + attention_matrices(m)
-                          + (sparse > 0 ? taken : network_matrices(m, m.width)));
-  return m.layers * attention_matrices(m) + sparse * taken + dense * network_matrices(m, m.width) + modules
-         + (1.0 + m.multi_token) * m.hidden * m.vocabulary;
+                       * (2.0 * m.hidden * m.hidden + attention
+                          + (layers.sparse > 0 ? taken : network_matrices(m, m.width)));
+  return layers.full * attention + layers.linear * linear_matrices(m) + layers.sparse * taken
+         + layers.dense * network_matrices(m, m.width) + modules + (1.0 + m.multi_token) * m.hidden * m.vocabulary;
 }
 
-/// Pairs of a query and a key in a layer, of a sample.
-double pairs(double sequence, double looked_back, bool whole_scores) {
-  if (whole_scores)
-    return sequence * sequence;
-  return looked_back >= sequence ? sequence * sequence / 2 : sequence * looked_back - looked_back * looked_back / 2;
+/// Multiplications of a position in a layer's attention, beside those with weights; of its mean keys, or of twice as
+/// many, where what a causal mask leaves out counts, too.
+double attended(const language_model& m, bool windowed, bool whole_scores) {
+  if (windowed && m.linear.value_heads > 0) // what a state is multiplied with: to forget, to learn, to be read
+    return 3 * m.linear.values() * m.linear.key_size;
+  const auto whole = whole_scores ? 2 : 1;
+  const auto scores = m.heads * m.key_and_value_size() * m.keys_seen(windowed);
+  if (windowed)
+    return scores + m.indexer.size() * m.keys_seen(false) * whole;
+  return scores * whole;
 }
 
 } // namespace
@@ -61,61 +86,73 @@ language_model gpt_shape(std::string name, uint32_t hidden, uint32_t heads, uint
   x.sequence = sequence;
   x.vocabulary = vocabulary;
   x.width = 4 * hidden;
-  x.layer_norms = x.learned_positions = x.tied = true;
+  x.norm_vectors = 2;
+  x.query_biases = x.output_bias = x.network_biases = x.dropouts = x.tied = true;
+  x.position_rows = x.positions = sequence;
   return x;
 }
 
 parameter_counts parameter_counts_of(const language_model& m) {
-  const double h = m.hidden, norm = m.layer_norms ? 2 * h : h;
-  const bool biases = m.biases || m.layer_norms;
+  const double h = m.hidden, norm = m.norm_vectors * h, norms = m.norms * norm;
   parameter_counts x;
-  x.attention = attention_matrices(m) + 2 * norm;
+  x.attention = attention_matrices(m) + norms;
   if (m.latent.key_value_rank > 0)
     x.attention += m.latent.query_rank + m.latent.key_value_rank; // their norms
-  if (m.query_key_norms)
+  if (m.indexer.heads > 0)
+    x.attention += indexer_matrices(m) + 2.0 * m.indexer.head_size; // a layer norm of the keys
+  if (m.query_key_norms == query_key_norm::of_a_head)
     x.attention += 2.0 * m.head_size;
-  if (biases || m.query_biases)
+  else if (m.query_key_norms == query_key_norm::of_all_heads)
+    x.attention += m.head_size * (m.heads + static_cast<double>(m.key_value_heads));
+  if (m.query_biases)
     x.attention += m.head_size * (m.heads + 2.0 * m.key_value_heads);
-  if (biases)
+  if (m.output_bias)
     x.attention += h;
-  if (m.biases)
-    x.attention += m.heads; // sinks
+  if (m.sinks)
+    x.attention += m.heads;
+  if (auto& l = m.linear; l.value_heads > 0) // the convolution; a decay and a step a head; a norm of the output's heads
+    x.linear = linear_matrices(m) + norms + l.convolution * (2 * l.keys() + l.values()) + 2.0 * l.value_heads
+               + l.value_size;
   auto network = [&](uint32_t width) {
-    return network_matrices(m, width) + (biases ? (m.gated ? 2.0 : 1.0) * width + h : 0);
+    return network_matrices(m, width) + (m.network_biases ? (m.gated ? 2.0 : 1.0) * width + h : 0);
   };
   x.dense = network(m.width);
-  if (m.experts.count > 0) {
-    x.one_expert = network(m.experts.width);
-    x.router = (h + (m.biases || m.experts.corrected ? 1 : 0)) * m.experts.count;
+  if (auto& e = m.experts; e.count > 0) {
+    x.one_expert = network(e.width);
+    x.shared = e.shared_width == 0 ? 0 : network(e.shared_width);
+    x.router = (h + (e.router_bias ? 1 : 0) + (e.corrected ? 1 : 0)) * e.count + (e.shared_gate ? h : 0);
   }
-  x.embedding = h * m.vocabulary + (m.learned_positions ? h * m.sequence : 0);
-  x.output = norm + (m.tied ? 0 : h * m.vocabulary);
+  x.embedding = h * m.vocabulary + h * m.position_rows + (m.embedding_norm ? norm : 0);
+  x.output = norm + (m.tied ? 0 : h * m.vocabulary) + (m.logit_bias ? m.vocabulary : 0);
   x.multi_token = m.multi_token * (2 * h * h + 3 * norm);
   return x;
 }
 
 double parameters_of(const language_model& m) {
   const auto x = parameter_counts_of(m);
-  const auto sparse = layers_with_experts(m);
-  return sparse * x.experts_layer(m) + (m.layers - sparse) * (x.attention + x.dense) + x.embedding + x.output;
+  const layer_counts layers{m};
+  return layers.full * x.attention + layers.linear * x.linear
+         + layers.sparse * (x.router + x.shared + x.one_expert * m.experts.count) + layers.dense * x.dense + x.embedding
+         + x.output;
 }
 
 double active_parameters_of(const language_model& m) {
   const auto x = parameter_counts_of(m);
   return parameters_of(m)
-         - layers_with_experts(m) * x.one_expert * (m.experts.count - std::min(m.experts.count, m.experts.chosen));
+         - layer_counts{m}.sparse * x.one_expert * (m.experts.count - std::min(m.experts.count, m.experts.chosen));
 }
 
 double parameters_of_layer(const language_model& m, uint32_t layer) {
   const auto x = parameter_counts_of(m);
-  return m.has_experts(layer) ? x.experts_layer(m) : x.attention + x.dense;
+  return (m.linear.value_heads > 0 && m.is_windowed(layer) ? x.linear : x.attention)
+         + (m.has_experts(layer) ? x.router + x.shared + x.one_expert * m.experts.count : x.dense);
 }
 
 double flops_of(const language_model& m, double global_batch, bool whole_scores) {
-  const double s = m.sequence, windowed = m.is_windowed(0) ? (m.layers + 1) / 2 : 0;
-  const auto seen = (m.layers - windowed + m.multi_token) * pairs(s, s, whole_scores)
-                    + windowed * pairs(s, m.window, whole_scores && m.window >= m.sequence);
-  return 6 * global_batch * (s * active_matrices(m) + seen * m.heads * m.key_and_value_size());
+  const double s = m.sequence, windowed = m.windowed_layers_in(0, m.layers);
+  const auto scores = (m.layers - windowed + m.multi_token) * attended(m, false, whole_scores)
+                      + windowed * attended(m, true, whole_scores);
+  return 6 * global_batch * s * (active_matrices(m) + scores);
 }
 
 std::string problem_of(const language_model& m) {
@@ -132,8 +169,12 @@ std::string problem_of(const language_model& m) {
                        m.experts.imbalance, m.experts.count, m.experts.count);
   if (m.experts.dense_first > m.layers)
     return fmt::format("{} dense layers are more than all {}", m.experts.dense_first, m.layers);
-  const bool needs_dense = m.experts.count == 0 || m.experts.dense_first > 0;
-  return needs_dense && m.width == 0 ? "a feed-forward network's width is at least 1" : "";
+  if (m.experts.every == 0)
+    return "experts are in every layer, or in every second, third, ...";
+  if (auto& x = m.linear; x.value_heads > 0 && (x.key_heads == 0 || x.value_heads % x.key_heads != 0))
+    return fmt::format("{} heads of values do not divide among {} of keys in linear attention", x.value_heads,
+                       x.key_heads);
+  return m.has_dense_layers() && m.width == 0 ? "a feed-forward network's width is at least 1" : "";
 }
 
 } // namespace ringmaster::training

@@ -1,205 +1,103 @@
 #include "runtime/training/transformer/models/model_file.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/text_file.hpp"
-#include "runtime/training/transformer/models/config_members.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <vector>
 
 namespace ringmaster::training {
 
 namespace {
 
-/// Which layers of a family look back at "sliding_window" positions only, where "layer_types" does not say it.
-enum class windowed_layers : uint8_t { none, all, upper, every_other };
-
-/// What "model_type" says of a model; members that are empty have no such thing.
-struct model_family {
-  std::string_view name;
-  std::string_view experts{}, expert_width{}; ///< The members that say how many there are, and how wide.
-  windowed_layers windows = windowed_layers::none;
-  bool query_key_norms = false, query_biases = false, biases = false, latent = false, gpt = false;
-};
-
-constexpr model_family families[] = {
-  {.name = "llama"},
-  {.name = "mistral", .windows = windowed_layers::all},
-  {.name = "qwen2", .windows = windowed_layers::upper, .query_biases = true},
-  {.name = "qwen3", .windows = windowed_layers::upper, .query_key_norms = true},
-  {.name = "qwen3_moe",
-   .experts = "num_experts",
-   .expert_width = "moe_intermediate_size",
-   .windows = windowed_layers::upper,
-   .query_key_norms = true},
-  {.name = "mixtral",
-   .experts = "num_local_experts",
-   .expert_width = "intermediate_size",
-   .windows = windowed_layers::all},
-  {.name = "gpt_oss",
-   .experts = "num_local_experts",
-   .expert_width = "intermediate_size",
-   .windows = windowed_layers::every_other,
-   .biases = true},
-  {.name = "deepseek_v3", .experts = "n_routed_experts", .expert_width = "moe_intermediate_size", .latent = true},
-  {.name = "gpt2", .gpt = true}};
-
-/// Limits as those of the options, within which products of two sizes fit into 32 bits where they are made.
-constexpr uint32_t positions_max = 1 << 24, layers_max = 65536, heads_max = 65536, head_size_max = 1 << 14,
-                   experts_max = 65536, shared_max = 1024, modules_max = 64;
-
-/// Positions of a sample, of those that a member allows.
-uint32_t sequence_of(uint32_t positions, std::optional<uint32_t> wanted) {
-  return wanted.value_or(std::min(positions, sequence_of_files));
-}
-
-language_model read_gpt(config_members& file, std::optional<uint32_t> sequence) {
-  const auto hidden = file.size("n_embd"), heads = file.size("n_head", {.most = heads_max});
-  if (hidden % heads != 0)
-    file.refuse("n_head", fmt::format("a number of heads among which the hidden size of {} divides", hidden));
-  const auto layers = file.size("n_layer", {.most = layers_max});
-  const auto positions = sequence_of(file.size("n_positions", {.most = positions_max}), sequence);
-  auto x = gpt_shape("own", hidden, heads, layers, positions, file.size("vocab_size", {.most = positions_max}));
-  x.width = file.size("n_inner", {.absent = x.width});
-  x.tied = file.flag("tie_word_embeddings", true);
-  return x;
-}
-
-void read_attention(config_members& file, const model_family& family, language_model& x) {
-  x.heads = file.size("num_attention_heads", {.most = heads_max});
-  x.key_value_heads = file.size("num_key_value_heads", {.most = heads_max, .absent = x.heads});
-  if (x.heads % x.key_value_heads != 0)
-    file.refuse("num_key_value_heads", fmt::format("a number that divides the {} heads of queries", x.heads));
-  if (family.latent) {
-    const config_members::allowed head{.most = head_size_max};
-    x.head_size = file.size("qk_nope_head_dim", head);
-    x.latent = {.query_rank = file.size("q_lora_rank", {.least = 0, .absent = 0}),
-                .key_value_rank = file.size("kv_lora_rank"),
-                .rotary_size = file.size("qk_rope_head_dim", head),
-                .value_size = file.size("v_head_dim", head)};
-  } else if (file.has("head_dim")) {
-    x.head_size = file.size("head_dim", {.most = head_size_max});
-  } else {
-    x.head_size = x.hidden / x.heads;
-    if (x.hidden % x.heads != 0)
-      file.refuse("num_attention_heads",
-                  fmt::format("a number of heads among which the hidden size of {} divides, or \"head_dim\" be there",
-                              x.hidden));
-  }
-  x.query_key_norms = family.query_key_norms;
-  x.query_biases = family.query_biases;
-  x.biases = family.biases;
-  if (!family.query_biases) // whose families have them whatever a file says
-    file.must_be("attention_bias", family.biases);
-  file.must_be("mlp_bias", family.biases);
-}
-
-void read_experts(config_members& file, const model_family& family, language_model& x) {
-  auto& e = x.experts;
-  e.count = file.size(family.experts, {.most = experts_max});
-  const auto chosen = file.has("experts_per_token") && !file.has("num_experts_per_tok") ? "experts_per_token"
-                                                                                        : "num_experts_per_tok";
-  e.chosen = file.size(chosen, {.most = experts_max});
-  if (e.chosen > e.count)
-    file.refuse(chosen, fmt::format("at most \"{}\", the {} experts of a layer", family.experts, e.count));
-  e.shared = file.size("n_shared_experts", {.most = shared_max, .least = 0, .absent = 0});
-  e.width = file.size(family.expert_width);
-  e.corrected = family.latent;
-  e.dense_first = file.size("first_k_dense_replace", {.most = layers_max, .least = 0, .absent = 0});
-  const auto groups = file.size("n_group", {.most = e.count, .least = 0, .absent = 0});
-  const auto groups_chosen = file.size("topk_group", {.most = e.count, .least = 0, .absent = 0});
-  if (groups > 1 && e.count % groups != 0)
-    file.refuse("n_group", fmt::format("a number of groups among which {} experts divide", e.count));
-  if (groups_chosen > std::max(groups, 1u))
-    file.refuse("topk_group", groups == 0 ? "of the groups that \"n_group\" tells, which is missing"
-                                          : fmt::format("at most \"n_group\", the {} groups of experts", groups));
-  if (groups_chosen > 0 && groups_chosen < groups) { // else all are
-    e.groups = groups;
-    e.groups_chosen = groups_chosen;
-  }
-  if (e.dense_first > x.layers)
-    file.refuse("first_k_dense_replace", fmt::format("at most all {} layers", x.layers));
-  file.must_be_one("decoder_sparse_step");
-  file.must_be_one("moe_layer_freq");
-  if (!file.list("mlp_only_layers").empty())
-    file.refuse("mlp_only_layers", "an empty list: plans know models whose layers all have experts");
-  x.multi_token = file.size("num_nextn_predict_layers", {.most = modules_max, .least = 0, .absent = 0});
-}
-
-/// Of a family without them.
-void refuse_experts(config_members& file) {
-  for (std::string_view count : {"num_experts", "num_local_experts", "n_routed_experts"})
-    if (file.size(count, {.most = experts_max, .least = 0, .absent = 0}) > 1)
-      file.refuse(count, "missing: this family's layers are dense (qwen3_moe, mixtral and others have experts)");
-}
-
-/// Of each layer whether it has a window.
-std::vector<bool> windowed(config_members& file, const model_family& family, uint32_t layers) {
-  constexpr std::string_view kinds[] = {"full_attention", "sliding_attention"};
-  std::vector<bool> result(layers);
-  if (file.has("layer_types")) {
-    const auto types = file.list("layer_types");
-    if (types.size() != layers)
-      file.refuse("layer_types", fmt::format("a list with a text for each of the {} layers", layers));
-    for (size_t i = 0; i < std::min<size_t>(types.size(), layers); ++i) {
-      auto kind = types[i].one_of(kinds);
-      if (!kind)
-        file.keep(kind.error());
-      result[i] = kind && *kind == 1;
-    }
-    return result;
-  }
-  const auto first = family.windows == windowed_layers::upper
-                       ? file.size("max_window_layers", {.most = layers_max, .least = 0, .absent = layers})
-                       : 0;
-  for (auto i = first; i < layers; ++i)
-    result[i] = family.windows != windowed_layers::every_other || i % 2 == 0;
+std::vector<std::string> family_names() {
+  std::vector<std::string> result;
+  for (auto& x : model_families())
+    result.emplace_back(x.name);
   return result;
 }
 
-void read_window(config_members& file, const model_family& family, language_model& x) {
-  const bool said_to_be_used = family.windows == windowed_layers::upper;
-  if (family.windows == windowed_layers::none || !file.has("sliding_window")
-      || !file.flag("use_sliding_window", !said_to_be_used))
-    return;
-  const auto window = file.size("sliding_window", {.most = positions_max});
-  const auto layers = windowed(file, family, x.layers);
-  if (std::ranges::find(layers, true) == layers.end())
-    return;
-  bool alternate = true;
-  for (size_t i = 0; i < layers.size(); ++i)
-    alternate = alternate && layers[i] == (i % 2 == 0);
-  if (alternate)
-    x.window = window;
-  else if (window < x.sequence)
-    file.refuse("sliding_window",
-                fmt::format("at least the {} positions of a sequence, for shorter windows are planned in every other "
-                            "layer only, from the first on (--sequence {} would do)",
-                            x.sequence, window));
+/// Where a file of a model of several parts has that of its text. The file itself, where it has none.
+json_place text_part(const json_place& file) {
+  for (auto part : {"text_config", "llm_config", "language_config", "thinker_config"}) {
+    const auto inner = file.at(part);
+    auto members = inner.members();
+    if (members && !members->empty())
+      return text_part(inner);
+  }
+  return file;
 }
 
-language_model read_llama(config_members& file, const model_family& family, std::optional<uint32_t> sequence) {
-  language_model x;
-  x.gated = true;
-  x.hidden = file.size("hidden_size");
-  x.layers = file.size("num_hidden_layers", {.most = layers_max});
-  x.vocabulary = file.size("vocab_size", {.most = positions_max});
-  x.positions = file.size("max_position_embeddings", {.most = positions_max});
-  x.sequence = sequence_of(x.positions, sequence);
-  x.tied = file.flag("tie_word_embeddings", false);
-  read_attention(file, family, x);
-  if (family.experts.empty())
-    refuse_experts(file);
-  else
-    read_experts(file, family, x);
-  if (x.experts.count == 0 || x.experts.dense_first > 0)
-    x.width = file.size("intermediate_size");
-  read_window(file, family, x);
-  return x;
+std::string text_at(const json_place& x) {
+  auto text = x.text();
+  return text ? *text : "";
+}
+
+/// The letters and digits of a name, small: "DeepseekV3" and "deepseek_v3" are the same.
+std::string plain(std::string_view name) {
+  std::string result;
+  for (unsigned char c : name)
+    if (std::isalnum(c))
+      result += static_cast<char>(std::tolower(c));
+  return result;
+}
+
+bool has(const json_place& x, std::string_view key) {
+  return x.at(key).is_there() && !x.at(key).is_null();
+}
+
+/// Families whose members a file has, the likeliest first: by the class that it names, then by the members that only
+/// some have.
+std::vector<std::string_view> likely_families(const json_place& file) {
+  std::vector<std::string_view> result;
+  if (auto classes = file.at("architectures").list(); classes && !classes->empty()) {
+    const auto wanted = plain(text_at(classes->front()));
+    for (auto& x : model_families())
+      if (wanted == plain(x.name) + "forcausallm" || wanted == plain(x.name) + "lmheadmodel")
+        result.push_back(x.name);
+  }
+  auto add = [&](std::string_view family, std::initializer_list<std::string_view> members) {
+    if (std::ranges::all_of(members, [&](auto key) { return has(file, key); }))
+      result.push_back(family);
+  };
+  add("deepseek_v32", {"kv_lora_rank", "n_routed_experts", "index_topk"});
+  if (has(file, "topk_method") && text_at(file.at("topk_method")) != "noaux_tc")
+    add("deepseek_v2", {"kv_lora_rank", "n_routed_experts"});
+  add("deepseek_v3", {"kv_lora_rank", "n_routed_experts"});
+  add("qwen3_next", {"linear_num_value_heads", "num_experts"});
+  add("qwen3_5", {"linear_num_value_heads"});
+  add("llama4_text", {"interleave_moe_layer_step", "num_local_experts"});
+  add("qwen2_moe", {"num_experts", "shared_expert_intermediate_size"});
+  add("qwen3_moe", {"num_experts", "moe_intermediate_size"});
+  add("glm4_moe", {"n_routed_experts", "moe_intermediate_size"});
+  add("olmoe", {"num_experts"});
+  add("mixtral", {"num_local_experts"});
+  add("gpt2", {"n_embd", "n_positions"});
+  add("falcon", {"multi_query", "hidden_size"});
+  add("starcoder2", {"use_bias", "intermediate_size"});
+  add("llama", {"hidden_size", "intermediate_size"});
+  return result;
+}
+
+/// Of a family that is not known: the first that can be read in its place.
+caf::error unknown_family(const json_place& type, const json_place& file, const json_place& all) {
+  const auto names = family_names();
+  const auto known = fmt::format("a family that is known, one of {}", fmt::join(names, ", "));
+  for (auto name : likely_families(file)) {
+    config_members members{file, all};
+    const auto x = model_reader{members, *model_family_of(name), std::nullopt}.read();
+    if (!members.problem() && problem_of(x).empty())
+      return type.wrong(fmt::format("{} (its members are those of {}: if its layers are the same, --as {} reads it as "
+                                    "one)",
+                                    known, name, name));
+  }
+  const auto near = nearest_word(text_at(type), names);
+  return type.wrong(near.empty() ? known : fmt::format("{} (did you mean {}?)", known, near));
 }
 
 bool means_file(const std::string& text) {
@@ -209,31 +107,37 @@ bool means_file(const std::string& text) {
 
 } // namespace
 
-caf::expected<language_model> parse_model(std::string_view document, std::optional<uint32_t> sequence) {
+caf::expected<language_model> parse_model(std::string_view document, const model_file_options& opts) {
   auto read = parse_json(document);
   if (!read)
     return std::move(read.error());
-  const json_place place{"model", document, *read};
+  const json_place all{"model", document, *read};
   if (read->what != json_value::type::object)
-    return place.wrong("an object, as Hugging Face's config.json");
-  std::vector<std::string_view> names;
-  for (auto& x : families)
-    names.push_back(x.name);
-  auto which = place.at("model_type").one_of(names);
-  if (!which)
-    return std::move(which.error());
-  auto& family = families[*which];
-  config_members file{place};
-  auto x = family.gpt ? read_gpt(file, sequence) : read_llama(file, family, sequence);
-  if (file.problem())
-    return file.problem();
+    return all.wrong("an object, as Hugging Face's config.json");
+  const auto file = text_part(all), inner = file.at("model_type"), outer = all.at("model_type");
+  auto* family = model_family_of(opts.family ? *opts.family : text_at(inner));
+  if (family == nullptr && !opts.family) // a part may leave it to the whole
+    family = model_family_of(text_at(outer));
+  if (family == nullptr && opts.family)
+    return make_error(errc::invalid_argument, fmt::format("there is no family of models \"{}\"; there are: {}",
+                                                          *opts.family, fmt::join(family_names(), ", ")));
+  if (family == nullptr)
+    return unknown_family(inner.is_there() ? inner : outer, file, all);
+  config_members members{file, all};
+  auto x = model_reader{members, *family, opts.sequence}.read();
+  if (members.problem())
+    return members.problem();
   if (auto problem = problem_of(x); !problem.empty())
-    return place.refused(problem);
+    return file.refused(problem);
+  x.text_only = has(all, "vision_config") || has(all, "audio_config") || has(all, "thinker_config");
   return x;
 }
 
-caf::expected<language_model> model_from(const std::string& name_or_file, std::optional<uint32_t> sequence) {
+caf::expected<language_model> model_from(const std::string& name_or_file, const model_file_options& opts) {
   auto known = model_of(name_or_file);
+  if (known && opts.family)
+    return make_error(errc::invalid_argument,
+                      fmt::format("--as is of a configuration file, and {} is a known model", name_or_file));
   if (known || !means_file(name_or_file))
     return known;
   std::error_code unknown;
@@ -242,7 +146,7 @@ caf::expected<language_model> model_from(const std::string& name_or_file, std::o
                       fmt::format("there is no file {}: a model is a known one's name, such as llama3-8b, or a "
                                   "config.json that is here; nothing is fetched from Hugging Face's hub",
                                   name_or_file));
-  auto x = parse_file(name_or_file, [&](const std::string& text) { return parse_model(text, sequence); });
+  auto x = parse_file(name_or_file, [&](const std::string& text) { return parse_model(text, opts); });
   if (x)
     x->name = name_or_file;
   return x;

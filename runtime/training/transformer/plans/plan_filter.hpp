@@ -3,6 +3,7 @@
 #include "runtime/training/transformer/estimates/parallel_setting.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct plan_filter {
   std::vector<recomputation> recomputations; ///< Empty: all.
   number_format computed_in = number_format::bf16;
   attention_kernel attention = attention_kernel::flash;
+  std::optional<counted_scores> counted{}; ///< In MFU.
   double gradient_bytes = 4, state_bytes = 12;
   bool offloads_states = false, offloads_activations = false;
 

@@ -16,8 +16,8 @@ uint32_t most_of(const number_range& told, uint32_t of_use) {
 /// Whether so many tensor-parallel ranks have the same of each layer.
 bool divides_layers(const language_model& m, uint32_t ranks) {
   const bool heads = m.heads % ranks == 0 && (m.key_value_heads % ranks == 0 || ranks % m.key_value_heads == 0);
-  const bool is_dense = m.experts.count == 0 || m.experts.dense_first > 0;
-  return heads && (!is_dense || m.width % ranks == 0) && m.experts.shared * m.experts.width % ranks == 0;
+  const bool linear = m.linear.key_heads % ranks == 0 && m.linear.value_heads % ranks == 0;
+  return heads && linear && (!m.has_dense_layers() || m.width % ranks == 0) && m.experts.shared_width % ranks == 0;
 }
 
 } // namespace
@@ -63,6 +63,7 @@ std::vector<parallel_setting> shapes_of(const plan_question& asked) {
           how.global_batch = asked.global_batch;
           how.computed_in = filter.computed_in;
           how.attention = filter.attention;
+          how.counted = filter.counted;
           how.gradient_bytes = filter.gradient_bytes;
           how.state_bytes = filter.state_bytes;
           how.offloads_states = filter.offloads_states;
