@@ -1,5 +1,6 @@
 // Plans for programs: JSON, CSV.
 #include "runtime/text/json/json_writer.hpp"
+#include "runtime/training/transformer/plans/undivided.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
@@ -75,6 +76,13 @@ void write_confirmed(json_writer& json, const plan_outcome& outcome, const confi
   json.end();
 }
 
+counted_scores counts_of(const plan_filter& x) {
+  parallel_setting how;
+  how.attention = x.attention;
+  how.counted = x.counted;
+  return how.counts();
+}
+
 void write_numbers(json_writer& json, const char* name, const std::vector<uint32_t>& all) {
   json.list(name);
   for (auto x : all)
@@ -96,6 +104,7 @@ std::string json_of(const plan_outcome& x) {
     .member("positions", x.asked.trained.positions)
     .member("system", x.asked.system.name)
     .member("precision", name_of(x.asked.filter.computed_in))
+    .member("mfu_counts", name_of(counts_of(x.asked.filter)))
     .member("gpus", x.asked.devices)
     .member("global_batch", x.asked.global_batch)
     .member("evaluated", x.found.evaluated)
@@ -119,6 +128,11 @@ std::string json_of(const plan_outcome& x) {
     json.member("least_gpus", x.least_devices);
     write_numbers(json, "near_gpus", x.near.devices);
     write_numbers(json, "near_global_batches", x.near.batches);
+    json.list("not_dividing");
+    if (x.found.evaluated == 0)
+      for (auto& each : undivided_of(x.asked))
+        json.value(each);
+    json.end();
     json.list("filters_in_the_way");
     for (auto each : x.near.filters)
       json.value(each);

@@ -1,6 +1,7 @@
 #include "tools/planning/plan_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/transformer/plans/undivided.hpp"
 #include "tools/options/help_text.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_text.hpp"
@@ -98,11 +99,11 @@ double run_joules(const plan_outcome& x, const plan_figures& figures) {
 std::string figures_text(const plan_outcome& x, const confirmed_plan& first) {
   const auto& plan = first.plan;
   const auto figures = figures_of(x, plan, first.seconds());
-  auto text = fmt::format(
-    "\nThe first of them, {}: {} tokens/s, {} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % of {}'s peak\n",
-    first.simulated ? "as simulated" : "in closed form", grouped_text(figures.tokens_a_second),
-    grouped_text(figures.tokens_a_second / x.asked.devices), figures.flops / 1e12, 100 * figures.mfu,
-    name_of(plan.how.computed_in));
+  auto text = fmt::format("\nThe first of them, {}: {} tokens/s, {} tokens/s and {:.0f} TFLOP/s a GPU, MFU {:.1f} % of "
+                          "{}'s peak, counting {} attention\n",
+                          first.simulated ? "as simulated" : "in closed form", grouped_text(figures.tokens_a_second),
+                          grouped_text(figures.tokens_a_second / x.asked.devices), figures.flops / 1e12,
+                          100 * figures.mfu, name_of(plan.how.computed_in), name_of(plan.how.counts()));
   text += first.simulated ? "in closed form, time:  " : "time:  ";
   for (auto& [name, seconds] : seconds_by_part(plan.cost))
     if (seconds > 0)
@@ -144,42 +145,22 @@ std::string joined(const std::vector<uint32_t>& all) {
   return all.empty() ? "none near it" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// What of the model divides among no number that the options allow: no other count of GPUs changes that.
-std::string undivided_text(const plan_outcome& x) {
-  auto& m = x.asked.trained;
-  auto none = [](uint32_t whole, const training::number_range& among) {
-    for (auto n = among.least; n <= std::min(among.most, whole); ++n)
-      if (whole % n == 0)
-        return false;
-    return true;
-  };
-  auto text = [&](std::string_view what, uint32_t whole, const training::number_range& among) {
-    return fmt::format(" {} has {} {}, which do not divide among {}.", m.name, whole, what,
-                       among.least == among.most  ? std::to_string(among.least)
-                       : among.most == UINT32_MAX ? fmt::format("{} or more", among.least)
-                                                  : fmt::format("{} to {}", among.least, among.most));
-  };
-  std::string result;
-  if (m.experts.count > 0 && none(m.experts.count, x.asked.filter.expert))
-    result += text("experts", m.experts.count, x.asked.filter.expert);
-  if (none(m.heads, x.asked.filter.tensor))
-    result += text("heads", m.heads, x.asked.filter.tensor);
-  return result;
-}
-
 /// Why there is no plan, and what would have one.
 std::string nothing_text(const plan_outcome& x) {
   if (x.found.smallest.empty()) {
-    const auto undivided = undivided_text(x);
-    auto text = fmt::format("\nNo plan divides the model and the batch among so many devices{}.{}",
-                            x.near.filters.empty() ? ""
-                                                   : fmt::format(" as the options say; without --{} some do",
-                                                                 fmt::join(x.near.filters, ", or without --")),
-                            undivided);
-    if (undivided.empty() || !x.near.devices.empty() || !x.near.batches.empty())
-      text += fmt::format(" Numbers of GPUs that do: {}. Global batches that do: {}.", joined(x.near.devices),
-                          joined(x.near.batches));
-    return text + "\n";
+    std::string text = fmt::format("\nNo plan divides the model and the batch among so many devices{}.",
+                                   x.near.filters.empty() ? ""
+                                                          : fmt::format(" as the options say; without --{} some do",
+                                                                        fmt::join(x.near.filters, ", or without --")));
+    const auto reasons = undivided_of(x.asked);
+    if (!reasons.empty())
+      text += "\n";
+    for (auto& each : reasons)
+      text += bulleted(each);
+    if (reasons.empty() || !x.near.devices.empty() || !x.near.batches.empty())
+      text += fmt::format("{}Numbers of GPUs that do: {}. Global batches that do: {}.\n", reasons.empty() ? " " : "",
+                          joined(x.near.devices), joined(x.near.batches));
+    return text;
   }
   auto& nearest = x.found.smallest.front();
   return fmt::format("\nNone fits. The nearest lacks {}:\n{}\n{}\n{}\n{}", lack_text(x, nearest), plan_header(),
@@ -195,7 +176,7 @@ std::string nothing_text(const plan_outcome& x) {
 plan_figures figures_of(const plan_outcome& x, const planned& plan, double seconds_each) {
   auto& m = x.asked.trained;
   const auto tokens = static_cast<double>(x.asked.global_batch) * m.sequence;
-  const auto whole = plan.how.attention == attention_kernel::unfused;
+  const bool whole = plan.how.counts() == counted_scores::full;
   plan_figures result;
   result.mfu = plan.cost.mfu * plan.cost.seconds / seconds_each;
   result.tokens_a_second = tokens / seconds_each;
@@ -222,8 +203,10 @@ std::string report_of(const plan_outcome& x) {
                             ? "; interrupted: the closed form stands for plans that were not simulated"
                             : "");
   if (m.positions > 0 && m.sequence > m.positions)
-    text += fmt::format("sequences of {} are beyond the {} positions that {} was made for\n", m.sequence, m.positions,
-                        m.name);
+    text += fmt::format("sequences of {} are beyond the {} positions that {} was made for{}\n", m.sequence, m.positions,
+                        m.name, m.position_rows > 0 ? ": its embedding of positions has no more rows" : "");
+  if (m.text_only)
+    text += "of a model that sees or hears, too: that part is left out\n";
   if (auto why = not_calibrated(x.asked); !why.empty())
     text += filled("not calibrated: " + why);
   if (x.found.best.empty())

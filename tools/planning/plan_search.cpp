@@ -39,6 +39,7 @@ plan_outcome find_plans(const plan_call_options& opts, std::FILE* err) {
   result.asked = {opts.trained, opts.transformer.system, *opts.gpus, *opts.global_batch, opts.filter.filter};
   result.asked.filter.computed_in = opts.transformer.computed_in;
   result.asked.filter.attention = opts.transformer.attention;
+  result.asked.filter.counted = opts.transformer.counted;
   if (opts.transformer.recompute)
     result.asked.filter.recomputations = {opts.transformer.again};
   opts.memory_options.apply_to(result.asked.filter);

@@ -17,6 +17,7 @@ void train_comparison::add(const train_run& x, const training_outcome& found) {
   runs_.push_back({x.strategy, found.time, found.end, static_cast<double>(peak),
                    x.costs->mfu_percent(x.trained, x.ranks, found.time), found.bubble_fraction,
                    found.communication_fraction, peak <= x.costs->room()});
+  mfu_counts_ = x.costs->mfu_counts();
   time_unit_ = x.costs->time_unit();
   memory_unit_ = x.costs->memory_unit();
   room_ = x.costs->room();
@@ -74,6 +75,8 @@ std::string train_comparison::text() const {
                                         : fmt::format("{:-<{}}:|\n", "", widths[i] + 1);
   }
   result += problems_;
+  if (!mfu_counts_.empty())
+    result += fmt::format("\nMFU counts {} attention\n", mfu_counts_);
   for (auto& [option, those] : left_out_)
     result += fmt::format("\nNot for {}: {}\n", option, fmt::join(those, ", "));
   return result;

@@ -37,7 +37,7 @@ private:
   std::vector<line> lines() const;
 
   std::vector<run> runs_;
-  std::string time_unit_, memory_unit_;
+  std::string time_unit_, memory_unit_, mfu_counts_;
   uint64_t room_ = UINT64_MAX;
   std::string problems_;
   std::map<std::string, std::vector<std::string_view>> left_out_; ///< By option.

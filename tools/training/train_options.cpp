@@ -69,18 +69,23 @@ caf::error misplaced_option(const train_options& x) {
 /// Whether the model's sides divide among the strategy's.
 std::string not_divided(const language_model& trained, const parallel_setting& how) {
   if (trained.heads % how.shape.tensor != 0)
-    return fmt::format("{} heads do not divide among {} tensor-parallel ranks", trained.heads, how.shape.tensor);
+    return fmt::format("--tensor: {} does not divide the {} attention heads", how.shape.tensor, trained.heads);
   if (how.expert > 1 && trained.experts.count == 0)
     return fmt::format("the model has no experts that {} ranks could share: qwen3-30b-a3b and others have", how.expert);
   if (trained.experts.count % how.expert != 0)
-    return fmt::format("{} experts do not divide among {} ranks", trained.experts.count, how.expert);
+    return fmt::format("--experts: {} does not divide the {} experts of a layer", how.expert, trained.experts.count);
+  if (how.expert > 1 && trained.experts.every > 1)
+    return fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of them; "
+                       "`plan` knows such models",
+                       trained.experts.every);
   if (how.context > 1 && trained.sequence % (2 * how.context) != 0)
-    return fmt::format("a sequence of {} positions does not divide into two parts for each of {} ranks",
-                       trained.sequence, how.context);
+    return fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two "
+                       "parts",
+                       2 * how.context, trained.sequence, how.context);
   const bool shares_positions = how.sequence_parallel || how.expert > 1;
   if (const auto own = trained.sequence / how.context; shares_positions && own % how.shape.tensor != 0)
-    return fmt::format("{} of {} positions do not divide among {} tensor-parallel ranks", own, trained.sequence,
-                       how.shape.tensor);
+    return fmt::format("--tensor: {} does not divide the {} of {} positions that a rank has", how.shape.tensor, own,
+                       trained.sequence);
   return {};
 }
 
@@ -96,6 +101,7 @@ caf::expected<parallel_setting> setting_of(const train_options& x, const languag
   how.again = x.transformer.again;
   how.computed_in = x.transformer.computed_in;
   how.attention = x.transformer.attention;
+  how.counted = x.transformer.counted;
   how.zero = x.trained.zero;
   how.global_batch = x.trained.global_batch;
   how.micro_batch = x.trained.micro_batch;

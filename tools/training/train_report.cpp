@@ -18,6 +18,12 @@ double mfu_of(const train_run& x, const training_outcome& found) {
   return x.costs->mfu_percent(x.trained, x.ranks, found.time);
 }
 
+/// What of attention is counted in MFU, where there is attention.
+std::string counted_text(const cost_model& costs) {
+  const auto counts = costs.mfu_counts();
+  return counts.empty() ? "" : fmt::format(", counting {} attention", counts);
+}
+
 double idle_of(const rank_outcome& x, const training_outcome& found) {
   const auto idle = found.end - x.compute - x.communication;
   return idle > 1e-12 * found.end ? idle : 0; // sums of many durations are off by less
@@ -90,7 +96,7 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   if (peak.peak_memory > costs.room())
     text += fmt::format("               which does not fit: there is room for {}\n", memory_text(costs.room()));
   if (auto mfu = mfu_of(x, found); mfu >= 0)
-    text += fmt::format("MFU            {:.2f} %\n", mfu);
+    text += fmt::format("MFU            {:.2f} %{}\n", mfu, counted_text(costs));
   text += fmt::format(
     "bubble         {:.2f} % of the ranks' time they wait\ncommunication  {:.2f} % of it\noperations     {}\n",
     100 * found.bubble_fraction, 100 * found.communication_fraction, found.operations);
@@ -130,6 +136,9 @@ void write_json(json_writer& json, const train_run& x, const training_outcome& f
   room == UINT64_MAX ? json.null() : json.value(found.ranks[found.peak_rank].peak_memory <= room);
   json.member("peak_rank", found.peak_rank).key("mfu_percent");
   mfu >= 0 ? json.value(mfu) : json.null();
+  json.key("mfu_counts");
+  const auto counts = x.costs->mfu_counts();
+  counts.empty() ? json.null() : json.value(counts);
   json.member("bubble_fraction", found.bubble_fraction)
     .member("communication_fraction", found.communication_fraction)
     .member("operations", found.operations)

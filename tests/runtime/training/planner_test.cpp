@@ -2,6 +2,7 @@
 #include "runtime/training/transformer/costs/transformer_costs.hpp"
 #include "runtime/training/transformer/plans/plan_advice.hpp"
 #include "runtime/training/transformer/plans/plan_shapes.hpp"
+#include "runtime/training/transformer/plans/undivided.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/training/strategies/strategies.hpp"
@@ -244,6 +245,37 @@ TEST_CASE("planner: ZeRO 2 and 3 are candidates without a pipeline, within one o
   CHECK(some(2));
 }
 
+TEST_CASE("planner: tensor-parallel ranks share the positions where those of a context's rank divide among them") {
+  // 8,200 positions: of two context ranks each has 4,100, which divide among 4 and not among 8.
+  plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 16, 64};
+  asked.trained.sequence = 8200;
+  auto in_sequence = [&](uint32_t tensor, uint32_t context) {
+    asked.filter.tensor = {tensor, tensor};
+    asked.filter.context = {context, context};
+    const auto found = plan_transformer(asked, 1'000'000);
+    CHECK(found.evaluated > 0);
+    return std::ranges::count_if(found.best, [](auto& x) { return x.how.sequence_parallel; });
+  };
+  CHECK(in_sequence(8, 1) > 0);
+  CHECK(in_sequence(4, 2) > 0);
+  CHECK(in_sequence(8, 2) == 0);
+}
+
+TEST_CASE("planner: tensor-parallel ranks divide the heads of linear attention, too, and the shared experts' width") {
+  plan_question asked{*model_of("qwen3-30b-a3b"), *system_of("h100-80g"), 8, 8};
+  auto most = [&] {
+    uint32_t result = 0;
+    for (auto& each : shapes_of(asked))
+      result = std::max(result, each.shape.tensor);
+    return result;
+  };
+  CHECK(most() == 8);
+  asked.trained.linear = {.key_heads = 4, .value_heads = 32, .key_size = 128, .value_size = 128, .convolution = 4};
+  CHECK(most() == 4);
+  asked.trained.experts.shared_width = 2;
+  CHECK(most() == 2);
+}
+
 TEST_CASE("planner: whoever names what is the same as something else gets that") {
   plan_question asked{*model_of("gpt3-6.7b"), *system_of("b200"), 8, 8};
   auto found = [&] { return plan_transformer(asked, 1'000'000).best.size(); };
@@ -360,4 +392,67 @@ TEST_CASE("planner: a part of a search that is to end does so behind a shape") {
   const auto found = search.take();
   CHECK(found.evaluated > 0);
   CHECK(found.evaluated < plan_transformer(asked).evaluated);
+}
+
+TEST_CASE("planner: what does not divide what is said of every degree, by its number") {
+  plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 64, 128};
+  auto why = [&](auto change) {
+    auto other = asked;
+    change(other);
+    CHECK(!any_plan(other, false));
+    std::string text;
+    for (auto& each : undivided_of(other))
+      text += (text.empty() ? "" : "; ") + each;
+    return text;
+  };
+  CHECK(undivided_of(asked).empty());
+  CHECK(
+    why([](auto& x) {
+      x.filter.tensor = {7, 7};
+    })
+    == "--tensor 7: 7 does not divide the 32 attention heads; --tensor 7: 7 does not divide the 8 heads of keys and "
+       "values, nor is it a multiple of them; --tensor 7: 7 does not divide the 64 GPUs");
+  CHECK(why([](auto& x) {
+          x.filter.tensor = {5, 7};
+        })
+        == "--tensor 5..7: no number from there divides the 32 attention heads; --tensor 5..7: no number from there "
+           "divides the feed-forward width of 14336; --tensor 5..7: no number from there divides the 64 GPUs");
+  CHECK(why([](auto& x) { x.filter.pipeline = {3, 3}; }) == "--pipeline 3: 3 does not divide the 64 GPUs");
+  CHECK(why([](auto& x) { x.filter.pipeline = {64, 64}; }) == "--pipeline 64: 64 stages are more than the 32 layers");
+  CHECK(why([](auto& x) {
+          x.filter.context = {3, 3};
+        })
+        == "--context 3: 6 does not divide the 8192 positions of a sequence, of which each rank has two parts; "
+           "--context 3: 3 does not divide the 64 GPUs");
+  CHECK(why([](auto& x) {
+          x.filter.data = {12, 12};
+        })
+        == "--data 12: 12 does not divide the 128 sequences of the global batch; --data 12: 12 does not divide the 64 "
+           "GPUs");
+  CHECK(why([](auto& x) { x.filter.micro_batches = {3}; })
+        == "--micro-batch 3: 3 does not divide the 128 sequences of the global batch");
+  CHECK(why([](auto& x) {
+          x.filter.micro_batches = {4}, x.filter.data = {64, 64};
+        })
+        == "--micro-batch 4: 4 does not divide the 2 sequences of each of 64 data-parallel ranks");
+  CHECK(why([](auto& x) {
+          x.filter.tensor = {8, 8}, x.filter.pipeline = {16, 16};
+        })
+        == "--tensor 8 --pipeline 16: 8 x 16 = 128 does not divide the 64 GPUs");
+  CHECK(
+    why([](auto& x) {
+      x.filter.tensor = x.filter.context = x.filter.pipeline = {1, 1};
+      x.global_batch = 100;
+    })
+    == "--tensor 1 --context 1 --pipeline 1: that leaves 64 / 1 = 64 data-parallel ranks, and 64 does not divide the "
+       "100 sequences of the global batch");
+  CHECK(
+    why([](auto& x) { x.devices = 97, x.global_batch = 8; })
+    == "97 GPUs are a multiple of 97, which divides neither the 32 attention heads nor the 8 sequences of the global "
+       "batch nor the 8192 positions, and is more than the 32 layers");
+  asked.trained = *model_of("qwen3-30b-a3b");
+  CHECK(why([](auto& x) {
+          x.filter.expert = {3, 3};
+        })
+        == "--expert 3: 3 does not divide the 128 experts of a layer; --expert 3: 3 does not divide the 64 GPUs");
 }

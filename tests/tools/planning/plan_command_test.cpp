@@ -396,5 +396,5 @@ TEST_CASE("simulate memory: ZeRO's and the activations' formulas") {
         != std::string::npos);
   const auto uneven = simulated({"memory", "--model=llama3-8b", "--tensor=5"});
   CHECK(uneven.code == 2);
-  CHECK(uneven.err.find("the 32 heads of llama3-8b do not divide among so many") != std::string::npos);
+  CHECK(uneven.err.find("does not divide the 32 attention heads of llama3-8b") != std::string::npos);
 }

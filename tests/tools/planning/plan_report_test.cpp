@@ -183,3 +183,70 @@ TEST_CASE("plan report: the front has no plan that does not fit as simulated") {
   CHECK(too_large > 0);
   CHECK(out.find("\"simulated_fits\":true") < front);
 }
+
+TEST_CASE("plan: a number that does not divide is named with what it does not divide") {
+  auto ask = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--model=llama3-8b", "--system=h100-80g", "--gpus=64", "--global-batch=128"});
+    return answer_to(more);
+  };
+  const auto seven = ask({"--tensor=7"});
+  CHECK(seven.code == 1);
+  CHECK(seven.out.find("- --tensor 7: 7 does not divide the 32 attention heads\n") != std::string::npos);
+  CHECK(ask({"--tensor=7", "--json"}).out.find("\"not_dividing\":[\"--tensor 7: 7 does not divide the 32 attention")
+        != std::string::npos);
+  CHECK(ask({"--pipeline=3"}).out.find("- --pipeline 3: 3 does not divide the 64 GPUs\n") != std::string::npos);
+}
+
+TEST_CASE("plan: MFU says what it counts of attention, on the page and in JSON, and counts what is asked for") {
+  auto ask = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--model=llama3-8b", "--system=h100-80g", "--gpus=8", "--global-batch=32",
+                               "--schedule=fsdp", "--tensor=1", "--sequence=8192"});
+    return answer_to(more).out;
+  };
+  auto number = [](const std::string& text, const std::string& before) {
+    const auto at = text.find(before);
+    REQUIRE(at != text.npos);
+    return std::stod(text.substr(at + before.size()));
+  };
+  CHECK(ask({}).find("of bf16's peak, counting causal attention\n") != std::string::npos);
+  CHECK(ask({"--mfu=full"}).find("of bf16's peak, counting full attention\n") != std::string::npos);
+  CHECK(ask({"--attention=unfused"}).find("counting full attention\n") != std::string::npos);
+  CHECK(ask({"--attention=unfused", "--mfu=causal"}).find("counting causal attention\n") != std::string::npos);
+  const auto causal = ask({"--json"}), full = ask({"--json", "--mfu=full"});
+  CHECK(causal.find("\"mfu_counts\":\"causal\"") != std::string::npos);
+  CHECK(full.find("\"mfu_counts\":\"full\"") != std::string::npos);
+  for (auto* member : {"\"mfu_percent\":", "\"tflops_per_gpu\":"}) { // 48.2 and 51.5 + 3.2 GFLOP a token, all in all
+    const auto more = number(full, member) / number(causal, member);
+    CHECK(more > 1.05);
+    CHECK(more < 1.12);
+  }
+  CHECK(number(full, "\"time_s\":") == number(causal, "\"time_s\":"));
+}
+
+TEST_CASE("plan: sequences beyond a table of positions are noted, and change neither it nor the parameters") {
+  for (auto* sequence : {"256", "1024", "8192"}) {
+    const auto json = answer_to({"--model=gpt2-117m", "--gpus=8", "--global-batch=64", "--json", "--sequence",
+                                 sequence});
+    CHECK(json.out.find("\"parameters\":124439808,") != std::string::npos);
+    CHECK(json.out.find("\"positions\":1024,") != std::string::npos);
+  }
+  const std::string note = "beyond the 1024 positions that gpt2-117m, changed was made for: its embedding of positions "
+                           "has no more rows\n";
+  CHECK(answer_to({"--model=gpt2-117m", "--gpus=8", "--global-batch=64", "--sequence=8192"}).out.find(note)
+        != std::string::npos);
+  CHECK(answer_to({"--model=gpt2-117m", "--gpus=8", "--global-batch=64"}).out.find("beyond the") == std::string::npos);
+}
+
+TEST_CASE("plan: what is fitted to on A100 is said of A100, not of later systems") {
+  auto ask = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--model=llama3-8b", "--system=a100-80g", "--global-batch=1024"});
+    return answer_to(more).out;
+  };
+  const auto unfused = ask({"--gpus=64", "--attention=unfused", "--schedule=1f1b"});
+  CHECK(unfused.find("as Megatron-LM reached it on A100 by 2024") != std::string::npos);
+  CHECK(unfused.find("was fitted to") == std::string::npos); // dense models in bf16 are what it is fitted to
+  CHECK(ask({"--gpus=8", "--schedule=fsdp"}).find("no training that shares weights fully was fitted to on A100")
+        != std::string::npos);
+  CHECK(ask({"--gpus=1024", "--schedule=1f1b"}).find("no training on more than 512 A100 was fitted to")
+        != std::string::npos);
+}

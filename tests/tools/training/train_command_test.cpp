@@ -227,12 +227,14 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
         == refused + "the model has no experts that 8 ranks could share: qwen3-30b-a3b and others have\n");
   CHECK(train_refusal({"--strategy=expert", "--experts=3", "--ranks=3", "--global-batch=6", "--cost-model=transformer",
                        "--model=mixtral-8x7b"})
-        == refused + "8 experts do not divide among 3 ranks\n");
-  CHECK(train_refusal({"--strategy=context", "--cost-model=transformer", "--sequence=1000"})
-        == refused + "a sequence of 1000 positions does not divide into two parts for each of 8 ranks\n");
+        == refused + "--experts: 3 does not divide the 8 experts of a layer\n");
+  CHECK(
+    train_refusal({"--strategy=context", "--cost-model=transformer", "--sequence=1000"})
+    == refused
+         + "--context: 16 does not divide the sequence of 1000 positions, of which each of 8 ranks has two parts\n");
   CHECK(train_refusal({"--strategy=3d", "--ranks=16", "--tensor=8", "--context=2", "--sequence=72", "--data=1",
                        "--sequence-parallel", "--cost-model=transformer", "--model=llama3-8b"})
-        == refused + "36 of 72 positions do not divide among 8 tensor-parallel ranks\n");
+        == refused + "--tensor: 8 does not divide the 36 of 72 positions that a rank has\n");
   CHECK(train_refusal({"--strategy=3d", "--context=3"})
         == refused + "8 ranks are no groups of 3 that share positions: --context must divide them\n");
   CHECK(
