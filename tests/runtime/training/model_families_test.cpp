@@ -100,11 +100,6 @@ const std::vector<published_model> model_files{
         1408, "shared_expert_intermediate_size": 5632, "num_experts": 60, "num_experts_per_tok": 4,
         "decoder_sparse_step": 1, "num_attention_heads": 16, "num_key_value_heads": 16, "num_hidden_layers": 24,
         "max_position_embeddings": 8192, "vocab_size": 151936})"},
-  {"qwen2-57b-a14b", 57'409'411'072,
-   R"({"model_type": "qwen2_moe", "hidden_size": 3584, "intermediate_size": 18944, "moe_intermediate_size":
-        2560, "shared_expert_intermediate_size": 20480, "num_experts": 64, "num_experts_per_tok": 8,
-        "decoder_sparse_step": 1, "num_attention_heads": 28, "num_key_value_heads": 4, "num_hidden_layers": 28,
-        "max_position_embeddings": 32768, "vocab_size": 151936})"},
   {"qwen3-next-80b", 79'674'391'296,
    R"({"model_type": "qwen3_next", "hidden_size": 2048, "intermediate_size": 5120, "moe_intermediate_size":
         512, "shared_expert_intermediate_size": 512, "num_experts": 512, "num_experts_per_tok": 10,
