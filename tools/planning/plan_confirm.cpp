@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <mutex>
 #include <numeric>
+#include <optional>
 
 namespace ringmaster {
 
@@ -14,28 +15,33 @@ using namespace training;
 
 namespace {
 
-constexpr uint64_t operations_max = 60'000'000; ///< Of all, as expected: some five seconds on two cores.
+using clock = std::chrono::steady_clock;
 
-/// The best plans, some of which are simulated: as many as the operations allow, decided before any is, so that the
-/// same question has the same answer.
+/// What is left of the limits.
+struct confirmation_room {
+  uint64_t operations;
+  clock::time_point until;
+};
+
+/// Plans, some of which are simulated: as many as the operations allow, decided before any is.
 class confirmation {
 public:
-  confirmation(const plan_question& asked, const std::vector<planned>& best, const std::function<bool(double)>& watch)
-    : watch_(watch), done_(best.size()) {
-    auto left = operations_max;
-    for (auto& plan : best) {
+  confirmation(const plan_question& asked, const std::vector<planned>& plans, confirmation_room& room,
+               const std::function<bool(double)>& watch)
+    : watch_(watch), until_(room.until), done_(plans.size()) {
+    runs_.reserve(plans.size());
+    const auto before = room.operations;
+    for (auto& plan : plans) {
+      const auto share = room.operations / (plans.size() - result.size());
       result.push_back({plan, {}, {}});
+      steady_.emplace_back();
       const auto& run = runs_.emplace_back(asked, plan.how);
       auto& why_not = result.back().problem;
       why_not = run.problem();
-      if (!why_not.empty())
-        continue;
-      if (const auto count = run.operations(); count > left)
-        why_not = "too many operations";
-      else
-        left -= count;
+      if (why_not.empty())
+        room.operations -= share_out(run, share);
     }
-    wanted_operations_ = static_cast<double>(operations_max - left);
+    wanted_operations_ = static_cast<double>(before - room.operations);
   }
 
   void run() {
@@ -48,35 +54,55 @@ public:
   std::vector<confirmed_plan> result;
 
 private:
-  void simulate_one(size_t i) {
-    auto& x = result[i];
-    if (!goes_on(i, 0)) {
-      x.problem = "interrupted";
-      return;
-    }
-    const auto expected = runs_[i].operations();
-    auto done = runs_[i].simulate(false, [&](uint64_t now) { return goes_on(i, std::min(now, expected)); });
-    if (done)
-      x.simulated = {done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations};
-    else
-      x.problem = goes_on(i, expected) ? render(done.error()) : "interrupted";
+  /// Of the latest plan, whose share of the operations is known: how many it gets.
+  uint64_t share_out(const plan_run& run, uint64_t share) {
+    if (run.operations() <= share)
+      return run.operations();
+    steady_.back() = run.steady();
+    if (steady_.back() && run.operations(*steady_.back()) <= share)
+      return run.operations(*steady_.back());
+    result.back().problem = "too many operations";
+    return 0;
   }
 
-  /// So many operations of it are done.
+  void simulate_one(size_t i) {
+    auto& x = result[i];
+    const auto& steady = steady_[i];
+    const auto expected = steady ? runs_[i].operations(*steady) : runs_[i].operations();
+    auto watch = [&](uint64_t now) { return goes_on(i, std::min(now, expected)); };
+    if (!watch(0)) {
+      x.problem = why_stopped();
+      return;
+    }
+    auto done = steady ? runs_[i].simulate_steady(*steady, watch) : runs_[i].simulate_all(watch);
+    if (done)
+      x.simulated = *done;
+    else
+      x.problem = watch(expected) ? render(done.error()) : why_stopped();
+  }
+
+  /// This many operations of it are done.
   bool goes_on(size_t i, uint64_t operations) {
     std::scoped_lock lock{mutex_};
     done_[i] = static_cast<double>(operations);
     const auto all = std::accumulate(done_.begin(), done_.end(), 0.0);
-    wanted_ = watch_(wanted_operations_ > 0 ? all / wanted_operations_ : 1) && wanted_;
-    return wanted_;
+    interrupted_ = interrupted_ || !watch_(wanted_operations_ > 0 ? all / wanted_operations_ : 1);
+    return !interrupted_ && clock::now() < until_;
+  }
+
+  std::string why_stopped() {
+    std::scoped_lock lock{mutex_};
+    return interrupted_ ? "interrupted" : "no time left";
   }
 
   const std::function<bool(double)>& watch_;
+  clock::time_point until_;
   std::vector<plan_run> runs_;
-  std::vector<double> done_; ///< Operations, by plan.
+  std::vector<std::optional<steady_steps>> steady_; ///< By plan; nothing: its whole step.
+  std::vector<double> done_;                        ///< Operations, by plan.
   double wanted_operations_ = 0;
   std::mutex mutex_;
-  bool wanted_ = true;
+  bool interrupted_ = false;
 };
 
 /// What those that are simulated take, on the mean, of what their closed form says: by it the others stand among them.
@@ -91,8 +117,8 @@ double simulated_part(const std::vector<confirmed_plan>& all) {
 }
 
 std::vector<confirmed_plan> confirmed_ones(const plan_question& asked, const std::vector<planned>& plans,
-                                           const std::function<bool(double)>& watch) {
-  confirmation all{asked, plans, watch};
+                                           confirmation_room& room, const std::function<bool(double)>& watch) {
+  confirmation all{asked, plans, room, watch};
   all.run();
   return std::move(all.result);
 }
@@ -108,8 +134,11 @@ void sort(std::vector<confirmed_plan>& all, const gpu_system& on) {
 } // namespace
 
 std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const transformer_plans& found,
-                                          const std::function<bool(double)>& watch) {
-  auto result = confirmed_ones(asked, found.best, watch);
+                                          const std::function<bool(double)>& watch, const confirmation_limits& limits) {
+  constexpr uint64_t others_part = 4; // of the operations, what is kept for the others
+  const auto until = clock::now() + limits.time;
+  confirmation_room room{limits.operations - limits.operations / others_part, until};
+  auto result = confirmed_ones(asked, found.best, room, watch);
   sort(result, asked.system);
   if (result.empty() || !result.front().simulated)
     return result;
@@ -117,7 +146,8 @@ std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const tran
   for (auto& each : found.others)
     if (each.cost.seconds < result.front().simulated->seconds)
       faster.push_back(each);
-  for (auto& each : confirmed_ones(asked, faster, watch))
+  room.operations += limits.operations / others_part;
+  for (auto& each : confirmed_ones(asked, faster, room, watch))
     if (each.simulated)
       result.push_back(std::move(each));
   sort(result, asked.system);

@@ -1,6 +1,7 @@
 // Plans for programs: JSON, CSV.
 #include "runtime/text/json/json_writer.hpp"
-#include "runtime/training/transformer/plans/undivided.hpp"
+#include "runtime/training/transformer/systems/software_generation.hpp"
+#include "tools/planning/launch_options.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
@@ -58,19 +59,35 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
     json.member("days", figures.days).member("gpu_hours", figures.gpu_hours).member("cost", figures.cost);
 }
 
+void write_frameworks(json_writer& json, const parallel_setting& how) {
+  json.list("frameworks");
+  for (auto framework : {training_framework::megatron, training_framework::torchtitan})
+    if (why_not_by(framework, how).empty())
+      json.value(name_of(framework));
+  json.end();
+}
+
 void write_confirmed(json_writer& json, const plan_outcome& outcome, const confirmed_plan& x) {
   begin_plan(json, outcome, x.plan, x.seconds());
+  const auto band = band_of(outcome.asked, x.seconds(), outcome.best.front().seconds());
+  json.member("least_time_s", band.least).member("most_time_s", band.most).member("tie", band.tie);
+  write_frameworks(json, x.plan.how);
   if (x.simulated)
     json.member("simulated_time_s", x.simulated->seconds)
       .key("simulated_memory_bytes")
       .fixed(x.simulated->memory_bytes, 0)
-      .member("simulated_fits", x.simulated->fits(outcome.asked.system));
+      .member("simulated_fits", x.simulated->fits(outcome.asked.system))
+      .member("micro_batches", x.plan.how.micro_batches())
+      .member("simulated_micro_batches", x.simulated->micro_batches);
   else
     json.key("simulated_time_s")
       .null()
       .key("simulated_memory_bytes")
       .null()
       .key("simulated_fits")
+      .null()
+      .member("micro_batches", x.plan.how.micro_batches())
+      .key("simulated_micro_batches")
       .null()
       .member("not_simulated", x.problem);
   json.end();
@@ -103,6 +120,9 @@ std::string json_of(const plan_outcome& x) {
     .member("sequence", x.asked.trained.sequence)
     .member("positions", x.asked.trained.positions)
     .member("system", x.asked.system.name)
+    .member("software", x.asked.system.software)
+    .member("framework", name_of(x.asked.filter.framework))
+    .member("estimate_error", estimate_error(x.asked.system, x.asked.trained.experts.count > 0))
     .member("precision", name_of(x.asked.filter.computed_in))
     .member("mfu_counts", name_of(counts_of(x.asked.filter)))
     .member("gpus", x.asked.devices)
@@ -115,6 +135,17 @@ std::string json_of(const plan_outcome& x) {
   for (auto& each : x.best)
     write_confirmed(json, x, each);
   json.end();
+  const auto counts = counts_of(x.best);
+  json.object("launch_options");
+  for (auto framework : {training_framework::megatron, training_framework::torchtitan})
+    if (!x.best.empty() && why_not_by(framework, x.best.front().plan.how).empty())
+      json.member(name_of(framework), launch_options(framework, x.asked.trained, x.best.front().plan.how));
+  json.end();
+  json.object("confirmed")
+    .member("by_whole_step", counts.whole)
+    .member("by_shorter_steps", counts.by_shorter_steps)
+    .member("in_closed_form", counts.closed_form)
+    .end();
   for (auto [name, plans] :
        {std::pair{"too_large", &x.found.too_large}, {"nearest", &x.found.smallest}, {"pareto", &x.found.pareto}}) {
     json.list(name);

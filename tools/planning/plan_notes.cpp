@@ -1,7 +1,7 @@
 #include "tools/planning/plan_notes.hpp"
 
 #include "runtime/training/transformer/estimates/exchange_times.hpp"
-#include "runtime/training/transformer/systems/pretraining_software.hpp"
+#include "runtime/training/transformer/systems/software_generation.hpp"
 #include "tools/planning/plan_text.hpp"
 
 #include <fmt/format.h>
@@ -19,28 +19,28 @@ using sentences = std::vector<std::string>;
 void add_software(sentences& to, const plan_outcome& x, const parallel_setting& how) {
   const bool calibrated = not_calibrated(x.asked).empty();
   const bool experts = x.asked.trained.experts.count > 0;
-  const bool of_a100 = !x.asked.system.fitted_with_flash; // whose constants are those of its own trainings alone
-  if (calibrated && of_a100)
-    to.emplace_back("as Megatron-LM reached it on A100 by 2024, in the trainings that its constants are fitted to: "
-                    "docs/cost_models.md");
-  else if (calibrated)
-    to.emplace_back(
-      "as Megatron Core of today reaches it; other software takes up to 1.5 times as long: docs/cost_models.md");
-  if (calibrated && experts)
+  const auto* software = generation_of(x.asked.system.software);
+  const bool newest = software != nullptr && software->name == newest_software;
+  if (software != nullptr)
+    to.push_back(fmt::format("speed of --software {}: {}{}", software->name, software->what,
+                             newest ? "; other software takes up to 1.6 times as long" : ""));
+  if (software != nullptr && software->fully_sharded && how.shard == 0)
+    to.push_back(fmt::format("--software {} was measured with fsdp alone: --schedule fsdp,hsdp keeps to it",
+                             software->name));
+  if (calibrated && experts && newest)
     to.push_back(
       fmt::format("with experts that is its best: published trainings took {:.1f} times as long as it would take their "
                   "own way at the median, up to {:.1f}, since their recipes launch more kernels or hide less of what "
                   "they dispatch, and {:.1f} times as long as the best plan for their GPUs, up to {:.1f}",
                   published_beside_plans_median, published_beside_plans_worst, published_beside_best_median,
                   published_beside_best_worst));
-  if (calibrated && !of_a100 && !was_published(how.computed_in, experts))
+  if (calibrated && newest && !was_published(how.computed_in, experts))
     to.push_back(
       fmt::format("no training of a model {} experts in {} was fitted to: its rate is that of models {} them{}",
                   experts ? "with" : "without", name_of(how.computed_in), experts ? "without" : "with",
-                  experts ? ""
-                          : ", and Megatron-LM's own of GPT-3 175B on 96 and 4,608 H100 took, in 2024, 1.2 times as "
-                            "long as told here"));
-  if (calibrated && experts && (how.computed_in == number_format::fp8 || how.computed_in == number_format::nvfp4))
+                  experts ? "" : ", and NeMo's own of late 2024 took 1.04 to 1.1 times as long as told here"));
+  if (calibrated && experts && newest
+      && (how.computed_in == number_format::fp8 || how.computed_in == number_format::nvfp4))
     to.push_back(
       fmt::format("experts in {} may be slower than in bf16: casts are launched beside each, and a graph of a "
                   "whole iteration there is in mxfp8 only",
@@ -48,15 +48,12 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
   const bool cores_own = how.schedule == pipeline_schedule::one_f_one_b
                          || how.schedule == pipeline_schedule::interleaved_1f1b;
   if (how.shape.pipeline > 1 && !cores_own)
-    to.push_back(
-      fmt::format("Megatron Core has no {}: --schedule 1f1b,interleaved,fsdp,hsdp finds the best of what it has",
-                  name_of(how.schedule)));
-  if (of_a100 && x.asked.devices > 512)
-    to.emplace_back("no training on more than 512 A100 was fitted to");
-  else if (calibrated && x.asked.devices > 1024)
+    to.push_back(fmt::format("Megatron Core has no {}: --framework megatron finds the best of what it has",
+                             name_of(how.schedule)));
+  if (calibrated && newest && x.asked.devices > 1024)
     to.emplace_back(
       "no training on more than 1,024 GPUs was fitted to: Llama 3 405B took 1.1 to 1.3 times as long on 8,192 and "
-      "16,384 H100 in 2024");
+      "16,384 H100 in 2024, as --software megatron-2024 has it");
 }
 
 /// Weights shared fully over a network: what hides of it is fitted within domains only.

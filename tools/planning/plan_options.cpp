@@ -53,6 +53,14 @@ caf::expected<std::vector<uint32_t>> parse_numbers(const std::string& text) {
   return result;
 }
 
+caf::expected<training_framework> parse_framework(const std::string& text) {
+  using enum training_framework;
+  for (auto x : {any, megatron, torchtitan})
+    if (name_of(x) == text)
+      return x;
+  return make_error(errc::invalid_argument, fmt::format("\"{}\" is none of any, megatron and torchtitan", text));
+}
+
 /// "15T", "300B", "1e12".
 caf::expected<double> parse_amount(const std::string& text) {
   double x = 0;
@@ -115,14 +123,19 @@ void plan_filter_options::add_to(option_table& table) {
     .says("NAME,...",
           "only these schedules and shardings; beside a schedule fsdp and hsdp are to be named, too: {words}");
   table.words("--exclude", filter.excluded, choices()).says("NAME,...", "none of these");
+  table.parsed("--framework", filter.framework, parse_framework)
+    .says("F", "{words}: only plans that it can run, and the best one as its launch options")
+    .offers({"any", "megatron", "torchtitan"})
+    .otherwise("any");
 }
 
 std::string plan_filter_options::given() const {
-  return !range_given_.empty()           ? range_given_
-         : !filter.micro_batches.empty() ? "--micro-batch"
-         : !filter.only.empty()          ? "--schedule"
-         : !filter.excluded.empty()      ? "--exclude"
-                                         : "";
+  return !range_given_.empty()                         ? range_given_
+         : !filter.micro_batches.empty()               ? "--micro-batch"
+         : !filter.only.empty()                        ? "--schedule"
+         : !filter.excluded.empty()                    ? "--exclude"
+         : filter.framework != training_framework::any ? "--framework"
+                                                       : "";
 }
 
 caf::error plan_filter_options::check(const language_model& trained) const {

@@ -9,7 +9,7 @@
 namespace ringmaster {
 
 /// Which plans are searched: --tensor, --context, --expert, --data, --pipeline, --chunks, --micro-batch, --schedule,
-/// --exclude.
+/// --exclude, --framework.
 struct plan_filter_options {
   training::plan_filter filter;
 

@@ -1,8 +1,9 @@
 #include "tools/planning/plan_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/transformer/plans/undivided.hpp"
+#include "runtime/training/transformer/systems/software_generation.hpp"
 #include "tools/options/help_text.hpp"
+#include "tools/planning/launch_options.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_text.hpp"
 #include "tools/training/transformer_options.hpp"
@@ -18,7 +19,49 @@ using namespace training;
 namespace {
 
 constexpr size_t pareto_shown = 12;
+
+std::string_view framework_title(training_framework x) {
+  return x == training_framework::megatron ? "Megatron-LM" : "torchtitan (TOML)";
+}
+
 constexpr double hour = 3600, day = 24 * hour;
+
+/// Each of the best with the error of its time, whether it is a tie with the first one, and what can run it.
+std::string ties_text(const plan_outcome& x) {
+  const auto first = x.best.front().seconds();
+  const auto error = estimate_error(x.asked.system, x.asked.trained.experts.count > 0);
+  std::string lines;
+  size_t number = 0, ties = 0;
+  for (auto& each : x.best) {
+    const auto band = band_of(x.asked, each.seconds(), first);
+    std::string programs;
+    for (auto framework : {training_framework::megatron, training_framework::torchtitan})
+      if (why_not_by(framework, each.plan.how).empty())
+        programs += fmt::format("{}{}", programs.empty() ? "" : ", ", name_of(framework));
+    lines += fmt::format("{:>2} {:>9.3f} {:>9.3f} to {:>9.3f}  {:<4} {}\n", ++number, each.seconds(), band.least,
+                         band.most, band.tie ? "tie" : "-", programs.empty() ? "none" : programs);
+    ties += band.tie;
+  }
+  return fmt::format("\nThe same plans, with the error of an estimate:\n # {:>9} {:>22}  {:<4} {}\n{}", "seconds",
+                     "error band", "", "frameworks that run it", lines)
+         + folded(fmt::format("differences of less than {:.0f} % mean nothing: so far estimates are off from published "
+                              "trainings, in the mean; {} with the first",
+                              100 * error, ties == 1 ? "no other plan is a tie" : fmt::format("{} are ties", ties)));
+}
+
+/// The best plan as the options of a framework that can run it: of the one that was asked for, else of the first.
+std::string launch_text(const plan_outcome& x) {
+  const auto& how = x.best.front().plan.how;
+  std::string text;
+  for (auto framework : {training_framework::megatron, training_framework::torchtitan}) {
+    const bool is_meant = x.asked.filter.framework == training_framework::any ? text.empty()
+                                                                              : x.asked.filter.framework == framework;
+    if (is_meant && why_not_by(framework, how).empty())
+      text += fmt::format("\nThe first of them as options of {}:\n{}", framework_title(framework),
+                          launch_options(framework, x.asked.trained, how));
+  }
+  return text;
+}
 
 /// How much slower than the best, and what a plan has more of.
 std::string why_slower(const planned& x, const planned& best) {
@@ -34,8 +77,35 @@ std::string why_slower(const planned& x, const planned& best) {
 std::string text_of(const confirmed_plan& x, const gpu_system& on) {
   if (!x.simulated)
     return "not simulated: " + x.problem;
-  return fmt::format("{:>9.3f} {:>8.1f}{}", x.simulated->seconds, x.simulated->memory_bytes / giga,
-                     x.simulated->fits(on) ? "" : ", does not fit");
+  return fmt::format("{:>9.3f}{}{:>8.1f}{}", x.simulated->seconds, x.by_shorter_steps() ? '*' : ' ',
+                     x.simulated->memory_bytes / giga, x.simulated->fits(on) ? "" : ", does not fit");
+}
+
+/// Filled, in lines of at most 100 columns.
+std::string folded(std::string text) {
+  constexpr size_t width = 100;
+  for (size_t begin = 0; text.size() - begin > width;) {
+    const auto cut = text.rfind(' ', begin + width);
+    if (cut == text.npos || cut <= begin)
+      break;
+    text[cut] = '\n';
+    begin = cut + 1;
+  }
+  return text + "\n";
+}
+
+/// Which of the best were simulated, and how far: nothing is left out without a word.
+std::string confirmed_text(const std::vector<confirmed_plan>& best) {
+  const auto counts = counts_of(best);
+  std::vector<std::string> parts;
+  if (counts.whole > 0)
+    parts.push_back(fmt::format("{} by the whole step", counts.whole));
+  if (counts.by_shorter_steps > 0)
+    parts.push_back(fmt::format("{} (*) by two shorter steps, since each further micro-batch takes as long as the last",
+                                counts.by_shorter_steps));
+  if (counts.closed_form > 0)
+    parts.push_back(fmt::format("{} not: in closed form alone, for the reason beside it", counts.closed_form));
+  return folded(fmt::format("confirmed by simulation: {}", fmt::join(parts, "; ")));
 }
 
 /// Model cards count a token's parameters with the embedding, or without.
@@ -173,6 +243,18 @@ std::string nothing_text(const plan_outcome& x) {
 
 } // namespace
 
+time_band band_of(const plan_question& asked, double seconds, double first) {
+  const auto error = estimate_error(asked.system, asked.trained.experts.count > 0);
+  return {seconds * (1 - error), seconds * (1 + error), seconds <= first * (1 + error)};
+}
+
+confirmation_counts counts_of(const std::vector<confirmed_plan>& best) {
+  confirmation_counts result;
+  for (auto& x : best)
+    ++(!x.simulated ? result.closed_form : x.by_shorter_steps() ? result.by_shorter_steps : result.whole);
+  return result;
+}
+
 plan_figures figures_of(const plan_outcome& x, const planned& plan, double seconds_each) {
   auto& m = x.asked.trained;
   const auto tokens = static_cast<double>(x.asked.global_batch) * m.sequence;
@@ -218,8 +300,8 @@ std::string report_of(const plan_outcome& x) {
   for (auto& each : x.best)
     text += fmt::format("{} {}{}\n", plan_line(each.plan), text_of(each, x.asked.system),
                         &each == &x.best.front() ? "" : "  " + why_slower(each.plan, x.best.front().plan));
-  return text + figures_text(x, x.best.front()) + (x.failures ? "\n" + report_of(*x.failures) : "") + rejected_lines(x)
-         + pareto_lines(x.found);
+  return text + confirmed_text(x.best) + ties_text(x) + figures_text(x, x.best.front()) + launch_text(x)
+         + (x.failures ? "\n" + report_of(*x.failures) : "") + rejected_lines(x) + pareto_lines(x.found);
 }
 
 } // namespace ringmaster

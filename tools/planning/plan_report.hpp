@@ -1,22 +1,13 @@
 #pragma once
 
-#include "runtime/training/simulated/simulator.hpp"
 #include "runtime/training/transformer/plans/plan_advice.hpp"
 #include "tools/planning/failures/failure_report.hpp"
+#include "tools/planning/plan_run.hpp"
 
 #include <optional>
 #include <string>
 
 namespace ringmaster {
-
-/// What a plan takes, simulated operation by operation.
-struct simulated_plan {
-  double seconds = 0;
-  double memory_bytes = 0; ///< Of the rank that holds the most.
-  uint64_t operations = 0;
-
-  bool fits(const training::gpu_system& on) const { return memory_bytes <= on.room_bytes(); }
-};
 
 /// One of the best, and the same simulated; none: why not.
 struct confirmed_plan {
@@ -26,7 +17,23 @@ struct confirmed_plan {
 
   /// Of an iteration: as simulated, else in closed form.
   double seconds() const { return simulated ? simulated->seconds : plan.cost.seconds; }
+  /// Whether not the whole step was simulated, but two shorter ones.
+  bool by_shorter_steps() const { return simulated && simulated->micro_batches < plan.how.micro_batches(); }
 };
+
+/// What is known of a plan's time.
+struct time_band {
+  double least = 0, most = 0; ///< Seconds: the estimate's error to both sides.
+  bool tie = false;           ///< With the first plan: their difference is within the error.
+};
+/// `seconds`: of the plan's iteration; `first`: of the best one's.
+time_band band_of(const training::plan_question& asked, double seconds, double first);
+
+/// How many of the best plans were confirmed, and how.
+struct confirmation_counts {
+  size_t whole = 0, by_shorter_steps = 0, closed_form = 0;
+};
+confirmation_counts counts_of(const std::vector<confirmed_plan>& best);
 
 /// A whole training, of so many tokens at a price for a GPU and an hour.
 struct run_question {

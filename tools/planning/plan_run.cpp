@@ -16,7 +16,6 @@ constexpr uint64_t plan_operations_max = 1'000'000'000;
 } // namespace
 
 plan_run::plan_run(const plan_question& asked, const parallel_setting& how) : asked_(asked), how_(how) {
-  const bool all = how.zero > 1 || how.schedule == pipeline_schedule::dualpipe;
   trained_.layers = places_of(asked.trained, how);
   trained_.micro_batch = how.micro_batch;
   trained_.chunks = how.chunks;
@@ -27,7 +26,7 @@ plan_run::plan_run(const plan_question& asked, const parallel_setting& how) : as
     trained_.shard_ranks = sharers;
     which_ = strategy_of(groups == 1 ? "fsdp" : "hsdp");
   } else {
-    shape_ = {std::min(how.shape.tensor, 2u), all ? how.shape.data : std::min(how.shape.data, 2u), how.shape.pipeline};
+    shape_ = {std::min(how.shape.tensor, 2u), std::min(how.shape.data, 2u), how.shape.pipeline};
     trained_.tensor = shape_.tensor;
     trained_.data = shape_.data;
     trained_.sequence_parallel = how.sequence_parallel && shape_.tensor > 1;
@@ -45,18 +44,58 @@ std::string plan_run::problem() const {
   return refused ? render(refused) : std::string{};
 }
 
-uint64_t plan_run::operations() const {
-  return uint64_t{how_.micro_batches()} * trained_.layers * 10 * shape_.size() / how_.shape.pipeline;
+uint64_t plan_run::operations_of(uint32_t micro_batches) const {
+  return uint64_t{micro_batches} * trained_.layers * 10 * shape_.size() / how_.shape.pipeline;
+}
+
+std::optional<steady_steps> plan_run::steady() const {
+  const auto p = std::max(how_.shape.pipeline, 2u); // an even number: DualPipe's directions take turns
+  const steady_steps x{4 * p, 4 * p + p * (1 + p % 2)};
+  if (x.shorter + x.longer >= how_.micro_batches())
+    return std::nullopt;
+  return x;
 }
 
 std::unique_ptr<cost_model> plan_run::costs() const {
   return transformer_costs(asked_.trained, asked_.system, how_, shape_);
 }
 
-caf::expected<training_outcome> plan_run::simulate(bool with_events, const training_watch& watch) const {
+caf::expected<training_outcome> plan_run::simulate(uint32_t micro_batches, bool with_events,
+                                                   const training_watch& watch) const {
   const auto priced = costs();
-  return training::simulate([this](rank& self) { return which_->run(self, trained_); }, trained_, shape_.size(),
-                            *priced, with_events, plan_operations_max, watch);
+  auto step = trained_;
+  step.global_batch = uint64_t{micro_batches} * how_.micro_batch * shape_.data;
+  return training::simulate([this, &step](rank& self) { return which_->run(self, step); }, step, shape_.size(), *priced,
+                            with_events, plan_operations_max, watch);
+}
+
+caf::expected<simulated_plan> plan_run::simulate_all(const training_watch& watch) const {
+  auto done = simulate(false, watch);
+  if (!done)
+    return std::move(done.error());
+  return simulated_plan{done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations,
+                        how_.micro_batches()};
+}
+
+caf::expected<simulated_plan> plan_run::simulate_steady(const steady_steps& x, const training_watch& watch) const {
+  auto part_of = [&](uint32_t micro_batches, uint64_t before) -> caf::expected<simulated_plan> {
+    auto done = simulate(micro_batches, false, [&](uint64_t now) { return watch(before + now); });
+    if (!done)
+      return std::move(done.error());
+    return simulated_plan{done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations,
+                          micro_batches};
+  };
+  auto shorter = part_of(x.shorter, 0);
+  if (!shorter)
+    return shorter;
+  auto longer = part_of(x.longer, shorter->operations);
+  if (!longer)
+    return longer;
+  const auto further = static_cast<double>(how_.micro_batches() - x.longer) / (x.longer - x.shorter);
+  longer->seconds += further * (longer->seconds - shorter->seconds);
+  longer->memory_bytes += further * (longer->memory_bytes - shorter->memory_bytes);
+  longer->operations += shorter->operations;
+  return longer;
 }
 
 } // namespace ringmaster

@@ -5,13 +5,29 @@
 #include "runtime/training/transformer/plans/planner.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace ringmaster {
 
-/// A strategy's run that a plan stands for, on the ranks that stand for all (transformer_costs.hpp). Where the strategy
-/// itself shares weights among data-parallel ranks in a pipeline, or mirrors stages, all of these. Context and experts
-/// are in the costs.
+/// A shorter step, and a longer one, whose difference is what each further micro-batch of the plan adds: between them
+/// the pipeline is full, and a micro-batch takes as long as the next.
+struct steady_steps {
+  uint32_t shorter = 0, longer = 0; ///< Micro-batches.
+};
+
+/// What a plan takes, simulated operation by operation.
+struct simulated_plan {
+  double seconds = 0;
+  double memory_bytes = 0; ///< Of the rank that holds the most.
+  uint64_t operations = 0;
+  uint32_t micro_batches = 0; ///< Of these; the plan may have more, which are then as the last of them.
+
+  bool fits(const training::gpu_system& on) const { return memory_bytes <= on.room_bytes(); }
+};
+
+/// The run of the strategy that a plan stands for, on the ranks that stand for all (transformer_costs.hpp): two of the
+/// tensor-parallel ranks and two of the data-parallel ones. Context and experts are in the costs.
 class plan_run {
 public:
   /// `asked` and `how` must outlive it.
@@ -20,9 +36,20 @@ public:
   /// Why it cannot be simulated; empty: it can.
   std::string problem() const;
   /// Expected, a little high: each layer is on one stage.
-  uint64_t operations() const;
+  uint64_t operations() const { return operations_of(how_.micro_batches()); }
   /// Errors: as of `simulate`.
-  caf::expected<training::training_outcome> simulate(bool with_events, const training::training_watch& watch) const;
+  caf::expected<training::training_outcome> simulate(bool with_events, const training::training_watch& watch) const {
+    return simulate(how_.micro_batches(), with_events, watch);
+  }
+
+  /// Nothing: the plan has too few micro-batches for its step to be told from two shorter ones.
+  std::optional<steady_steps> steady() const;
+  /// Expected, of both steps.
+  uint64_t operations(const steady_steps& x) const { return operations_of(x.shorter) + operations_of(x.longer); }
+  /// The whole step. Errors: as of `simulate`.
+  caf::expected<simulated_plan> simulate_all(const training::training_watch& watch) const;
+  /// The step from two shorter ones. `watch` counts the operations of both. Errors: as of `simulate`.
+  caf::expected<simulated_plan> simulate_steady(const steady_steps& x, const training::training_watch& watch) const;
 
   const training::known_strategy& strategy() const { return *which_; }
   const training::model& trained() const { return trained_; }
@@ -31,6 +58,10 @@ public:
   std::unique_ptr<training::cost_model> costs() const;
 
 private:
+  uint64_t operations_of(uint32_t micro_batches) const;
+  caf::expected<training::training_outcome> simulate(uint32_t micro_batches, bool with_events,
+                                                     const training::training_watch& watch) const;
+
   const training::plan_question& asked_;
   const training::parallel_setting& how_;
   const training::known_strategy* which_ = nullptr;

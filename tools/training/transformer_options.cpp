@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/training/transformer/systems/software_generation.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,6 +52,13 @@ std::vector<std::string> names_of_models() {
   return result;
 }
 
+std::vector<std::string> names_of_software() {
+  std::vector<std::string> result;
+  for (auto& x : software_generations())
+    result.emplace_back(x.name);
+  return result;
+}
+
 } // namespace
 
 void transformer_options::add_model_to(option_table& table) {
@@ -89,6 +96,9 @@ void transformer_options::add_system_to(option_table& table) {
     .says("S", "the GPUs, {words}, or a JSON file of their constants")
     .offers(std::move(systems))
     .otherwise(system.name);
+  table.word("--software", software, names_of_software())
+    .says("NAME", "whose speed: {words}; docs/cost_models.md says which trainings each is of")
+    .otherwise(fmt::format("the newest, {}; on A100 {}", newest_software, software_of_a100));
   table.word("--precision", precision_name, {"bf16", "fp8", "mxfp8", "nvfp4"})
     .says("P", "what products are computed in, {words}")
     .otherwise("bf16");
@@ -119,6 +129,7 @@ std::string transformer_options::given() const {
          : capacity       ? "--capacity"
          : multi_token    ? "--multi-token"
          : told           ? "--system"
+         : software       ? "--software"
          : precision_name ? "--precision"
          : attention_name ? "--attention"
          : counted_name   ? "--mfu"
@@ -129,6 +140,12 @@ std::string transformer_options::given() const {
 caf::expected<language_model> transformer_options::model(std::optional<uint32_t> layers) {
   if (told)
     system = *told;
+  if (software) {
+    auto with = with_generation(system, *generation_of(*software));
+    if (!with)
+      return std::move(with.error());
+    system = std::move(*with);
+  }
   if (recompute)
     again = *recompute == "none"   ? recomputation::none
             : *recompute == "full" ? recomputation::full

@@ -6,6 +6,7 @@
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "tools/validation/iteration_rows.hpp"
 #include "tools/validation/pretraining_report.hpp"
+#include "tools/validation/software_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -202,6 +203,9 @@ class validate_call final : public command_call {
     if (trainings)
       if (auto problem = validate_trainings(to))
         return problem;
+    if (all)
+      if (auto problem = validate_software(to))
+        return problem;
     return exit_ok;
   }
 
@@ -256,6 +260,19 @@ class validate_call final : public command_call {
       print_beside_best(to.out, *rows);
     if (opts_.rows)
       print_pretraining_rows(to.out, *rows, values, split);
+    return caf::none;
+  }
+
+  /// Of each software generation, the trainings that it ran.
+  caf::error validate_software(const console& to) {
+    auto place = place_of("pretraining_by_software");
+    if (!place)
+      return std::move(place.error());
+    auto rows = read_software_rows(*place + "/" + trainings_file);
+    if (!rows)
+      return std::move(rows.error());
+    fmt::print(to.out, "\nby software: {}/{}\n", *place, trainings_file);
+    print_software_rows(to.out, *rows);
     return caf::none;
   }
 

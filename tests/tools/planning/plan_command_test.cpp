@@ -236,7 +236,7 @@ TEST_CASE("plan: the page says whose speed it is, and what is known to be slower
     return plan(args).out;
   };
   const auto dense = page({"--model=llama3-8b", "--system=h100-80g", "--schedule=fsdp"});
-  CHECK(contains(dense, "as Megatron Core of today reaches it"));
+  CHECK(contains(dense, "speed of --software megatron-2026: Megatron Core"));
   CHECK_FALSE(contains(dense, "with experts"));
   CHECK_FALSE(contains(dense, "Megatron Core has no"));
   CHECK_FALSE(contains(dense, "1,024 GPUs"));

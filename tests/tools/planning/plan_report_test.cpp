@@ -79,7 +79,7 @@ TEST_CASE("plan: what nobody has measured of the best is said on the page and in
   CHECK(says(answer({"--gpus=64", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));
   CHECK(!says(answer({"--gpus=8", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));
   const auto json = answer({"--gpus=64", "--global-batch=250", "--json"}, "llama3-8b", "bf16");
-  CHECK(says(json, "\"notes\":[\"as Megatron Core of today reaches it"));
+  CHECK(says(json, "\"notes\":[\"speed of --software megatron-2026: Megatron Core"));
   CHECK(says(json, "\"near_batch\":{\"global_batch\":256,"));
   CHECK(says(json, "more tokens a second: 256 sequences take "));
 }

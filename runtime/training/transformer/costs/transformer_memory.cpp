@@ -19,7 +19,7 @@ rank_parameters transformer_memory::parameters(const value_tag& x) const {
   if (x.part.whole())
     return {all.dense, all.experts};
   const double sharers = how_.weight_sharers(), expert_sharers = how_.expert_sharers();
-  const auto of_dense = shards_stand_for_all_ ? sharers : static_cast<double>(x.part.count);
+  const auto of_dense = fewer_sharers_ ? sharers : static_cast<double>(x.part.count);
   return {all.dense / of_dense, all.experts / (of_dense * expert_sharers / sharers)}; // with others of them: fewer
 }
 

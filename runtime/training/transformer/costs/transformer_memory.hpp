@@ -10,10 +10,11 @@ namespace ringmaster::training {
 class transformer_memory {
 public:
   /// `context`: ranks that a strategy itself has share positions. `shards_stand_for_all`: what few ranks share stands
-  /// for what all do.
+  /// for what all do. `fewer_sharers`: fewer ranks are simulated than share weights, so a part is as small as with all.
   transformer_memory(const language_model& trained, const parallel_setting& how, const transformer_places& places,
-                     uint32_t context, bool shards_stand_for_all)
-    : trained_(trained), how_(how), places_(places), context_(context), shards_stand_for_all_(shards_stand_for_all) {}
+                     uint32_t context, bool shards_stand_for_all, bool fewer_sharers)
+    : trained_(trained), how_(how), places_(places), context_(context), shards_stand_for_all_(shards_stand_for_all),
+      fewer_sharers_(fewer_sharers) {}
 
   double bytes_of(const value_tag& x) const;
   /// What an operation needs while it lasts.
@@ -43,6 +44,7 @@ private:
   const transformer_places& places_;
   uint32_t context_;
   bool shards_stand_for_all_; ///< Two for those of all that share weights fully.
+  bool fewer_sharers_;        ///< Than there are.
 };
 
 } // namespace ringmaster::training

@@ -58,6 +58,14 @@ language_model gpt_oss() {
   return x;
 }
 
+/// Parmar et al. 2024, Nemotron-4 15B; NVIDIA 2024, Nemotron-4 340B: grouped queries, plain networks of squared ReLUs.
+language_model nemotron4(std::string name, uint32_t hidden, uint32_t heads, uint32_t head_size, uint32_t layers) {
+  auto x = llama_shape(std::move(name), hidden, heads, layers, 4 * hidden, 4096, 256000, 4096);
+  x.head_size = head_size;
+  x.gated = false;
+  return x;
+}
+
 /// DeepSeek-AI 2024, DeepSeek-V3 technical report, section 4.2.
 language_model deepseek_v3() {
   auto x = llama_shape("deepseek-v3", 7168, 128, 61, 18432, 4096, 129280, 163840);
@@ -90,7 +98,8 @@ std::span<const language_model> known_models() {
                               llama_shape("llama3-70b", 8192, 64, 80, 28672, 8192, 128256, 8192),
                               llama_shape("llama3.1-405b", 16384, 128, 126, 53248, 8192, 128256, 131072),
                               qwen3("qwen3-30b-a3b", 2048, 32, 48, 768), qwen3("qwen3-235b-a22b", 4096, 64, 94, 1536),
-                              mixtral(), gpt_oss(), deepseek_v3()};
+                              mixtral(), gpt_oss(), deepseek_v3(), nemotron4("nemotron4-15b", 6144, 48, 128, 32),
+                              nemotron4("nemotron4-340b", 18432, 96, 192, 96)};
   return all;
 }
 

@@ -37,7 +37,7 @@ namespace {
 /// Parts of the filter without which anything divides.
 std::vector<std::string_view> filters_in_the_way(const plan_question& asked) {
   using part = std::pair<std::string_view, void (*)(plan_filter&)>;
-  static constexpr std::array<part, 10> parts{part{"tensor", [](plan_filter& x) { x.tensor = {}; }},
+  static constexpr std::array<part, 11> parts{part{"tensor", [](plan_filter& x) { x.tensor = {}; }},
                                               {"context", [](plan_filter& x) { x.context = {}; }},
                                               {"expert", [](plan_filter& x) { x.expert = {}; }},
                                               {"data", [](plan_filter& x) { x.data = {}; }},
@@ -46,7 +46,8 @@ std::vector<std::string_view> filters_in_the_way(const plan_question& asked) {
                                               {"micro-batch", [](plan_filter& x) { x.micro_batches.clear(); }},
                                               {"schedule", [](plan_filter& x) { x.only.clear(); }},
                                               {"exclude", [](plan_filter& x) { x.excluded.clear(); }},
-                                              {"recompute", [](plan_filter& x) { x.recomputations.clear(); }}};
+                                              {"recompute", [](plan_filter& x) { x.recomputations.clear(); }},
+                                              {"framework", [](plan_filter& x) { x.framework = {}; }}};
   std::vector<std::string_view> result;
   for (auto& [name, leave_out] : parts) {
     auto other = asked;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/training/transformer/estimates/parallel_setting.hpp"
+#include "runtime/training/transformer/plans/training_framework.hpp"
 
 #include <array>
 #include <optional>
@@ -31,6 +32,7 @@ struct plan_filter {
   std::optional<counted_scores> counted{}; ///< In MFU.
   double gradient_bytes = 4, state_bytes = 12;
   bool offloads_states = false, offloads_activations = false;
+  training_framework framework = training_framework::any; ///< Only what it can run.
 
   /// Whether `only` names a plan of these two, and `excluded` does not. FSDP and HSDP that are named are meant as they
   /// are, beside the schedules that are named, and where schedules are named only then; a ZeRO stage is meant with each

@@ -49,6 +49,14 @@ bool shape_search::takes(recomputation again) const {
   return filter_.recomputations.empty() || std::ranges::count(filter_.recomputations, again) > 0;
 }
 
+bool shape_search::runs(uint32_t shard) const {
+  if (filter_.framework == training_framework::any)
+    return true;
+  auto how = how_;
+  how.shard = shard;
+  return why_not_by(filter_.framework, how).empty();
+}
+
 void shape_search::try_schedules() {
   using enum pipeline_schedule;
   how_.schedule = one_f_one_b;
@@ -105,17 +113,18 @@ void shape_search::try_sharding(pipeline_schedule schedule, uint32_t chunks) {
     if ((taken[zero] || alike) && (how_.shape.pipeline == 1 || goes_with_pipelines(zero))) {
       how_.zero = zero;
       how_.overlapped = zero <= 1;
-      found_.note({how_, estimate_iteration(m_, on_, how_, times_)});
+      if (runs(0))
+        found_.note({how_, estimate_iteration(m_, on_, how_, times_)});
     }
   how_.zero = 0;
   if (how_.shape.pipeline > 1 || group == 1)
     return;
   how_.overlapped = true;
-  if (taken[fsdp])
+  if (taken[fsdp] && runs(group))
     found_.note(sharded(group));
   const auto room = on_.devices_per_host / how_.shape.tensor;
   const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
-  if (domain == 1 || domain == group || !taken[hsdp])
+  if (domain == 1 || domain == group || !taken[hsdp] || !runs(domain))
     return;
   const auto in_one = sharded(domain);
   auto fewest = in_one; // of 1, 2, 4, ... domains in which it fits

@@ -25,6 +25,8 @@ private:
   /// (DeepSpeed refuses it), and the closed form is rough there. Who names a stage gets it.
   bool goes_with_pipelines(uint32_t zero) const;
   bool takes(recomputation again) const;
+  /// Whether the framework can run what is at hand, shared by so many ranks.
+  bool runs(uint32_t shard) const;
   bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const;
   const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
     return taken_[how_.shape.pipeline == 1 ? 0 : 1][static_cast<size_t>(schedule)];

@@ -11,12 +11,16 @@
 
 namespace ringmaster::training {
 
+/// Whose speed the constants of systems are (software_generation.hpp).
+inline constexpr std::string_view newest_software = "megatron-2026", software_of_a100 = "megatron-2022";
+
 /// A cluster of devices, in domains whose devices reach each other's memory (NVLink's; a host, or a rack), the domains
 /// in a network, perhaps in pods; and what the software reaches on it. Seconds, bytes, operations; a second's worth of
 /// each. docs/cost_models.md says which are data sheets' and which are fitted.
 struct gpu_system {
   std::string name = "own";
   std::string constants_of;         ///< The system whose fitted constants it has; empty: its own.
+  std::string_view software{};      ///< Whose speed these are: a software_generation's name; empty: no GPU's.
   std::string_view experts_of{};    ///< The same of what experts cost beside their products.
   std::string_view caution{};       ///< How estimates by these are known to be off, a phrase; empty: that is not known.
   bool fitted_with_flash = true;    ///< Whether these are of trainings with FlashAttention, or of those without.

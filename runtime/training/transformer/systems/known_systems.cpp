@@ -16,6 +16,7 @@ constexpr double mebi = 1 << 20;
 gpu_system a100() {
   gpu_system x;
   x.name = "a100-80g";
+  x.software = software_of_a100;
   x.fitted_with_flash = false;
   x.peak_flops = 312e12;
   x.memory_bytes = 81920 * mebi;
@@ -86,6 +87,17 @@ gpu_system h100_hardware() {
   x.ring_hop_s = 14e-6;
   x.matrix_most = 0.803;
   x.fp8_most = 0.709;
+  return x;
+}
+
+/// NVIDIA H800, as of DeepSeek-AI 2024, section 3.1: an H100 whose NVLink has 200 GB/s each way, of which its
+/// collectives are said to reach 160 GB/s.
+gpu_system h800_hardware() {
+  auto x = h100_hardware();
+  x.name = "h800-80g";
+  x.constants_of = "h100-80g";
+  x.link_per_device = 200e9;
+  x.host_bandwidth = 160e9;
   return x;
 }
 
@@ -190,6 +202,7 @@ gpu_system mi300x_hardware() {
 gpu_system two_core_host() {
   auto x = a100();
   x.name = "cpu-2core";
+  x.software = {};
   x.constants_of = "a100-80g";
   x.peak_flops = 160e9;
   x.memory_bytes = x.host_memory_bytes = 24e9;
@@ -218,6 +231,7 @@ std::span<const gpu_system> known_systems() {
   static const std::array all{a100(),
                               a100_40g(),
                               with(h100_hardware(), hopper),
+                              with(h800_hardware(), hopper),
                               with(h200_hardware(), hopper),
                               with(b200_hardware(), blackwell),
                               with(b300_hardware(), blackwell_ultra),

@@ -96,6 +96,7 @@ bool are_parts(std::span<const double> values) {
 }
 
 gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<const double> v) {
+  x.software = newest_software;
   const auto faster = of == gpu_generation::blackwell_ultra ? v[ultra] : 1;
   x.matrix_efficiency = std::min(v[bf16_part] * faster, x.matrix_most);
   x.fp8_efficiency = std::min(of == gpu_generation::hopper ? v[fp8_part_hopper] : v[fp8_part_blackwell] * faster,

@@ -1,0 +1,182 @@
+#include "tools/validation/software_rows.hpp"
+
+#include "runtime/training/transformer/calibrated/pattern_search.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
+#include "tools/validation/csv_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+struct software_column {
+  enum : size_t {
+    software,
+    model,
+    system,
+    gpus,
+    precision,
+    global_batch,
+    micro_batch,
+    sequence,
+    vocabulary,
+    fsdp,
+    tensor,
+    pipeline,
+    context,
+    virtual_stages,
+    expert,
+    schedule,
+    recomputation,
+    seconds,
+    count
+  };
+};
+
+constexpr std::array<std::string_view, software_column::count> software_columns{"software",
+                                                                                "model",
+                                                                                "system",
+                                                                                "gpus",
+                                                                                "precision",
+                                                                                "global batch",
+                                                                                "micro batch",
+                                                                                "sequence length",
+                                                                                "vocabulary",
+                                                                                "fsdp",
+                                                                                "tensor parallelism",
+                                                                                "pipeline parallelism",
+                                                                                "context parallelism",
+                                                                                "virtual stages",
+                                                                                "expert parallelism",
+                                                                                "schedule",
+                                                                                "recomputation",
+                                                                                "seconds"};
+
+/// The member of an enumeration that has this name.
+template <class Named>
+caf::expected<Named> named(const csv_table& table, const csv_table::row& from, size_t column,
+                           std::initializer_list<Named> all) {
+  for (auto x : all)
+    if (name_of(x) == from.cells[column])
+      return x;
+  return table.refused(from, fmt::format("\"{}\" is no {}", from.cells[column], software_columns[column]));
+}
+
+caf::expected<software_row> read_software_row(const csv_table& table, const csv_table::row& from) {
+  using column = software_column;
+  using enum pipeline_schedule;
+  std::array<uint32_t, column::count> whole{};
+  for (size_t i = column::gpus; i <= column::expert; ++i) {
+    if (i == column::precision)
+      continue;
+    auto read = i == column::fsdp ? table.count_or_none(from, i) : table.number(from, i, true);
+    if (!read)
+      return std::move(read.error());
+    whole[i] = static_cast<uint32_t>(*read);
+  }
+  auto seconds = table.number(from, column::seconds, false);
+  auto trained = model_of(from.cells[column::model]);
+  auto system = system_of(from.cells[column::system]);
+  auto schedule = named(table, from, column::schedule, {one_f_one_b, interleaved_1f1b, dualpipe});
+  auto again = named(table, from, column::recomputation,
+                     {recomputation::none, recomputation::selective, recomputation::full});
+  auto precision = named(table, from, column::precision, {number_format::bf16, number_format::fp8});
+  for (auto* problem : {seconds ? nullptr : &seconds.error(), trained ? nullptr : &trained.error(),
+                        system ? nullptr : &system.error(), schedule ? nullptr : &schedule.error(),
+                        again ? nullptr : &again.error(), precision ? nullptr : &precision.error()})
+    if (problem != nullptr)
+      return std::move(*problem);
+  software_row x{generation_of(from.cells[column::software]), *trained, *system, {}, *seconds};
+  if (x.software == nullptr)
+    return table.refused(from, fmt::format("\"{}\" is no software", from.cells[column::software]));
+  x.trained.sequence = whole[column::sequence];
+  x.trained.vocabulary = whole[column::vocabulary];
+  auto& how = x.how;
+  const auto others = whole[column::tensor] * whole[column::pipeline] * whole[column::context];
+  if (whole[column::gpus] % others != 0)
+    return table.refused(from, fmt::format("{} GPUs do not divide by {}", whole[column::gpus], others));
+  how.shape = {whole[column::tensor], whole[column::gpus] / others, whole[column::pipeline]};
+  how.context = whole[column::context];
+  how.expert = whole[column::expert];
+  how.global_batch = whole[column::global_batch];
+  how.micro_batch = whole[column::micro_batch];
+  if (how.global_batch % (how.shape.data * how.micro_batch) != 0)
+    return table.refused(from, fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
+                                           how.global_batch, how.micro_batch, how.shape.data));
+  how.chunks = whole[column::virtual_stages];
+  how.shard = whole[column::fsdp];
+  how.schedule = *schedule;
+  how.again = *again;
+  how.computed_in = *precision;
+  how.sequence_parallel = how.shape.tensor > 1;
+  how.zero = how.shard > 0 ? 0 : 1;
+  how.overlapped = true;
+  return x;
+}
+
+std::vector<software_row> of_software(std::span<const software_row> rows, const software_generation* which) {
+  std::vector<software_row> result;
+  std::ranges::copy_if(rows, std::back_inserter(result), [&](auto& x) { return x.software == which; });
+  return result;
+}
+
+} // namespace
+
+caf::expected<std::vector<software_row>> read_software_rows(const std::string& file) {
+  auto table = csv_table::read(file, software_columns);
+  if (!table)
+    return std::move(table.error());
+  std::vector<software_row> result;
+  for (auto& from : table->rows()) {
+    auto row = read_software_row(*table, from);
+    if (!row)
+      return std::move(row.error());
+    result.push_back(std::move(*row));
+  }
+  return result;
+}
+
+double estimate_of(const software_row& x, double products) {
+  return estimate_iteration(x.trained, with_generation(x.on, *x.software, products), x.how).seconds;
+}
+
+double fit_products(std::span<const software_row> rows) {
+  constexpr double outlier = 0.04;
+  return pattern_search({1.0},
+                        [&](std::span<const double> values) {
+                          double result = 0;
+                          for (auto& x : rows) {
+                            const auto z = std::log(estimate_of(x, values[0]) / x.seconds) / outlier;
+                            result += 2 * (std::sqrt(1 + z * z) - 1);
+                          }
+                          return result;
+                        })
+    .front();
+}
+
+double products_without(std::span<const software_row> rows, const software_row& left_out) {
+  auto others = of_software(rows, left_out.software);
+  std::erase_if(others, [&](auto& x) { return x.trained.name == left_out.trained.name; });
+  return others.empty() || left_out.software->products == 1 ? left_out.software->products : fit_products(others);
+}
+
+void print_software_rows(std::FILE* out, std::span<const software_row> rows) {
+  fmt::print(out, "\n{:<14} {:<15} {:<9} {:>6} {:>5} {:>12} {:>11} {:>7} {:>17}\n", "software", "model", "system",
+             "GPUs", "in", "published s", "estimate s", "", "left out of fit");
+  for (auto& x : rows) {
+    const auto estimate = estimate_of(x, x.software->products), without = products_without(rows, x);
+    fmt::print(
+      out, "{:<14} {:<15} {:<9} {:>6} {:>5} {:>12.3f} {:>11.3f} {:>+5.1f} % {:>15}\n", x.software->name, x.trained.name,
+      x.on.name, x.how.devices(), name_of(x.how.computed_in), x.seconds, estimate, 100 * (estimate / x.seconds - 1),
+      without == 1 ? "nothing fitted" : fmt::format("{:+.1f} %", 100 * (estimate_of(x, without) / x.seconds - 1)));
+  }
+}
+
+} // namespace ringmaster
