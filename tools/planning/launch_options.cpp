@@ -87,6 +87,8 @@ void add_recomputation_of_megatron(lines& to, const language_model& m, const par
   if (how.attention == attention_kernel::flash && m.experts.count > 0)
     modules.emplace_back("moe_act");
   to.push_back(fmt::format("--recompute-granularity selective --recompute-modules {}", fmt::join(modules, " ")));
+  if (how.attention == attention_kernel::flash && m.gated && how.computed_in != number_format::bf16)
+    to.emplace_back("--activation-func-fp8-input-store");
 }
 
 std::string_view schedule_of_torchtitan(pipeline_schedule x) {

@@ -49,6 +49,8 @@ caf::error check_options(plan_call_options& x) {
   if (!trained)
     return std::move(trained.error());
   x.trained = *trained;
+  if (auto problem = x.memory_options.reserve_in(x.transformer.system))
+    return problem;
   if (auto problem = x.filter.check(x.trained))
     return problem;
   if (auto problem = x.timeline.check())

@@ -124,7 +124,7 @@ std::string json_of(const plan_outcome& x) {
     .member("framework", name_of(x.asked.filter.framework))
     .member("estimate_error", estimate_error(x.asked.system, x.asked.trained.experts.count > 0))
     .member("precision", name_of(x.asked.filter.computed_in))
-    .member("mfu_counts", name_of(counts_of(x.asked.filter)))
+    .member("reserved_bytes", static_cast<uint64_t>(x.asked.system.reserved_bytes))
     .member("gpus", x.asked.devices)
     .member("global_batch", x.asked.global_batch)
     .member("evaluated", x.found.evaluated)

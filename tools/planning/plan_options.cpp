@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/decimal.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -168,6 +169,19 @@ void plan_memory_options::add_to(option_table& table) {
     .otherwise("fp32");
   table.words("--offload", offloaded, {"optimizer", "activations"})
     .says("WHAT,...", "{words}: kept in the host's memory, over its link");
+  table.bytes("--reserve", reserved)
+    .says("SIZE", "of a GPU's memory, what is left free: its context, NCCL's buffers, fragmentation")
+    .otherwise("the system's, 4 GB");
+}
+
+caf::error plan_memory_options::reserve_in(gpu_system& on) const {
+  if (!reserved)
+    return caf::none;
+  if (static_cast<double>(*reserved) >= on.memory_bytes)
+    return make_error(errc::invalid_argument, fmt::format("--reserve {} leaves nothing of the {:.1f} GB of {}",
+                                                          size_text(*reserved), on.memory_bytes / 1e9, on.name));
+  on.reserved_bytes = static_cast<double>(*reserved);
+  return caf::none;
 }
 
 void plan_memory_options::apply_to(plan_filter& filter) const {

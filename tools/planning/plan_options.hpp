@@ -26,13 +26,16 @@ private:
 /// "4", "4..8", "4..", "..8". Errors: invalid_argument.
 caf::expected<training::number_range> parse_range(const std::string& text);
 
-/// What is kept where, in which size: --gradients, --optimizer-states, --offload.
+/// What is kept where, in which size, and what is left free: --gradients, --optimizer-states, --offload, --reserve.
 struct plan_memory_options {
+  std::optional<uint64_t> reserved; ///< Bytes of a GPU.
   std::string gradients = "fp32", states = "fp32";
   std::vector<std::string> offloaded;
 
   void add_to(option_table& table);
   void apply_to(training::plan_filter& filter) const;
+  /// Sets what the system keeps free. Errors: invalid_argument, where that is all of its memory.
+  caf::error reserve_in(training::gpu_system& on) const;
 };
 
 /// A run's length and what it costs: --tokens, --price.

@@ -26,6 +26,19 @@ std::string_view framework_title(training_framework x) {
 
 constexpr double hour = 3600, day = 24 * hour;
 
+/// Filled, in lines of at most 100 columns.
+std::string folded(std::string text) {
+  constexpr size_t width = 100;
+  for (size_t begin = 0; text.size() - begin > width;) {
+    const auto cut = text.rfind(' ', begin + width);
+    if (cut == text.npos || cut <= begin)
+      break;
+    text[cut] = '\n';
+    begin = cut + 1;
+  }
+  return text + "\n";
+}
+
 /// Each of the best with the error of its time, whether it is a tie with the first one, and what can run it.
 std::string ties_text(const plan_outcome& x) {
   const auto first = x.best.front().seconds();
@@ -79,19 +92,6 @@ std::string text_of(const confirmed_plan& x, const gpu_system& on) {
     return "not simulated: " + x.problem;
   return fmt::format("{:>9.3f}{}{:>8.1f}{}", x.simulated->seconds, x.by_shorter_steps() ? '*' : ' ',
                      x.simulated->memory_bytes / giga, x.simulated->fits(on) ? "" : ", does not fit");
-}
-
-/// Filled, in lines of at most 100 columns.
-std::string folded(std::string text) {
-  constexpr size_t width = 100;
-  for (size_t begin = 0; text.size() - begin > width;) {
-    const auto cut = text.rfind(' ', begin + width);
-    if (cut == text.npos || cut <= begin)
-      break;
-    text[cut] = '\n';
-    begin = cut + 1;
-  }
-  return text + "\n";
 }
 
 /// Which of the best were simulated, and how far: nothing is left out without a word.
@@ -276,10 +276,11 @@ plan_figures figures_of(const plan_outcome& x, const planned& plan, double secon
 std::string report_of(const plan_outcome& x) {
   auto& m = x.asked.trained;
   auto text = fmt::format("{} ({}) on {} x {} in {}, a global batch of {} of {}\n"
-                          "{}, of which {} fit in {:.1f} GB{}\n",
+                          "{}, of which {} fit in {:.1f} GB, {:.1f} GB being left free{}\n",
                           m.name, parameters_text(m), x.asked.devices, x.asked.system.name,
                           name_of(x.asked.filter.computed_in), counted(x.asked.global_batch, "sequence"), m.sequence,
                           counted(x.found.evaluated, "plan"), x.found.fitting, x.asked.system.room_bytes() / giga,
+                          x.asked.system.reserved_bytes / giga,
                           x.found.interrupted ? "; the search was interrupted"
                           : x.some_unconfirmed
                             ? "; interrupted: the closed form stands for plans that were not simulated"

@@ -35,7 +35,10 @@ double bytes_of_position(const language_model& m, const parallel_setting& how, l
     bytes += bf16_bytes * ((m.gated_attention ? 2 : 1) * heads + 2.0 * groups) * m.head_size
              + output * heads * m.head_size;
   }
-  auto network = [&](double width) { return bf16_bytes * (m.gated ? 2 : 1) * width + (again ? 0 : kept * width); };
+  // What activation functions read is kept in the format of products where their output is made again: DeepSeek-AI
+  // 2024, section 3.3.3; Megatron Core's --activation-func-fp8-input-store, of gated networks.
+  const auto read = again && m.gated ? std::min<double>(kept, bf16_bytes) : bf16_bytes;
+  auto network = [&](double width) { return read * (m.gated ? 2 : 1) * width + (again ? 0 : kept * width); };
   if (!kind.experts)
     return bytes + network(m.width) / t;
   const double taken = m.experts.chosen * m.experts.most(how.expert) / t;

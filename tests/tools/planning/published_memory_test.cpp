@@ -1,0 +1,96 @@
+// What was published as having run fits, with what is left free for context, NCCL and fragmentation.
+#include "runtime/text/json/json_value.hpp"
+#include "runtime/training/transformer/estimates/memory_estimate.hpp"
+#include "runtime/training/transformer/models/known_models.hpp"
+#include "runtime/training/transformer/systems/gpu_system.hpp"
+#include "tests/support/captured_command.hpp"
+#include "tests/support/text_search.hpp"
+#include "tools/planning/plan_command.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::training;
+
+namespace {
+
+/// DeepSeek-AI 2024, sections 3.2 to 3.4: 16 stages, experts over 64 GPUs, ZeRO 1, no tensor parallelism; moments in
+/// bf16; norms, up-projections of latent attention and SwiGLU computed again.
+parallel_setting of_deepseek_v3() {
+  parallel_setting how;
+  how.shape = {1, 128, 16};
+  how.expert = 64;
+  how.global_batch = 15360;
+  how.chunks = 2;
+  how.schedule = pipeline_schedule::dualpipe;
+  how.again = recomputation::selective;
+  how.zero = 1;
+  how.overlapped = true;
+  how.state_bytes = 8;
+  how.computed_in = number_format::fp8;
+  return how;
+}
+
+} // namespace
+
+TEST_CASE("published memory: DeepSeek-V3 fits on its H800 as it was trained, 4 GB left free") {
+  auto m = *model_of("deepseek-v3");
+  m.multi_token = 1;
+  const auto h800 = *system_of("h800-80g");
+  CHECK(h800.reserved_bytes == 4e9);
+  CHECK(memory_of(m, of_deepseek_v3()).total() < h800.room_bytes());
+  auto stored_wide = of_deepseek_v3(); // without fp8 nothing of this is smaller, and it does not fit
+  stored_wide.computed_in = number_format::bf16;
+  CHECK(memory_of(m, stored_wide).total() > h800.room_bytes());
+}
+
+TEST_CASE("published memory: selective recomputation keeps what gates read in the format of the products") {
+  auto m = *model_of("llama3-8b");
+  parallel_setting how;
+  how.again = recomputation::selective;
+  const double rows = m.sequence;
+  const auto of = [&](number_format format) {
+    how.computed_in = format;
+    return activation_bytes(m, 1, how, {});
+  };
+  // of two inputs of a gate, a byte each less; of attention's output and what the next product reads one more
+  const double heads = m.heads * m.head_size;
+  CHECK(of(number_format::fp8) - of(number_format::bf16) == doctest::Approx(rows * (heads - 2.0 * m.width)));
+  how.again = recomputation::none;
+  m.gated = false;
+  const auto plain = of(number_format::fp8);
+  how.again = recomputation::selective;
+  CHECK(plain - of(number_format::fp8) == doctest::Approx(rows * (2.0 * m.hidden + m.width))); // its input stays wide
+}
+
+TEST_CASE("published memory: Qwen3-30B with micro-batches of 4 fits on eight H100") {
+  const auto found = run_command(plan_command(), {"--model=qwen3-30b-a3b", "--system=h100-80g", "--gpus=8",
+                                                  "--global-batch=512", "--micro-batch=4", "--expert=8",
+                                                  "--schedule=fsdp", "--gradients=bf16", "--optimizer-states=bf16"});
+  CHECK(found.code == 0);
+  CHECK(contains(found.out, "4.0 GB being left free"));
+}
+
+TEST_CASE("published memory: what --reserve leaves free is none of what must fit") {
+  auto args = [](const char* reserve) {
+    return std::vector<std::string>{"--model=llama3-8b",
+                                    "--system=h100-80g",
+                                    "--gpus=8",
+                                    "--global-batch=64",
+                                    "--json",
+                                    std::string{"--reserve="} + reserve};
+  };
+  auto fitting = [&](const char* reserve) {
+    const auto found = run_command(plan_command(), args(reserve));
+    REQUIRE_MESSAGE(found.code == 0, found.err);
+    const std::string name = "\"fitting\":";
+    return std::stoul(found.out.substr(found.out.find(name) + name.size()));
+  };
+  CHECK(fitting("1GB") > fitting("4GB"));
+  CHECK(fitting("4GB") > fitting("40GB"));
+  CHECK(contains(run_command(plan_command(), args("8GB")).out, "\"reserved_bytes\":8000000000"));
+  const auto refused = run_command(plan_command(), args("100GB"));
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "leaves nothing of the 85.5 GB of h100-80g"));
+}
