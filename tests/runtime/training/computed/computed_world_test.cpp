@@ -253,6 +253,18 @@ TEST_CASE("of the ranks that are left as many train as can, as they were told wh
   CHECK(found("ddp", {}, 0) == "0: ");
 }
 
+TEST_CASE("where ranks had no room for a step, fewer that lie alike are not tried either, and others are") {
+  const auto job = small_job("ddp", 8, 16, 1);
+  const std::vector<step_world> too_small{{3, {}}};
+  CHECK(step_world_of(job, 4, too_small).ranks == 4);
+  CHECK(step_world_of(job, 3, too_small).ranks == 0);
+  CHECK(step_world_of(job, 2, too_small).ranks == 0);
+  auto pairs = small_job("tensor", 8, 16, 1);
+  pairs.shape = with_sides(pairs.shape, {2, 2});
+  const std::vector<step_world> as_told{{4, {2, 2}}};
+  CHECK(step_world_of(pairs, 4, as_told) == step_world{2, {2, 1}});
+}
+
 TEST_CASE("of the ranks that are left so many train that no layer learns of fewer samples than it can") {
   auto ranks = [](std::string_view strategy, uint64_t micro_batch, uint32_t there) {
     auto job = small_job(strategy, 4, 16, micro_batch);
