@@ -245,6 +245,19 @@ caf::error process_group::finalize() {
   return all ? caf::error{} : std::move(all.error());
 }
 
+void process_group::leave() {
+  if (ranks_.empty() || owner_)
+    return;
+  proto::FinalizeRequest request;
+  request.set_group(name_);
+  request.set_rank(launched_->rank);
+  request.set_timeout_ns(1'000'000);
+  client host{system_, coordinator()};
+  auto answer = host.ask_within<proto::FinalizeResponse>(look_limit, std::move(request));
+  if (!answer && code_of(answer.error()) != errc::timed_out) // that the others still work is expected
+    spdlog::debug("rank {} could not announce that it leaves: {}", launched_->rank, render(answer.error()));
+}
+
 process_group::~process_group() {
   ranks_.clear();
   owner_.reset();

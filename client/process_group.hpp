@@ -59,6 +59,8 @@ public:
   /// MPI_Finalize: returns when all ranks have called it or are lost, `ranks.leave-timeout` at most; their handles are
   /// gone then, and the communicator has ended. Errors: timed_out, with those that are still at work.
   caf::error finalize();
+  /// Announces to the coordinator that this rank has finished, without waiting for the other ranks.
+  void leave();
 
 private:
   process_group(caf::actor_system& system, const options& opts) : system_(system), options_(opts) {}

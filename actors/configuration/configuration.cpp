@@ -6,7 +6,7 @@
 #include "actors/scheduling/parking_policy.hpp"
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
-#include "runtime/text/byte_order_mark.hpp"
+#include "runtime/text/utf8.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <caf/config_value.hpp>

@@ -8,8 +8,10 @@
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/version_text.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <vector>
 
 namespace ringmaster {
 
@@ -19,15 +21,27 @@ proto::NodeJoinResponse coordinator_state::node_joined(const proto::NodeJoinRequ
     return refusal<proto::NodeJoinResponse>(problem);
   if (auto problem = check_route(fmt::format("node {}", x.name()), x.route(), options.route))
     return refusal<proto::NodeJoinResponse>(problem);
+  if (!node)
+    return refusal<proto::NodeJoinResponse>(errc::device_lost, fmt::format("node {} has ended", x.name()));
   if (auto problem = check_job(fmt::format("node {}", x.name()), x.job(), options.job))
     return refusal<proto::NodeJoinResponse>(problem);
   mark_ids();
-  // A process has one node: where it joins again, the former one has ended, though word of that is still under way.
-  for (auto& [former, other] : devices.nodes())
-    if (other.about.name() == x.name() && other.about.pid() == x.pid() && other.about.hostname() == x.hostname()) {
-      node_gone(node_id{former}, make_error(errc::device_lost, "it was started again"), false);
-      break;
-    }
+  // A process has one node. Where it joins again, its former node and the devices of that have ended, though the
+  // connection that would say so may be open for some time.
+  const auto former = std::ranges::find_if(devices.nodes(), [&](auto& other) {
+    auto& about = other.second.about;
+    return about.name() == x.name() && about.pid() == x.pid() && about.hostname() == x.hostname();
+  });
+  if (former != devices.nodes().end()) {
+    const node_id ended{former->first};
+    std::vector<device_id> its_devices;
+    for (auto& [id, device] : devices.devices())
+      if (device.node == ended)
+        its_devices.push_back(id);
+    for (auto id : its_devices)
+      fence(id, {"its node was started again", "monitor", now_ns()});
+    node_gone(ended, make_error(errc::device_lost, "it was started again"), false);
+  }
   auto id = devices.node_joined(x, node, now_ns());
   if (!id)
     return refusal<proto::NodeJoinResponse>(id.error());

@@ -58,7 +58,7 @@ caf::result<proto::FinalizeResponse> coordinator_state::finalize(const proto::Fi
   }
   auto number = ++waits_;
   auto limit = request_limit(x.timeout_ns());
-  waiting_ranks_[number] = {limit, promise};
+  waiting_ranks_[number] = {calling_peer, limit, promise};
   auto all = ranks_.leaves(x, number);
   tell_departures();
   if (all)

@@ -85,10 +85,11 @@ connection_watch::time_point connection_watch::last_heard(const caf::io::basp::e
 void connection_watch::look() {
   const auto now = clock().now();
   auto& all = protocol().ctx;
+  const auto& routes = protocol().instance.tbl(); // `endpoint_context::id` is set only at the end that has connected
   std::erase_if(known_, [&](auto& x) { return all.count(x.first) == 0; });
   std::vector<caf::io::connection_handle> lost;
   for (auto& [handle, connection] : all) {
-    if (connection.callback || connection.id == caf::node_id{})
+    if (connection.callback || !routes.lookup_direct(handle))
       continue; // not greeted yet
     const auto heard = last_heard(connection);
     const auto tcp = progress_of(handle);

@@ -2,7 +2,6 @@
 
 #include "actors/scheduling/awake_clock.hpp"
 
-#include <caf/io/basp/message_type.hpp>
 #include <caf/io/network/doorman_impl.hpp>
 
 #include <algorithm>
@@ -28,68 +27,8 @@ uint64_t descriptors_max() {
 
 /// A connection whose other end has not greeted yet; `who` is null when it has, or is gone.
 struct stranger {
-  guarded_scribe* who;
+  guarded_connection* who;
   awake_clock::time_point until;
-};
-
-/// One connection that was taken. Closes it where what comes is no greeting, or longer than it may be.
-class guarded_scribe final : public network::scribe_impl {
-public:
-  guarded_scribe(network::default_multiplexer& backend, int fd, const doorman_limits& limits)
-    : scribe_impl(backend, fd), limits_(limits) {}
-
-  ~guarded_scribe() override { met(); }
-
-  std::shared_ptr<stranger> introduce() {
-    return known_as_ = std::make_shared<stranger>(stranger{this, awake_clock::now() + limits_.greeting});
-  }
-
-  void configure_read(caf::io::receive_policy::config wanted) override {
-    auto most = known_as_ ? limits_.greeting_bytes_max : limits_.message_bytes_max;
-    if (wanted.second > most)
-      refused_ = true; // of a header that `consume` has been given
-    else
-      scribe_impl::configure_read(wanted);
-  }
-
-  bool consume(caf::execution_unit* context, const void* data, size_t bytes) override {
-    constexpr auto greeting = static_cast<unsigned char>(caf::io::basp::message_type::client_handshake);
-    caf::io::scribe_ptr alive{this};
-    if (parts_ == 0 && (bytes == 0 || *static_cast<const unsigned char*>(data) != greeting))
-      return refuse(context);
-    bool goes_on = scribe_impl::consume(context, data, bytes);
-    if (refused_)
-      return refuse(context);
-    if (goes_on && parts_ < 2 && ++parts_ == 2) // its header, and what is behind it
-      met();
-    return goes_on;
-  }
-
-  /// Too late.
-  void close(caf::execution_unit* context) {
-    caf::io::scribe_ptr alive{this};
-    refuse(context);
-    remove_from_loop();
-  }
-
-private:
-  /// As if the other end had closed it.
-  bool refuse(caf::execution_unit* context) {
-    met();
-    io_failure(context, network::operation::read);
-    return false;
-  }
-
-  void met() {
-    if (known_as_)
-      known_as_->who = nullptr;
-    known_as_ = nullptr;
-  }
-
-  doorman_limits limits_;
-  std::shared_ptr<stranger> known_as_;
-  int parts_ = 0; ///< Of its greeting.
-  bool refused_ = false;
 };
 
 class guarding_doorman;
@@ -141,7 +80,7 @@ public:
     auto& backend = acceptor_.backend();
     auto scribe = caf::make_counted<guarded_connection>(backend, renumbered(acceptor_.accepted_socket()),
                                                         guarded_connection::role::accepted, limits_.connection, log_);
-    auto known_as = std::make_shared<stranger>(stranger{scribe.get(), steady::now() + limits_.greeting});
+    auto known_as = std::make_shared<stranger>(stranger{scribe.get(), awake_clock::now() + limits_.greeting});
     scribe->when_known([known_as] { known_as->who = nullptr; });
     scribe->when_waiting([self = caf::intrusive_ptr<guarding_doorman>{this}] { self->set_alarm(); });
     strangers_.push_back(std::move(known_as));
@@ -162,8 +101,19 @@ public:
       if (oldest->who != nullptr)
         oldest->who->close(context);
     }
-    if (rings_ && !strangers_.empty())
-      alarm_.set(strangers_.front()->until - awake_clock::now());
+    for (auto& x : std::deque{strangers_}) // one that is let in leaves the list later
+      if (x->who != nullptr && x->who->waits())
+        x->who->look_again(context);
+    set_alarm();
+  }
+
+  void set_alarm() {
+    constexpr std::chrono::nanoseconds next_look = std::chrono::milliseconds{10};
+    if (!rings_ || strangers_.empty())
+      return;
+    auto waits = std::ranges::any_of(strangers_, [](auto& x) { return x->who != nullptr && x->who->waits(); });
+    std::chrono::nanoseconds left = strangers_.front()->until - awake_clock::now();
+    alarm_.set(waits ? std::min(left, next_look) : left);
   }
 
   void graceful_shutdown() override {

@@ -262,8 +262,10 @@ bool collective_command::is_unscaled(const block_range& own) const {
 
 /// The inputs of all ranks of a reduction have one size.
 bool collective_command::is_unscaled(uint32_t peer, const device_window& its) const {
+  if (scale_ == 1 || stages())
+    return false;
   auto input = plan_->input_addresses(static_cast<int>(peer));
-  return scale_ != 1 && !stages() && its.address >= input && its.address < input + input_bytes_;
+  return its.address >= input && its.address < input + input_bytes_;
 }
 
 /// Where what the step takes goes. `unscaled`: it is a rank's input, which has not been scaled.

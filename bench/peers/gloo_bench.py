@@ -17,7 +17,7 @@ WORD = 1 << 64
 
 
 def mixed_bits(x):
-    """As runtime/reduction/sample_hash.hpp has it."""
+    """As runtime/samples/sample_hash.hpp has it."""
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9 % WORD
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb % WORD
     return x ^ (x >> 31)

@@ -3,7 +3,7 @@
 // A sample takes as long as its slowest rank. Prints one JSON object, with the names of `ringmaster bench --json`.
 //
 //   mpicxx.openmpi -O2 -std=c++20 mpi_bench.cpp -o mpi_bench && mpirun.openmpi -np 8 ./mpi_bench all_reduce 1048576 20
-#include "../../runtime/reduction/sample_hash.hpp"
+#include "runtime/samples/sample_hash.hpp"
 
 #include <mpi.h>
 

@@ -4,7 +4,7 @@
 //   g++ -O3 -march=native -std=c++20 plain_sockets.cpp -o plain_sockets
 //   ./plain_sockets all_reduce 67108864 20    each sends a half and adds what comes to its own, then sends the sum
 //   ./plain_sockets ping_pong 1024 20         one blocking send and one blocking receive on each side, in turn
-#include "../../runtime/reduction/sample_hash.hpp"
+#include "runtime/samples/sample_hash.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,7 @@
 #include "actors/configuration/configuration.hpp"
 #include "client/process_group.hpp"
 #include "runtime/configuration/places.hpp"
-#include "runtime/reduction/sample_hash.hpp"
+#include "runtime/samples/sample_hash.hpp"
 
 #include <fmt/format.h>
 

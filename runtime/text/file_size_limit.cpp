@@ -28,12 +28,15 @@ std::string file_size_limit_text() {
   return bytes_text(file_size_limit());
 }
 
-std::string file_problem_text(int code) {
-  const std::string system = std::strerror(code);
+std::string file_size_advice(int code) {
   if (code != EFBIG || file_size_limit() == UINT64_MAX)
-    return system;
-  return fmt::format("{}: the limit on the size of a file is {} for this process; `ulimit -f unlimited` raises it",
-                     system, file_size_limit_text());
+    return {};
+  return fmt::format(": the limit on the size of a file is {} for this process; `ulimit -f unlimited` raises it",
+                     file_size_limit_text());
+}
+
+std::string file_problem_text(int code) {
+  return std::strerror(code) + file_size_advice(code);
 }
 
 } // namespace ringmaster

@@ -14,6 +14,10 @@ uint64_t file_size_limit();
 /// handler of the program's own stays.
 void survive_file_size_limit();
 
+/// For EFBIG, where there is a limit: ": the limit on the size of a file is 1000 KiB for this process; ..."; else
+/// empty.
+std::string file_size_advice(int code);
+
 /// What std::strerror says, and of a file that is too large for the limit also the limit and how to raise it.
 std::string file_problem_text(int code);
 

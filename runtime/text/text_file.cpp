@@ -1,6 +1,6 @@
 #include "runtime/text/text_file.hpp"
 
-#include "runtime/text/byte_order_mark.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <cerrno>
 #include <cstring>

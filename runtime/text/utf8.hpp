@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,17 @@ inline bool has_control_characters(std::string_view text) {
 /// The same as as_utf8, with each control character as "\x1b", those of 8 bits too: what somebody else has named, for a
 /// line of a terminal.
 std::string printable(std::string_view text);
+
+/// Bytes of the mark that editors of Windows put before UTF-8 (EF BB BF): 3, or 0 where there is none.
+size_t byte_order_mark_bytes(std::string_view text);
+
+/// The text after its byte order mark, if it has one.
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  return text.substr(byte_order_mark_bytes(text));
+}
+
+/// For a text in UTF-16 or UTF-32, with a byte order mark or without: "it is in UTF-16, and must be in UTF-8: ...".
+/// Empty: it is in neither.
+std::string wide_encoding_problem(std::string_view text);
 
 } // namespace ringmaster

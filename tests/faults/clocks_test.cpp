@@ -27,7 +27,7 @@ struct shifted_clock {
     = (std::filesystem::path{RINGMASTER_PROGRAM}.parent_path() / "tests" / "libclock_shift.so").string();
 };
 
-void pass(const char* seconds) {
+void let_pass(const char* seconds) {
   launched_program sleep{{"sleep", seconds}};
   CHECK(sleep.finish() == 0);
 }
@@ -55,7 +55,7 @@ TEST_CASE("clocks: operations go on while the wall clock is set back and forward
   REQUIRE(begun);
   for (int seconds : {-30, 30, -3600, 3600}) {
     clock.set(seconds);
-    pass("0.7");
+    let_pass("0.7");
   }
   const auto status = run.finish();
   CAPTURE(run.output);
@@ -79,10 +79,10 @@ TEST_CASE("clocks: a coordinator, a node and a training end on SIGTERM though th
   CHECK(info.finish() == 0);
   launched_program training{clock.around({RINGMASTER_PROGRAM, "train", "--join", where, "--ranks", "2", "--samples",
                                           "4000", "--epochs", "100000"})};
-  pass("1");
+  let_pass("1");
   for (int seconds : {3600, -3600}) {
     clock.set(seconds);
-    pass("0.5");
+    let_pass("0.5");
   }
   for (auto* each : {&training, &node, &coordinator}) {
     const auto asked = std::chrono::steady_clock::now();

@@ -115,8 +115,10 @@ TEST_CASE("file size limit: a checkpoint that would be larger leaves what was th
   CHECK(!training::write_durably(file, std::span{both, 1}));
   const lowered_limit limited;
   const auto problem = training::write_durably(file, std::span{both, 2});
-  CHECK(render(problem).find("File too large: the limit on the size of a file is 4 KiB for this process; `ulimit -f "
-                             "unlimited` raises it after 4096 of 5100 bytes")
-        != std::string::npos);
+  CHECK(
+    render(problem).find(
+      "File too large after 4096 of 5100 bytes: the limit on the size of a file is 4 KiB for this process; `ulimit -f "
+      "unlimited` raises it")
+    != std::string::npos);
   CHECK(std::filesystem::file_size(file) == 100);
 }

@@ -3,7 +3,8 @@
 # own, which the others know from /etc/hosts, while its own name means 127.0.1.1 at home, as Debian's installer has it,
 # and a wire to each of the others; each sees a /dev/shm of its own. The last one's packets take a millisecond where the
 # kernel can delay them. Then runs COMMAND on c, with `hosts-cut` in the PATH, which cuts the wire between n1 and n2
-# without a sign, and `hosts-away`, which cuts all wires for a while. Ends with COMMAND's status, or with 77 and a line that says why where the system does not allow it.
+# without a sign, and `hosts-away`, which cuts all wires for a while. Ends with COMMAND's status, or with 77 and a line
+# that says why where the system does not allow it.
 # All of it goes with its first process. In the environment:
 #   HOSTS_DEVICES  how many n1 and n2 have each: 4
 #   HOSTS_ON_C     how many c has: none
@@ -72,6 +73,14 @@ else
   echo "delays: none, this kernel has no netem"
 fi
 printf '#!/bin/sh\nexec nsenter --net=/run/outer ip link set wn1n2 down\n' > /run/bin/hosts-cut
+cat > /run/bin/hosts-away << 'SCRIPT'
+#!/bin/sh
+# hosts-away SECONDS: cuts all wires without a sign, and mends them after so long.
+wires() { for wire in wn1n2 wn1c wn2c; do nsenter --net=/run/outer ip link set $wire $1 || exit 1; done; }
+wires down
+sleep "$1"
+wires up
+SCRIPT
 cat > /run/bin/hosts-ssh << 'end'
 #!/bin/sh
 while [ "$1" = -o ]; do shift 2; done
@@ -80,7 +89,7 @@ shift
 exec nsenter --net=/run/outer ip netns exec $host unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm &&
   mount --bind "/run/hosts-$0" /etc/hosts && exec sh -c "$1"' $host "$*"
 end
-chmod +x /run/bin/hosts-cut /run/bin/hosts-ssh
+chmod +x /run/bin/hosts-cut /run/bin/hosts-away /run/bin/hosts-ssh
 touch /run/outer
 try mount --bind /proc/$$/ns/net /run/outer
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "client/client.hpp"
-#include "runtime/operations/sample_collective.hpp"
+#include "runtime/samples/sample_collective.hpp"
 #include "tools/bench/bench_options.hpp"
 
 #include <string>

@@ -12,9 +12,11 @@ namespace ringmaster {
 std::vector<std::string> algorithms_for(const bench_options& x) {
   if (x.algorithm != "all")
     return {x.algorithm};
+  // Some algorithms refuse blocks of several sizes.
+  const auto request = request_of(collective_of(x, 1), x.devices, 0);
   std::vector<std::string> result;
   for (auto& known : algorithms())
-    if (known.kind == x.kind)
+    if (known.kind == x.kind && (!x.uneven || find_algorithm(known.kind, known.name, request)))
       result.emplace_back(known.name);
   return result;
 }

@@ -9,6 +9,7 @@
 #include "client/cluster.hpp"
 #include "client/own_node.hpp"
 #include "messages/errc.hpp"
+#include "runtime/health/orphan_wait.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"
@@ -138,9 +139,10 @@ std::optional<caf::expected<coordinator_actor>> connect_unless_ended(
 caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
                                    const std::function<caf::error()>& now_and_then,
                                    const std::function<void(const caf::down_msg&)>& other_down) {
+  constexpr auto look_every = std::chrono::milliseconds{250}; // an idle process should rarely wake
   freed_memory freed;
   for (;;) {
-    if (auto down = await_down(*self, std::chrono::milliseconds{100})) {
+    if (auto down = await_down(*self, look_every)) {
       if (down->source == vital)
         return std::move(down->reason);
       other_down(*down);
@@ -302,7 +304,7 @@ class node_call final : public configured_call {
     spdlog::info("node {} at {} with {} {}; configuration: {}", self_node.name(),
                  text_of(endpoint{self_node.address(), self_node.port()}), counted(opts.device.count, "device"),
                  host
-                   ? "joins " + opts.node.join
+                   ? (orphaned.is_orphaned() ? "joins again " : "joins ") + opts.node.join
                    : fmt::format("waits for a coordinator{} that lists it in cluster.devices (--join HOST:PORT joins "
                                  "one)",
                                  is_loopback(self_node.address()) ? " of this host, which --listen-host changes," : ""),

@@ -1,6 +1,6 @@
 #include "tools/demo/demo_data.hpp"
 
-#include "runtime/reduction/sample_hash.hpp"
+#include "runtime/samples/sample_hash.hpp"
 
 #include <algorithm>
 

@@ -2,10 +2,10 @@
 
 #include "messages/errc.hpp"
 #include "runtime/launchers/slurm_hosts.hpp"
-#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 

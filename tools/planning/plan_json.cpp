@@ -1,5 +1,6 @@
 // Plans for programs: JSON, CSV.
 #include "runtime/text/json/json_writer.hpp"
+#include "runtime/training/transformer/plans/undivided.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
 #include "tools/planning/launch_options.hpp"
 #include "tools/planning/plan_notes.hpp"
@@ -124,6 +125,7 @@ std::string json_of(const plan_outcome& x) {
     .member("framework", name_of(x.asked.filter.framework))
     .member("estimate_error", estimate_error(x.asked.system, x.asked.trained.experts.count > 0))
     .member("precision", name_of(x.asked.filter.computed_in))
+    .member("mfu_counts", name_of(counts_of(x.asked.filter)))
     .member("reserved_bytes", static_cast<uint64_t>(x.asked.system.reserved_bytes))
     .member("gpus", x.asked.devices)
     .member("global_batch", x.asked.global_batch)

@@ -50,6 +50,8 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
   if (how.shape.pipeline > 1 && !cores_own)
     to.push_back(fmt::format("Megatron Core has no {}: --framework megatron finds the best of what it has",
                              name_of(how.schedule)));
+  if (software != nullptr && software->name == software_of_a100 && x.asked.devices > 512)
+    to.emplace_back("no training on more than 512 A100 was fitted to");
   if (calibrated && newest && x.asked.devices > 1024)
     to.emplace_back(
       "no training on more than 1,024 GPUs was fitted to: Llama 3 405B took 1.1 to 1.3 times as long on 8,192 and "

@@ -1,6 +1,7 @@
 #include "tools/planning/plan_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/transformer/plans/undivided.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
 #include "tools/options/help_text.hpp"
 #include "tools/planning/launch_options.hpp"
@@ -18,14 +19,6 @@ using namespace training;
 
 namespace {
 
-constexpr size_t pareto_shown = 12;
-
-std::string_view framework_title(training_framework x) {
-  return x == training_framework::megatron ? "Megatron-LM" : "torchtitan (TOML)";
-}
-
-constexpr double hour = 3600, day = 24 * hour;
-
 /// Filled, in lines of at most 100 columns.
 std::string folded(std::string text) {
   constexpr size_t width = 100;
@@ -39,11 +32,19 @@ std::string folded(std::string text) {
   return text + "\n";
 }
 
+constexpr size_t pareto_shown = 12;
+
+std::string_view framework_title(training_framework x) {
+  return x == training_framework::megatron ? "Megatron-LM" : "torchtitan (TOML)";
+}
+
+constexpr double hour = 3600, day = 24 * hour;
+
 /// Each of the best with the error of its time, whether it is a tie with the first one, and what can run it.
 std::string ties_text(const plan_outcome& x) {
   const auto first = x.best.front().seconds();
   const auto error = estimate_error(x.asked.system, x.asked.trained.experts.count > 0);
-  std::string lines;
+  std::string rows;
   size_t number = 0, ties = 0;
   for (auto& each : x.best) {
     const auto band = band_of(x.asked, each.seconds(), first);
@@ -51,12 +52,12 @@ std::string ties_text(const plan_outcome& x) {
     for (auto framework : {training_framework::megatron, training_framework::torchtitan})
       if (why_not_by(framework, each.plan.how).empty())
         programs += fmt::format("{}{}", programs.empty() ? "" : ", ", name_of(framework));
-    lines += fmt::format("{:>2} {:>9.3f} {:>9.3f} to {:>9.3f}  {:<4} {}\n", ++number, each.seconds(), band.least,
-                         band.most, band.tie ? "tie" : "-", programs.empty() ? "none" : programs);
+    rows += fmt::format("{:>2} {:>9.3f} {:>9.3f} to {:>9.3f}  {:<4} {}\n", ++number, each.seconds(), band.least,
+                        band.most, band.tie ? "tie" : "-", programs.empty() ? "none" : programs);
     ties += band.tie;
   }
   return fmt::format("\nThe same plans, with the error of an estimate:\n # {:>9} {:>22}  {:<4} {}\n{}", "seconds",
-                     "error band", "", "frameworks that run it", lines)
+                     "error band", "", "frameworks that run it", rows)
          + folded(fmt::format("differences of less than {:.0f} % mean nothing: so far estimates are off from published "
                               "trainings, in the mean; {} with the first",
                               100 * error, ties == 1 ? "no other plan is a tie" : fmt::format("{} are ties", ties)));

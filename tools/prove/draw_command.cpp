@@ -63,7 +63,8 @@ caf::expected<drawing> drawing_of_file(const collective_options& told) {
     story->fault = fmt::format("{}: {}", told.schedule, walked.fault);
   else if (auto problem = check_proof(told.schedule, *written))
     story->fault = render(problem);
-  return drawing{std::move(*story), story->fault.empty() ? "from a file" : "from a file, as far as it goes"};
+  const auto formula = story->fault.empty() ? "from a file" : "from a file, as far as it goes";
+  return drawing{std::move(*story), formula};
 }
 
 caf::error write(const drawing& x, const std::string& svg_file, std::FILE* out) {

@@ -126,6 +126,7 @@ private:
     auto found = train_together(system, **group, what, watcher);
     if (found && !leads() && ended_by_ != 0) { // the others may go on for long
       fmt::print(err, "{}: rank {} was told to end, and leaves\n", called_, launched_->rank);
+      (*group)->leave();
       return found;
     }
     if (found)

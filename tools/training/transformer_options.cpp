@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
+#include "runtime/text/nearest_word.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
 
 #include <fmt/format.h>

@@ -11,13 +11,13 @@ namespace ringmaster {
 
 constexpr double giga = 1e9; ///< Memory and parameters are told in billions.
 
-/// Which transformer on which system: --model, --hidden, --heads, --sequence, --vocabulary, --imbalance, --capacity,
-/// --multi-token, --system, --software, --precision, --attention, --recompute.
+/// Which transformer on which system: --model, --as, --hidden, --heads, --sequence, --vocabulary, --imbalance,
+/// --capacity, --multi-token, --system, --software, --precision, --attention, --mfu, --recompute.
 struct transformer_options {
   std::string name = "gpt3-175b";
   std::optional<uint32_t> hidden, heads, sequence, vocabulary, multi_token;
   std::optional<double> imbalance, capacity;
-  std::optional<std::string> named, precision_name, attention_name, recompute, software;
+  std::optional<std::string> named, family, precision_name, attention_name, counted_name, recompute, software;
   std::optional<training::gpu_system> told;
   training::gpu_system system = training::known_systems().front();
   training::recomputation again = training::recomputation::none;

@@ -2,9 +2,9 @@
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/routes.hpp"
-#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/ini_section.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/clients/free_devices.hpp"
 #include "tools/console/output_file.hpp"

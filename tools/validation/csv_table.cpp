@@ -1,9 +1,9 @@
 #include "tools/validation/csv_table.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/decimal.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 

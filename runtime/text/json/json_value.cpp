@@ -1,7 +1,6 @@
 #include "runtime/text/json/json_value.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>

@@ -47,8 +47,8 @@ std::string write_draft(const fs::path& draft, std::span<const std::span<const s
   for (auto piece : pieces) {
     const auto count = write_bytes(opened.descriptor, piece);
     done += count;
-    if (count < piece.size())
-      return fmt::format("{} after {} of {} bytes", file_problem_text(errno), done, all);
+    if (const auto code = errno; count < piece.size())
+      return fmt::format("{} after {} of {} bytes{}", std::strerror(code), done, all, file_size_advice(code));
   }
   return ::fsync(opened.descriptor) == 0 ? "" : std::strerror(errno);
 }

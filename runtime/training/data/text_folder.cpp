@@ -1,7 +1,6 @@
 #include "runtime/training/data/text_folder.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/byte_order_mark.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
 #include "runtime/training/data/mixed_bits.hpp"

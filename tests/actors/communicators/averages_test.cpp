@@ -1,8 +1,8 @@
 // Averages and sums with factors at the ends of every datatype's range, over real memory: the same whatever the
 // algorithm, and whether it is walked or moved jointly.
 #include "runtime/algorithms/registry.hpp"
-#include "tests/support/range_ends.hpp"
 #include "tests/support/simulated_client.hpp"
+#include "tests/support/trials/range_ends.hpp"
 
 #include <doctest/doctest.h>
 

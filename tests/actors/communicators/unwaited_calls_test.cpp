@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr uint64_t in = 0, out = 2048; // elements
+constexpr uint64_t first_in = 0, first_out = 2048; // elements
 
 simulation_options slow_machine(uint64_t seed) {
   simulation_options result;
@@ -44,9 +44,9 @@ TEST_CASE("unwaited calls: ranks that call 1,500 times ahead of a late one lose 
       std::vector<float> inputs(calls);
       for (uint64_t i = 0; i < calls; ++i)
         inputs[i] = static_cast<float>(i * 4 + rank);
-      x.fill(rank, in, inputs);
+      x.fill(rank, first_in, inputs);
       for (uint64_t i = 0; i < calls; ++i)
-        all.push_back(x.handles[rank].all_reduce(x.buffers(rank, in + i, out + i), 1, proto::FLOAT32));
+        all.push_back(x.handles[rank].all_reduce(x.buffers(rank, first_in + i, first_out + i), 1, proto::FLOAT32));
     };
     for (uint32_t rank : {0, 1, 2})
       call_all(rank);
@@ -58,7 +58,7 @@ TEST_CASE("unwaited calls: ranks that call 1,500 times ahead of a late one lose 
       CHECK_FALSE(each.error());
     CHECK(all.back().epoch() == epoch_number{1});
     for (uint32_t rank : {0, 3}) {
-      const auto sums = x.read(rank, out, calls);
+      const auto sums = x.read(rank, first_out, calls);
       for (uint64_t i = 0; i < calls; ++i)
         CHECK(sums[i] == static_cast<float>(4 * (i * 4) + 6));
     }
@@ -71,14 +71,15 @@ TEST_CASE("unwaited calls: a limit counts from the call, also of one that waits 
   rank_cluster x{how, 2};
   std::vector<work> all;
   for (size_t i = 0; i < rank_caller_state::calls_under_way_max + 10; ++i)
-    all.push_back(x.handles[0].all_reduce(x.buffers(0, in, out), 1, proto::FLOAT32, {}, {.timeout = 3s}));
+    all.push_back(x.handles[0].all_reduce(x.buffers(0, first_in, first_out), 1, proto::FLOAT32, {}, {.timeout = 3s}));
   const auto begun = x.cluster.sys.clock().now();
   REQUIRE(all_end(x, all));
   for (auto& each : all)
     CHECK(contains(render(each.error()), "rank 1 (device 0x2) has not called all_reduce"));
   CHECK(x.cluster.sys.clock().now() - begun < 4s);
   for (size_t i = 0; i < all.size(); ++i) // each of them has kept its place
-    CHECK(contains(x.ended({x.handles[1].all_reduce(x.buffers(1, in, out), 1, proto::FLOAT32)})[0], "has not called"));
+    CHECK(contains(x.ended({x.handles[1].all_reduce(x.buffers(1, first_in, first_out), 1, proto::FLOAT32)})[0],
+                   "has not called"));
   CHECK(x.all_well({x.handles[0].barrier(), x.handles[1].barrier()}));
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001};
   changed.coordinator = {"localhost", 7078, 4096, 12s};
   changed.cluster = {{"1,localhost,7080", "2,localhost,7081"}};
-  changed.node = {"n", "localhost", 7079, "localhost:7078", 7s};
+  changed.node = {"n", "localhost", 7079, "localhost:7078", 7s, 59s};
   changed.ranks = {29s, 4min, 4098};
   changed.training = {61s};
   changed.log = {"debug"};

@@ -174,7 +174,7 @@ TEST_CASE("record text: JSON is one line with stable names, whatever the text") 
   joined.mutable_device_joined()->mutable_metadata()->mutable_minmemaddr()->set_value(4096);
   joined.mutable_device_joined()->set_node_name("a \"deviceId\": \\");
   auto json = json_of(joined);
-  CHECK(json.find(R"("metadata":{"min_mem_addr":{"value":"4096"}})") != std::string::npos);
+  CHECK(json.find(R"("min_mem_addr":{"value":"4096"})") != std::string::npos);
   CHECK(parsed(json).fields().at("device_joined").struct_value().fields().at("node_name").string_value()
         == "a \"deviceId\": \\");
   auto enqueued = parsed(json_of(operation_enqueued(7, 3)));

@@ -120,7 +120,7 @@ TEST_CASE("call desk: calls that differ are refused with the reason, and the nex
   CHECK(contains(x.error(1), "count: 8 on rank 0; 9 on rank 1"));
   CHECK(x.answers.at(2).code() == static_cast<uint32_t>(errc::invalid_argument));
   REQUIRE(x.refused.size() == 1);
-  CHECK(x.refused[0] == x.error(1));
+  CHECK("communicator 7: " + x.refused[0] == x.error(1));
   x.call(3, sum(10));
   x.call(4, sum(11));
   CHECK(x.begun.size() == 1);

@@ -1,7 +1,7 @@
 #include "runtime/operations/joint_execution.hpp"
 
-#include "runtime/operations/sample_collective.hpp"
 #include "runtime/reduction/reduction.hpp"
+#include "runtime/samples/sample_collective.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Averages and sums with factors at the ends of every datatype's range, where all inputs are added at once.
 #include "runtime/reduction/reducer.hpp"
 #include "runtime/reduction/reduction.hpp"
-#include "tests/support/range_ends.hpp"
+#include "tests/support/trials/range_ends.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/text/byte_order_mark.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <doctest/doctest.h>
 

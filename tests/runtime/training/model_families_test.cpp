@@ -80,8 +80,9 @@ const std::vector<published_model> model_files{
         "max_position_embeddings": 32768, "num_attention_heads": 4, "num_hidden_layers": 26,
         "num_key_value_heads": 1, "sliding_window": 512, "sliding_window_pattern": 6, "vocab_size": 262144})"},
   {"gemma-3-4b, its text", 3'880'263'168,
-   R"({"model_type": "gemma3", "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type":
-        "gemma3_text", "num_hidden_layers": 34, "sliding_window": 1024}, "vision_config": {"hidden_size": 1152}})"},
+   R"({"model_type": "gemma3", "text_config": {"hidden_size": 2560, "intermediate_size": 10240,
+        "model_type": "gemma3_text", "num_hidden_layers": 34, "sliding_window": 1024},
+        "vision_config": {"hidden_size": 1152}})"},
   {"phi-2", 2'779'683'840,
    R"({"model_type": "phi", "hidden_size": 2560, "intermediate_size": 10240, "max_position_embeddings": 2048,
         "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32, "qk_layernorm": false,
@@ -199,8 +200,8 @@ const std::vector<published_model> model_files{
         "num_experts_per_tok": 8, "use_qk_norm": true, "use_routing_bias": true, "max_position_embeddings":
         196608, "vocab_size": 200064})"},
   {"llama-7b, early", 6'738'415'616,
-   R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "max_sequence_length": 2048,
-        "num_attention_heads": 32, "num_hidden_layers": 32, "vocab_size": 32000})"},
+   R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
+        "max_sequence_length": 2048, "num_attention_heads": 32, "num_hidden_layers": 32, "vocab_size": 32000})"},
   {"gpt-2", 124'439'808,
    R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size":
         50257})"}};

@@ -1,6 +1,6 @@
 #include "tests/support/trials/collective_expectation.hpp"
 
-#include "runtime/reduction/sample_hash.hpp"
+#include "runtime/samples/sample_hash.hpp"
 #include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>

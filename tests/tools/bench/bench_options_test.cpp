@@ -30,7 +30,7 @@ TEST_CASE("bench: uneven blocks have the mean's size on average, whatever the nu
       bench_arguments read;
       option_table table{"ringmaster bench"};
       read.add_to(table);
-      REQUIRE(!table.read({kind, "--uneven", "--devices", std::to_string(devices)}));
+      REQUIRE(!table.read(std::vector<std::string>{kind, "--uneven", "--devices", std::to_string(devices)}));
       auto x = read.options();
       REQUIRE(x);
       for (uint64_t count : {0, 1, 7, 64}) {
@@ -47,6 +47,6 @@ TEST_CASE("bench: uneven blocks have the mean's size on average, whatever the nu
   bench_arguments read;
   option_table table{"ringmaster bench"};
   read.add_to(table);
-  REQUIRE(!table.read({"all_reduce", "--uneven"}));
+  REQUIRE(!table.read(std::vector<std::string>{"all_reduce", "--uneven"}));
   CHECK(render(read.options().error()) == "--uneven: ranks have no blocks of their own in all_reduce");
 }

@@ -42,8 +42,10 @@ TEST_CASE("output file: a full disk leaves what was there, and no part of what h
     first = render(write_output_file(there.string(), text, "the picture"));
     second = render(write_output_file(other.string(), text, "the picture"));
   }
-  CHECK(first == "cannot write the picture '" + there.string() + "': File too large");
-  CHECK(second == "cannot write the picture '" + other.string() + "': File too large");
+  const std::string why = "': File too large: the limit on the size of a file is 48.8 KiB for this process; "
+                          "`ulimit -f unlimited` raises it";
+  CHECK(first == "cannot write the picture '" + there.string() + why);
+  CHECK(second == "cannot write the picture '" + other.string() + why);
   CHECK(content_of(there) == "old");
   CHECK(std::distance(fs::directory_iterator{dir.path()}, fs::directory_iterator{}) == 1);
 }

@@ -60,7 +60,8 @@ TEST_CASE("bash completion: the options of the command that is there") {
   CHECK(ringmaster_offers("simulate train --stra") == word_list{"--strategy"});
   CHECK(!offers(ringmaster_offers("simulate --"), "--strategy"));
   CHECK(ringmaster_offers("bench --device.c") == word_list{"--device.count="});
-  CHECK(caf_run_offers("--dev") == word_list{"--devices-per-node"});
+  CHECK(caf_run_offers("--devices") == word_list{"--devices-per-node"});
+  CHECK(caf_run_offers("--device.c") == word_list{"--device.count="});
 }
 
 TEST_CASE("bash completion: what an option's value may be, also behind an equals sign") {

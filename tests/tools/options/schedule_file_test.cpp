@@ -145,6 +145,7 @@ TEST_CASE("schedule file: draw shows schedules that do not fit together as far a
     CHECK(contains(content_of(svg), "fault: "));
     auto text = drawn({"--schedule", file});
     CHECK(text.code == 1);
+    CHECK(contains(text.out, "\nfrom a file, as far as it goes\n"));
     CHECK(contains(text.out, "[0] -> 1"));
     CHECK(contains(text.out, "\nround 2\n"));
     return text.err;
@@ -156,7 +157,7 @@ TEST_CASE("schedule file: draw shows schedules that do not fit together as far a
     return fmt::format(R"({{"round": 1, "do": "recv", "peer": {}, "to": ["output", {}, {}]}})", peer, first, count);
   };
   CHECK(contains(draw(recv("1", 1, 1), recv("0", 1, 1)), "rank 1 sends nothing more that it could take"));
-  CHECK(contains(draw(recv("1", 1, 1), send("0", 0)), "elements meet"));
+  CHECK(contains(draw(recv("1", 0, 2), send("0", 1)), "elements meet"));
   CHECK(contains(draw(recv("1", 1, 7), send("0", 1)), "rank 0, round 1"));
   CHECK(contains(draw(send("1", 1) + ", " + recv("1", 1, 1), send("0", 1)), "takes nothing more from it"));
   // Each waits for a message that the other sends a round later.

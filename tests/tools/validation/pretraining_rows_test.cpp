@@ -86,6 +86,7 @@ TEST_CASE("pretraining rows: how much longer trainings with experts took than pl
     std::ranges::sort(ratios);
     REQUIRE(ratios.size() == 26);
     CHECK(std::abs((ratios[12] + ratios[13]) / 2 - median) < 0.05);
+    CAPTURE(ratios.back());
     CHECK(std::abs(ratios.back() - worst) < 0.05);
   };
   check(own_way, published_beside_plans_median, published_beside_plans_worst);

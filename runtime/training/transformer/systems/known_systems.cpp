@@ -12,7 +12,7 @@ namespace {
 
 constexpr double mebi = 1 << 20;
 
-/// NVIDIA A100 80 GB, 8 a host, NVLink 3, 8 x 200 Gb/s InfiniBand, under Megatron-LM of 2021 to 2022.
+/// NVIDIA A100 80 GB, 8 a host, NVLink 3, 8 x 200 Gb/s InfiniBand, under Megatron-LM.
 gpu_system a100() {
   gpu_system x;
   x.name = "a100-80g";

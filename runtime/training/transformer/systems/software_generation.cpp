@@ -28,7 +28,7 @@ constexpr std::array<software_generation, 7> all{{
   {"deepseek-2024", "DeepSeek's own of 2024: DualPipe and DeepEP, no graphs", 1, own_overlap, not_measured, 0.07},
   {"fsdp", "PyTorch's FSDP with torch.compile, as TorchTitan of 2024 to 2025", 0.5547, of_2025, 0.08, not_measured,
    true},
-  {software_of_a100, "Megatron-LM of 2021 to 2022, on A100 alone", 1, of_2025, 0.05, not_measured},
+  {software_of_a100, "Megatron-LM on A100, as published from 2022 to 2024", 1, of_2025, 0.05, not_measured},
 }};
 
 } // namespace

@@ -2,8 +2,8 @@
 
 #include "messages/errc.hpp"
 #include "runtime/training/checkpoints/durable_file.hpp"
+#include "tests/runtime/training/checkpoints/small_disk.hpp"
 #include "tests/runtime/training/checkpoints/tensor_files.hpp"
-#include "tests/support/small_disk.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
-#include "runtime/reduction/sample_values.hpp"
+#include "runtime/samples/sample_values.hpp"
 
-#include "runtime/reduction/sample_hash.hpp"
+#include "runtime/samples/sample_hash.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/reduction/sample_values.hpp"
+#include "runtime/samples/sample_values.hpp"
 #include "runtime/schedule/collective.hpp"
 
 #include <cstddef>

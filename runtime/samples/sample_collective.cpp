@@ -1,4 +1,4 @@
-#include "runtime/operations/sample_collective.hpp"
+#include "runtime/samples/sample_collective.hpp"
 
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/blocks.hpp"

@@ -2,7 +2,7 @@
 
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
-#include "runtime/reduction/sample_hash.hpp"
+#include "runtime/samples/sample_hash.hpp"
 
 #include <fmt/format.h>
 
