@@ -29,9 +29,10 @@ inline bool is_silent_too_long(std::chrono::nanoseconds silence, std::chrono::na
   return tried_before >= limit || (tried_at >= limit && tcp.since_sent >= round_trip);
 }
 
-/// Whether the way between two nodes counts as lost: the other host's system has acknowledged nothing for so long.
+/// Whether the way between two nodes counts as lost: the other host's system has acknowledged nothing for so long, also
+/// not what was sent again. Without a retransmission the latest bytes have just left, by a process that was paused.
 inline bool is_way_lost(std::chrono::milliseconds limit, const tcp_progress& tcp) {
-  return limit.count() > 0 && tcp.awaits_acknowledgement && tcp.since_acknowledgement >= limit;
+  return limit.count() > 0 && tcp.awaits_acknowledgement && tcp.retransmits && tcp.since_acknowledgement >= limit;
 }
 
 } // namespace ringmaster

@@ -61,5 +61,6 @@ TEST_CASE("connection_silence: a way is lost when nothing is acknowledged, not w
   CHECK_FALSE(is_way_lost(3s, {false, false, 10s, 10s}));
   CHECK_FALSE(is_way_lost(3s, {true, true, 1s, 2999ms}));
   CHECK(is_way_lost(3s, {true, true, 1s, 3s}));
+  CHECK_FALSE(is_way_lost(3s, {true, false, 0s, 6s}));  // sent just now, after a pause of this process
   CHECK_FALSE(is_way_lost(0s, {true, true, 1s, 100s})); // it has no limit
 }
