@@ -87,6 +87,8 @@ protected:
 
 private:
   caf::error recover();
+  /// Opens the database anew, a new one where there is none, and takes its state.
+  caf::error reopen();
   void lose(uint64_t records, std::string cause);
   caf::error write(journal_batch& batch, bool sync);
   caf::error fail(const rocksdb::Status& status, std::string_view doing);
@@ -144,8 +146,10 @@ caf::error rocksdb_journal::recover() {
                                   "descriptors left: raise the limit on open files, or see who connects",
                                   options_.dir.string(), descriptor_reserve::count));
   }
-  if (!failure_)
-    return caf::none;
+  return failure_ ? reopen() : caf::none;
+}
+
+caf::error rocksdb_journal::reopen() {
   reserve_.release();
   tables_.reset();
   auto found = open_for_writing(options_.dir, options_.now_ns);
@@ -171,22 +175,15 @@ caf::error rocksdb_journal::keep_in_place() {
          fmt::format("the journal's directory '{}' was removed or moved away while it was in use; what was recorded "
                      "from then on is in a new journal there",
                      options_.dir.string()));
-    reserve_.release();
-    tables_.reset();
   }
-  auto found = open_for_writing(options_.dir, options_.now_ns);
-  reserve_.fill();
-  if (!found)
-    return failure_ = std::move(found.error());
-  tables_ = std::move(found->tables);
   proto::Record ids;
   ids.set_time_ns(options_.now_ns);
   ids.mutable_ids_reserved()->set_node_id(state_.node_id());
   ids.mutable_ids_reserved()->set_device_id(state_.device_id());
   ids.mutable_ids_reserved()->set_comm_id(state_.comm_id());
-  state_ = std::move(found->state);
+  if (auto err = reopen())
+    return err;
   acknowledged_ = state_.last_index();
-  failure_ = caf::none;
   removed_ = false;
   return append({&ids, 1});
 }
