@@ -62,7 +62,8 @@ TEST_CASE("rooms: no folder is so full that nobody finds anything") {
   constexpr size_t about_25 = 28;
   std::map<std::string, size_t> count;
   for (auto& path : house_files())
-    ++count[folder_of(path)];
+    if (std::filesystem::path{path}.extension() != ".patch") // the faults of tests/mutants: a list, read by its names
+      ++count[folder_of(path)];
   for (auto& [folder, number] : count)
     CHECK_MESSAGE(number <= about_25, fmt::format("{} has {} files: divide it", folder, number));
 }
