@@ -8,35 +8,29 @@
 
 namespace ringmaster {
 
+namespace {
+
+struct errc_entry {
+  const char* name;
+  const char* meaning;
+};
+
+constexpr errc_entry entries[] = {
+#define RINGMASTER_ENTRY(name, meaning) {#name, meaning},
+  RINGMASTER_ERRORS(RINGMASTER_ENTRY)
+#undef RINGMASTER_ENTRY
+};
+
+} // namespace
+
 std::string to_string(errc code) {
-  switch (code) {
-    case errc::ok: return "ok";
-    case errc::invalid_argument: return "invalid_argument";
-    case errc::out_of_range: return "out_of_range";
-    case errc::out_of_memory: return "out_of_memory";
-    case errc::unknown_device: return "unknown_device";
-    case errc::unknown_communicator: return "unknown_communicator";
-    case errc::unknown_stream: return "unknown_stream";
-    case errc::too_few_devices: return "too_few_devices";
-    case errc::group_misuse: return "group_misuse";
-    case errc::size_mismatch: return "size_mismatch";
-    case errc::timed_out: return "timed_out";
-    case errc::device_lost: return "device_lost";
-    case errc::killed_on_request: return "killed_on_request";
-    case errc::aborted: return "aborted";
-    case errc::io_error: return "io_error";
-    case errc::corrupt: return "corrupt";
-    case errc::wrong_version: return "wrong_version";
-    case errc::in_use: return "in_use";
-    case errc::invalid_config: return "invalid_config";
-    case errc::gave_up: return "gave_up";
-    case errc::refused: return "refused";
-    case errc::too_large: return "too_large";
-    case errc::too_many: return "too_many";
-    case errc::suspected: return "suspected";
-    case errc::unreachable: return "unreachable";
-  }
-  return "unnamed_errc_" + std::to_string(static_cast<int>(code));
+  const auto number = static_cast<uint8_t>(code);
+  return number < errc_count ? entries[number].name : "errc_" + std::to_string(number);
+}
+
+std::string_view meaning_of(errc code) {
+  const auto number = static_cast<uint8_t>(code);
+  return number < errc_count ? entries[number].meaning : "";
 }
 
 caf::error make_error(errc code, std::string text) {
@@ -70,7 +64,7 @@ uint32_t wire_code(const caf::error& err) {
 caf::error error_from_wire(uint32_t code, const std::string& text) {
   if (code == 0 && text.empty())
     return caf::none;
-  bool known = code != 0 && code <= static_cast<uint32_t>(errc::too_many);
+  const bool known = code != 0 && code < errc_count;
   return make_error(known ? static_cast<errc>(code) : errc::refused, text);
 }
 

@@ -267,3 +267,31 @@ TEST_CASE("hosts: where there is IPv6 alone launchers' ranks find each other, by
     CHECK(run.output.find("2 of 2: the sum is 3\n") != std::string::npos);
   }
 }
+
+TEST_CASE("hosts: a node that starts while the network is down joins when it is up") {
+  const auto story = R"sh(
+    cd "$1"
+    "$0" coordinator --port 0 --port-file port 2> coordinator.log & c=$!
+    until [ -s port ]; do kill -0 $c || exit 1; sleep 0.01; done
+    "$0" node --join 127.0.0.1:$(cat port) --devices 2 --name early 2> node.log & n=$!
+    until grep -q 'waits for the coordinator at 127.0.0.1:' node.log; do
+      kill -0 $n || { cat node.log; exit 1; }
+      sleep 0.01
+    done
+    ip link set lo up
+    "$0" info --join 127.0.0.1:$(cat port) --nodes early
+    status=$?
+    kill $n $c; wait; grep 'waits for' node.log; exit $status)sh";
+  ringmaster::test::temporary_directory dir;
+  launched_program run{{"unshare", "-rn", "sh", "-c", story, RINGMASTER_PROGRAM, dir.path().string()}};
+  const auto status = run.finish();
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  if (run.error.find("unshare: ") != std::string::npos) {
+    MESSAGE("skipped: ", run.error);
+    return;
+  }
+  CHECK(status == 0);
+  CHECK(run.output.find("cannot be reached") != std::string::npos);
+  CHECK(run.output.find("Network is unreachable") != std::string::npos);
+}

@@ -85,20 +85,17 @@ bool is_to_end() {
   return signal != 0;
 }
 
-bool nobody_listens(const caf::error& why) {
-  return code_of(why) == errc::unreachable && render(why).find(std::strerror(ECONNREFUSED)) != std::string::npos;
-}
-
-/// As `connect`, also where the coordinator begins after this node: it is looked for until somebody listens.
-caf::expected<coordinator_actor> connect_when_it_listens(caf::actor_system& system, const options& opts) {
+/// Connects to the coordinator. Waits up to `node.join-timeout` for one that starts after this node, or that the
+/// network does not reach yet.
+caf::expected<coordinator_actor> connect_when_reachable(caf::actor_system& system, const options& opts) {
   constexpr auto try_again = std::chrono::milliseconds{100};
   const auto give_up = awake_clock::actor_now() + opts.node.join_timeout;
-  for (bool told = false;;) {
+  for (bool warned = false;;) {
     const auto left = give_up - awake_clock::actor_now();
     auto found = connect(system, opts.node.join, std::max<caf::timespan>(left, try_again));
-    if (found || !nobody_listens(found.error()) || left <= try_again)
+    if (found || code_of(found.error()) != errc::unreachable || left <= try_again)
       return found;
-    if (!std::exchange(told, true))
+    if (!std::exchange(warned, true))
       spdlog::warn("waits for the coordinator at {}, for {} at most: {}", opts.node.join,
                    duration_text(opts.node.join_timeout), render(found.error()));
     std::this_thread::sleep_for(try_again);
@@ -284,7 +281,7 @@ class node_call final : public configured_call {
       auto found = connect_unless_ended(
         [&] {
           return orphaned.is_orphaned() ? connect_again(system, opts, orphaned.left(awake_clock::now()))
-                                        : connect_when_it_listens(system, opts);
+                                        : connect_when_reachable(system, opts);
         },
         at_the_end);
       if (!found)

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "messages/errc.hpp"
 #include "tools/launch/scratch_directory.hpp"
 #include "tools/processes/child_process.hpp"
 #include "tools/processes/exit_status.hpp"
 
 #include <chrono>
 #include <csignal>
+#include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>

@@ -4,6 +4,7 @@
 #include "runtime/training/search/strategy_search.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
+#include "tests/support/json_member.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/simulate/simulate_command.hpp"
@@ -30,14 +31,6 @@ std::string plan_refusal(const std::vector<std::string>& args) {
   CHECK(result.code == 2);
   CHECK(result.out.empty());
   return result.err;
-}
-
-const json_value& member(const json_value& x, const std::string& name) {
-  for (size_t i = 0; i < x.keys.size(); ++i)
-    if (x.keys[i].name == name)
-      return x.entries[i];
-  FAIL("there is no member " << name);
-  return x;
 }
 
 } // namespace

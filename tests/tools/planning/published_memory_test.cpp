@@ -4,10 +4,14 @@
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "runtime/training/transformer/systems/gpu_system.hpp"
 #include "tests/support/captured_command.hpp"
+#include "tests/support/json_member.hpp"
+#include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/planning/plan_command.hpp"
 
 #include <doctest/doctest.h>
+
+#include <fstream>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -70,6 +74,28 @@ TEST_CASE("published memory: Qwen3-30B with micro-batches of 4 fits on eight H10
                                                   "--schedule=fsdp", "--gradients=bf16", "--optimizer-states=bf16"});
   CHECK(found.code == 0);
   CHECK(contains(found.out, "4.0 GB being left free"));
+}
+
+TEST_CASE("published memory: Kimi K2 fits on 256 H100 with FSDP and experts over 64 ranks, also as simulated") {
+  temporary_directory dir;
+  const auto file = (dir.path() / "config.json").string();
+  std::ofstream{file} << R"({"model_type": "kimi_k2", "hidden_size": 7168, "intermediate_size": 18432,
+    "moe_intermediate_size": 2048, "n_routed_experts": 384, "n_shared_experts": 1, "num_experts_per_tok": 8,
+    "first_k_dense_replace": 1, "moe_layer_freq": 1, "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "v_head_dim": 128, "n_group": 1, "topk_group": 1, "num_attention_heads": 64,
+    "num_key_value_heads": 64, "num_hidden_layers": 61, "vocab_size": 163840, "tie_word_embeddings": false})";
+  const auto found = run_command(plan_command(), {"--model=" + file, "--system=h100-80g", "--gpus=256",
+                                                  "--global-batch=512", "--sequence=4096", "--expert=64", "--tensor=1",
+                                                  "--context=1", "--schedule=fsdp", "--recompute=full", "--json"});
+  const auto json = parse_json(found.out);
+  REQUIRE_MESSAGE(json.engaged(), found.err);
+  const auto& best = member(*json, "best").entries.at(0);
+  const auto room = system_of("h100-80g")->room_bytes();
+  CHECK(member(*json, "parameters").number == 1'026'408'232'448);
+  CHECK(member(best, "memory_bytes").number < room);
+  CHECK(member(best, "simulated_memory_bytes").number < room);
+  // Sharded over all ranks: 2 bytes of weight, 4 of gradient and 12 of optimizer states for each parameter.
+  CHECK(member(best, "memory_bytes").number > 18 * 1.026e12 / 256);
 }
 
 TEST_CASE("published memory: what --reserve leaves free is none of what must fit") {
