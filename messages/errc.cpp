@@ -45,6 +45,10 @@ caf::error malformed(std::string text) {
   return make_error(errc::corrupt, std::move(text));
 }
 
+caf::error with_context(const std::string& subject, const caf::error& err) {
+  return err ? make_error(static_cast<errc>(wire_code(err)), subject + ": " + render(err)) : caf::error{};
+}
+
 errc code_of(const caf::error& err) {
   return err && err.category() == caf::atom("ringmaster") ? static_cast<errc>(err.code()) : errc::ok;
 }

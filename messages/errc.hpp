@@ -70,6 +70,10 @@ caf::error make_error(errc code, std::string text);
 caf::error invalid(std::string text);
 caf::error malformed(std::string text);
 
+/// The same error with the subject before its message: "subject: message". An error of CAF gets the code that
+/// `wire_code` gives it. No error stays none.
+caf::error with_context(const std::string& subject, const caf::error& err);
+
 /// The sentence of one of our errors, or CAF's rendering of any other.
 std::string render(const caf::error& err);
 

@@ -91,15 +91,15 @@ audience communicator_state::streams_of(const std::vector<device_id>& devices) c
   return result;
 }
 
-std::string communicator_state::group_start() {
-  return epochs_->ending() ? epochs_->async_error() : operations().open_group();
+caf::error communicator_state::group_start() {
+  return epochs_->ending() ? epochs_->end_error() : operations().open_group();
 }
 
-std::string communicator_state::group_end() {
+caf::error communicator_state::group_end() {
   if (epochs_->ending())
-    return epochs_->async_error();
-  bool first = operations().nothing_in_flight();
-  if (auto problem = operations().close_group(); !problem.empty())
+    return epochs_->end_error();
+  const bool first = operations().nothing_in_flight();
+  if (auto problem = operations().close_group())
     return problem;
   auto closed = operations().take_closed();
   if (!closed.empty() || (first && state() == epoch_change::phase::active))
@@ -117,12 +117,6 @@ std::string communicator_state::group_end() {
   run_waiting();
   keep_ticking();
   return {};
-}
-
-caf::error communicator_state::group_problem(const std::string& text) const {
-  if (text.empty())
-    return caf::none;
-  return make_error(epochs_->ending() ? epochs_->end_code() : errc::group_misuse, text);
 }
 
 proto::CollectiveResponse communicator_state::begin(proto::CollectiveRequest& request) {
@@ -341,12 +335,8 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   state.answer_if_it_dies();
   return {
     [&state](const gpu_sim::GetCommStatusRequest& x) { return x.lookson() ? state.status() : state.tell_outcome(); },
-    [&state](const gpu_sim::GroupStartRequest&) {
-      return verdict<gpu_sim::GroupStartResponse>(state.group_problem(state.group_start()));
-    },
-    [&state](const gpu_sim::GroupEndRequest&) {
-      return verdict<gpu_sim::GroupEndResponse>(state.group_problem(state.group_end()));
-    },
+    [&state](const gpu_sim::GroupStartRequest&) { return verdict<gpu_sim::GroupStartResponse>(state.group_start()); },
+    [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
     [&state](proto::CollectiveRequest& x) { return state.collective(x); },
     [&state](proto::CollectiveRequests& x) { return state.collectives(x); },
     [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {

@@ -92,10 +92,8 @@ public:
   proto::CommunicatorStatus whole_status() const;
 
   // -- the host's calls (communicator.cpp) --
-  std::string group_start();
-  std::string group_end();
-  /// What the two have said, with its code.
-  caf::error group_problem(const std::string& text) const;
+  caf::error group_start();
+  caf::error group_end();
   caf::result<proto::CollectiveResponse> collective(proto::CollectiveRequest& request);
   caf::result<proto::CollectiveResponses> collectives(proto::CollectiveRequests& requests);
   void wait(caf::timespan limit, status_promise promise);
@@ -216,7 +214,7 @@ private:
   /// Has `expire(number)` called when the time is over.
   uint64_t limit(caf::timespan limit);
   void set_timer();
-  std::string missing_results() const;
+  caf::error missing_results() const;
   /// What is called now is asked for from now on; and what the host has called before, until it was told of it.
   void begin_batch(bool by_host);
   void expire(uint64_t number);
@@ -277,8 +275,7 @@ private:
     leave_promise promise;
   };
   std::vector<leave_call> leave_calls_;
-  std::string error_;                                   ///< Of the latest operations.
-  errc error_code_ = errc::ok;                          ///< Its code.
+  caf::error error_;                                    ///< Of the latest operations.
   bool outcome_is_due_ = false;                         ///< The host has called, and not heard how it ended.
   proto::CollectiveKind last_kind_ = proto::ALL_REDUCE; ///< Of the latest operation that ended well.
   sequence_number last_ended_;                          ///< The same one's; 0: none yet.

@@ -18,8 +18,7 @@ void communicator_state::call(const proto::RankCall& x, rank_call_promise promis
   open_calls_->emplace(ticket, std::move(promise));
   if (epochs_->ending()) {
     call_desk::answer_call answer{ticket, {}};
-    answer.answer.set_error(epochs_->async_error());
-    answer.answer.set_code(static_cast<uint32_t>(epochs_->end_code()));
+    set_error_in(answer.answer, epochs_->end_error());
     return carry_out(answer);
   }
   if (desk_->open_of(device_id{x.device_id()}) >= calls_open_max) {
@@ -62,17 +61,16 @@ void communicator_state::carry_out(call_desk::begin_operation& x) {
   if (sequence)
     desk_->began(*sequence, x.parts);
   else
-    desk_->parts_ended(x.parts, code_of(sequence.error()),
-                       fmt::format("{}: {}", name_of(x.parts.front().what), render(sequence.error())));
+    desk_->parts_ended(x.parts, with_context(name_of(x.parts.front().what), sequence.error()));
 }
 
 void communicator_state::carry_out(call_desk::begin_split& x) {
-  auto failed = [this, parts = x.parts](errc code, const std::string& why) {
-    desk_->parts_ended(parts, code, "split: " + why);
+  auto failed = [this, parts = x.parts](const caf::error& why) {
+    desk_->parts_ended(parts, with_context("split", why));
     serve_calls();
   };
   if (!options.coordinator)
-    return failed(errc::refused, "there is no coordinator");
+    return failed(make_error(errc::refused, "there is no coordinator"));
   epochs_->hold(); // its parts must find somebody, or go
   self->request(options.coordinator, options.operation_limit, std::move(x.request))
     .then(
@@ -86,7 +84,8 @@ void communicator_state::carry_out(call_desk::begin_split& x) {
         carry_out(epochs_->let_go());
       },
       [this, failed](const caf::error& problem) {
-        failed(errc::timed_out, "the coordinator did not answer, and may have made the parts: " + render(problem));
+        failed(make_error(errc::timed_out,
+                          "the coordinator did not answer, and may have made the parts: " + render(problem)));
         carry_out(epochs_->let_go());
       });
 }
@@ -94,7 +93,7 @@ void communicator_state::carry_out(call_desk::begin_split& x) {
 void communicator_state::carry_out(call_desk::refuse& x) {
   proto::Record record;
   record.mutable_calls_refused()->set_comm_id(options.id.value);
-  record.mutable_calls_refused()->set_reason(x.reason);
+  record.mutable_calls_refused()->set_reason(render(x.reason));
   outbox_->journal(std::move(record));
 }
 

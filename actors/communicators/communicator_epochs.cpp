@@ -188,7 +188,7 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
 }
 
 void communicator_state::carry_out(epoch_change::end_began& x) {
-  desk_->fail_all(epochs_->end_code(), x.error);
+  desk_->fail_all(x.error);
   serve_calls();
 }
 

@@ -11,9 +11,9 @@ void communicator_state::leave(const proto::LeaveRequest& x, leave_promise promi
     if (epochs_->is_there(device_id{id}))
       devices.push_back(device_id{id});
   bool stay = x.reason().empty();
-  auto problem = stay ? std::string{} : epochs_->ask_to_leave(devices, x.reason());
-  if (stay || !problem.empty() || devices.empty()) {
-    auto answer = verdict<proto::LeaveResponse>(problem.empty() ? caf::error{} : make_error(errc::refused, problem));
+  const auto problem = stay ? caf::error{} : epochs_->ask_to_leave(devices, x.reason());
+  if (stay || problem || devices.empty()) {
+    auto answer = verdict<proto::LeaveResponse>(problem);
     answer.set_epoch(epoch().value);
     promise.deliver(std::move(answer));
   } else {
@@ -25,7 +25,7 @@ void communicator_state::leave(const proto::LeaveRequest& x, leave_promise promi
 }
 
 void communicator_state::carry_out(epoch_change::members_left& x) {
-  if (x.problem.empty()) {
+  if (!x.problem) {
     proto::Quiesce forget;
     forget.set_comm_id(options.id.value);
     forget.set_epoch(x.epoch.value);
@@ -38,13 +38,13 @@ void communicator_state::carry_out(epoch_change::members_left& x) {
     for (auto device : x.devices)
       outbox_->tell(handle_of(device).device, news);
   }
-  auto answer = verdict<proto::LeaveResponse>(x.problem.empty() ? caf::error{} : make_error(errc::refused, x.problem));
+  auto answer = verdict<proto::LeaveResponse>(x.problem);
   answer.set_epoch(x.epoch.value);
   std::erase_if(leave_calls_, [&](auto& call) {
     bool concerned = false;
     for (auto device : x.devices)
       concerned = call.devices.erase(device) != 0 || concerned;
-    bool answered = concerned && (call.devices.empty() || !x.problem.empty());
+    bool answered = concerned && (call.devices.empty() || x.problem);
     if (answered)
       call.promise.deliver(answer);
     return answered;

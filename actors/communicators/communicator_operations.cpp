@@ -45,15 +45,15 @@ caf::expected<operation> communicator_state::operation_for(const proto::Collecti
     op->plan.mutable_collective()->set_chunk_count(*chunk);
   for (size_t rank = 0; op && rank < then.size(); ++rank)
     if (then[rank].dropped)
-      if (auto why = op->drop(then[rank].id()); !why.empty())
-        return make_error(errc::device_lost, why);
+      if (auto why = op->drop(then[rank].id()))
+        return why;
   return op;
 }
 
 caf::expected<sequence_number> communicator_state::enqueue(proto::CollectiveRequest& request, uint64_t rank_group,
                                                            epoch_number in_epoch) {
   if (epochs_->ending())
-    return make_error(epochs_->end_code(), epochs_->async_error());
+    return epochs_->end_error();
   if (operations().size() >= options.operations_max)
     return make_error(errc::too_many, fmt::format("communicator {} has {} operations in flight, its limit",
                                                   options.id.value, options.operations_max));
@@ -236,8 +236,8 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   ended.set_comm_id(options.id.value);
   ended.set_epoch(op.epoch.value);
   ended.set_sequence(op.sequence.value);
-  ended.set_status(x.error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
-  ended.set_error(x.error);
+  ended.set_status(op.error ? gpu_sim::FAILED : gpu_sim::SUCCESS);
+  ended.set_error(op.error ? render(op.error) : "");
   ended.set_started_ns(op.started_ns);
   ended.set_ended_ns(outbox_->unix_ns());
   ended.set_bytes(op.bytes);
@@ -248,20 +248,20 @@ void communicator_state::carry_out(epoch_change::operation_ended& x) {
   if (op.joint)
     for (auto& slot : op.slots)
       ended.add_device_ids(slot.device.value);
-  if (op.joint && x.error.empty())
+  if (op.joint && !op.error)
     traffic_.moved("joint", moved_bytes(op), now());
-  ++(x.error.empty() ? ended_ : failed_);
+  ++(op.error ? failed_ : ended_);
   ended_at_ = now();
   outbox_->journal(std::move(record));
-  if (!x.error.empty() && epochs_->is_of_batch(op))
-    error_ = x.error, error_code_ = op.code;
-  if (x.error.empty())
+  if (op.error && epochs_->is_of_batch(op))
+    error_ = op.error;
+  if (!op.error)
     last_kind_ = op.what().kind(), last_ended_ = op.sequence;
   if (op.limit_number != 0) {
     limited_operations_.erase(op.limit_number);
     limits_.remove(op.limit_number);
   }
-  desk_->operation_ended(op.sequence, op.code, x.error);
+  desk_->operation_ended(op.sequence, op.error);
   serve_calls();
 }
 

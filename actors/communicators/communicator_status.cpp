@@ -12,15 +12,12 @@ namespace ringmaster {
 gpu_sim::GetCommStatusResponse communicator_state::status() const {
   gpu_sim::GetCommStatusResponse result;
   bool in_flight = !operations().idle() || epochs_->changing();
-  auto error = error_.empty() && state() == epoch_change::phase::aborted ? epochs_->async_error() : error_;
-  auto code = error_.empty() ? epochs_->end_code() : error_code_ == errc::ok ? errc::refused : error_code_;
-  if (error.empty() && !epochs_->without_results().empty()) {
+  auto error = !error_ && state() == epoch_change::phase::aborted ? epochs_->end_error() : error_;
+  if (!error)
     error = missing_results();
-    code = errc::device_lost;
-  }
-  result.set_status(in_flight ? gpu_sim::IN_PROGRESS : error.empty() ? gpu_sim::SUCCESS : gpu_sim::FAILED);
-  if (!in_flight && !error.empty())
-    set_error_in(result, make_error(code, error));
+  result.set_status(in_flight ? gpu_sim::IN_PROGRESS : error ? gpu_sim::FAILED : gpu_sim::SUCCESS);
+  if (!in_flight && error)
+    set_error_in(result, error);
   result.set_asyncerror(epochs_->async_error());
   result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
   result.set_controlmessages(control_messages_);
@@ -32,7 +29,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
 
 void communicator_state::begin_batch(bool by_host) {
   if (!outcome_is_due_) {
-    error_.clear();
+    error_ = {};
     epochs_->batch_began(by_host);
   }
   outcome_is_due_ = outcome_is_due_ || by_host;
@@ -72,15 +69,17 @@ proto::CommunicatorStatus communicator_state::whole_status() const {
 }
 
 /// SUCCESS would say that every rank holds the results.
-std::string communicator_state::missing_results() const {
+caf::error communicator_state::missing_results() const {
+  if (epochs_->without_results().empty())
+    return {};
   std::vector<std::string> ranks;
   for (size_t rank = 0; rank < epochs_->ranks().size(); ++rank)
     if (auto& x = epochs_->ranks()[rank]; epochs_->without_results().count(x.id()) != 0)
       ranks.push_back(fmt::format("rank {} ({})", rank, text_of(x.metadata)));
-  return fmt::format(
-    "the latest operations have ended, but {} took the place of one that was lost with its results; all "
-    "other ranks hold theirs",
-    fmt::join(ranks, ", "));
+  return make_error(errc::device_lost,
+                    fmt::format("the latest operations have ended, but {} took the place of one that was lost with its "
+                                "results; all other ranks hold theirs",
+                                fmt::join(ranks, ", ")));
 }
 
 std::string communicator_state::explain() const {

@@ -32,8 +32,8 @@ device_id admission::device_of(epoch_number epoch, uint32_t rank) const {
   return is_member(device) ? device : device_id{};
 }
 
-std::string admission::loss_of(device_id device) const {
-  return is_member(device) ? "" : name_of_rank(device) + " was lost";
+caf::error admission::loss_of(device_id device) const {
+  return is_member(device) ? caf::error{} : make_error(errc::device_lost, name_of_rank(device) + " was lost");
 }
 
 std::string admission::name_of_rank(device_id device) const {
@@ -56,12 +56,12 @@ void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
   for (auto device : before) {
     if (is_member(device))
       continue;
-    auto why = fmt::format("device 0x{:x} was lost", device);
+    const auto why = make_error(errc::device_lost, fmt::format("device 0x{:x} was lost", device));
     auto calls = queues_.find(device);
     if (calls != queues_.end()) {
       for (auto& call : calls->second)
         for (auto& x : call.open)
-          verdicts_.push_back({{x.part}, why, errc::device_lost});
+          verdicts_.push_back({{x.part}, why});
       queues_.erase(calls);
     }
     std::vector<key> with_it;
@@ -71,7 +71,7 @@ void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
           if (x.where.from == device || x.where.to == device)
             with_it.push_back(x.where);
     for (auto& where : with_it)
-      fail(where, errc::device_lost, why);
+      fail(where, why);
     for (auto& [where, failed] : failed_)
       failed.owed.erase(device);
   }
@@ -93,11 +93,12 @@ admission::key admission::next_key(const call_part& part) {
   return result;
 }
 
-std::string admission::call(uint64_t ticket, device_id device, epoch_number epoch,
-                            std::vector<proto::RankCall::Part> parts) {
+caf::error admission::call(uint64_t ticket, device_id device, epoch_number epoch,
+                           std::vector<proto::RankCall::Part> parts) {
   if (!is_member(device))
-    return fmt::format("device 0x{:x} has no rank in this communicator; its ranks are devices 0x{:x}", device,
-                       fmt::join(ranks_, ", 0x"));
+    return make_error(errc::unknown_device,
+                      fmt::format("device 0x{:x} has no rank in this communicator; its ranks are devices 0x{:x}",
+                                  device, fmt::join(ranks_, ", 0x")));
   auto then = history_.find(epoch);
   entry added{ticket, {}};
   for (auto& x : parts) {
@@ -110,12 +111,12 @@ std::string admission::call(uint64_t ticket, device_id device, epoch_number epoc
                  : part.what.collective().peer() < then->second.size()
                    ? fmt::format("device 0x{:x} was lost", then->second[part.what.collective().peer()])
                    : fmt::format("there are ranks 0 to {}", then->second.size() - 1);
-      verdicts_.push_back({{part}, fmt::format("{}: {}", name_of(part.what), why), errc::invalid_argument});
+      verdicts_.push_back({{part}, invalid(fmt::format("{}: {}", name_of(part.what), why))});
       continue;
     }
     auto where = next_key(part);
     if (auto failed = failed_.find(where); failed != failed_.end()) {
-      verdicts_.push_back({{part}, failed->second.why, failed->second.code});
+      verdicts_.push_back({{part}, failed->second.why});
       failed->second.owed.erase(device);
       if (failed->second.owed.empty())
         failed_.erase(failed);
@@ -130,9 +131,9 @@ std::string admission::call(uint64_t ticket, device_id device, epoch_number epoc
   if (!added.open.empty())
     queues_[device].push_back(std::move(added));
   for (auto& where : unknown)
-    fail(where, errc::invalid_argument,
-         fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
-                     name_of_rank(device), epoch, history_.rbegin()->first));
+    fail(where,
+         invalid(fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
+                             name_of_rank(device), epoch, history_.rbegin()->first)));
   return {};
 }
 
@@ -214,15 +215,15 @@ void admission::judge(std::vector<call_part> parts) {
   std::vector<uint32_t> ranks;
   for (auto& x : parts)
     ranks.push_back(*rank_of(x.device));
-  auto problem = difference(parts, ranks);
-  if (!problem.empty()) {
-    bool same = std::all_of(parts.begin(), parts.end(),
-                            [&](auto& x) { return name_of(x.what) == name_of(parts.front().what); });
-    problem = fmt::format("{}the ranks' calls do not match, and nothing has been moved: {}",
-                          same ? name_of(parts.front().what) + ": " : "", problem);
+  const auto difference = difference_of(parts, ranks);
+  caf::error problem;
+  if (difference) {
+    const bool same = std::all_of(parts.begin(), parts.end(),
+                                  [&](auto& x) { return name_of(x.what) == name_of(parts.front().what); });
+    problem = invalid(fmt::format("{}the ranks' calls do not match, and nothing has been moved: {}",
+                                  same ? name_of(parts.front().what) + ": " : "", *difference));
   }
-  auto code = problem.empty() ? errc::ok : errc::invalid_argument;
-  verdicts_.push_back({std::move(parts), std::move(problem), code});
+  verdicts_.push_back({std::move(parts), std::move(problem)});
 }
 
 bool admission::find_standstill() {
@@ -236,18 +237,18 @@ bool admission::find_standstill() {
     for (auto& x : open)
       stuck.push_back(x.where);
   }
-  auto why = fmt::format(
-    "the ranks' calls do not match, and nothing has been moved: each waits for one that can never come: "
-    "{}",
-    fmt::join(texts, ", "));
+  const auto why = invalid(
+    fmt::format("the ranks' calls do not match, and nothing has been moved: each waits for one that "
+                "can never come: {}",
+                fmt::join(texts, ", ")));
   for (auto& where : stuck)
-    fail(where, errc::invalid_argument, why);
+    fail(where, why);
   return true;
 }
 
-void admission::fail(const key& where, errc code, const std::string& why) {
-  failure failed{why, code, {}};
-  verdict out{{}, why, code};
+void admission::fail(const key& where, const caf::error& why) {
+  failure failed{why, {}};
+  verdict out{{}, why};
   auto ends = where.from == device_id{} ? ranks_ : std::vector<device_id>{where.from, where.to};
   for (auto device : ends)
     if (auto part = take(device, where))
@@ -262,7 +263,7 @@ void admission::fail(const key& where, errc code, const std::string& why) {
     collectives_ = std::max(collectives_, where.index + 1);
 }
 
-void admission::give_up(uint64_t ticket, errc code, const std::string& why) {
+void admission::give_up(uint64_t ticket, const caf::error& why) {
   std::vector<key> open;
   for (auto& [device, queue] : queues_)
     for (auto& call : queue)
@@ -270,7 +271,14 @@ void admission::give_up(uint64_t ticket, errc code, const std::string& why) {
         for (auto& x : call.open)
           open.push_back(x.where);
   for (auto& where : open)
-    fail(where, code, why);
+    fail(where, why);
+}
+
+void admission::give_up_all(const caf::error& why) {
+  while (!queues_.empty()) {
+    const auto where = queues_.begin()->second.front().open.front().where; // `fail` removes the part, or its queue
+    fail(where, why);
+  }
 }
 
 std::string admission::text_of(const open_part& x) const {

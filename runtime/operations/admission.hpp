@@ -37,8 +37,7 @@ public:
   /// match, with rank numbers of their epoch, or `problem` says why not.
   struct verdict {
     std::vector<call_part> parts;
-    std::string problem;
-    errc code = errc::ok; ///< Beside it.
+    caf::error problem;
   };
 
   /// The members from this epoch on, in rank order. A device at the place of another one, where there are as many as
@@ -51,15 +50,17 @@ public:
   /// Says of a device that has not called where its rank waits instead, for sentences: see `waiting_ranks`.
   void look_elsewhere(std::function<std::string(device_id)> look) { elsewhere_ = std::move(look); }
 
-  /// A call of one rank: one part, or those of a group. Returns why not: the caller has no rank. One for an epoch that
-  /// is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
-  std::string call(uint64_t ticket, device_id device, epoch_number epoch, std::vector<proto::RankCall::Part> parts);
+  /// A call of one rank: one part, or those of a group. Error: unknown_device, if the caller has no rank. A call for an
+  /// epoch that is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
+  caf::error call(uint64_t ticket, device_id device, epoch_number epoch, std::vector<proto::RankCall::Part> parts);
 
   /// What can be said now; to be asked until there is nothing.
   std::optional<verdict> next();
 
   /// Gives the call up: what it has still open fails, on all ranks that take part in it.
-  void give_up(uint64_t ticket, errc code, const std::string& why);
+  void give_up(uint64_t ticket, const caf::error& why);
+  /// The same for every open call.
+  void give_up_all(const caf::error& why);
 
   /// Who is missing, for what: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
   std::string waits_for(uint64_t ticket, sequence_number number) const;
@@ -71,8 +72,8 @@ public:
   /// Failed operations that are kept because some rank has yet to make its call.
   size_t failures_kept() const { return failed_.size(); }
 
-  /// Why this device has no part in what the members do now: "device 0x3 was lost"; empty: it is one of them.
-  std::string loss_of(device_id device) const;
+  /// Why this device has no part in what the members do now: device_lost, "device 0x3 was lost"; none for a member.
+  caf::error loss_of(device_id device) const;
 
 private:
   /// What an open part is to be matched by.
@@ -92,8 +93,7 @@ private:
     std::vector<open_part> open;
   };
   struct failure {
-    std::string why;
-    errc code;
+    caf::error why;
     std::set<device_id> owed; ///< Devices that have not called it yet.
   };
 
@@ -103,7 +103,7 @@ private:
   device_id device_of(epoch_number epoch, uint32_t rank) const;
   std::string name_of_rank(device_id device) const;
   key next_key(const call_part& part);
-  void fail(const key& where, errc code, const std::string& why);
+  void fail(const key& where, const caf::error& why);
   /// Takes the part out of its caller's queue, if it is there.
   std::optional<call_part> take(device_id device, const key& where);
   const open_part* front(device_id device, const key& where) const;

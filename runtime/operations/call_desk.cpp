@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 
 namespace ringmaster {
@@ -25,14 +26,13 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
   ++open_of_[entry.device];
   entry.limited = limited;
   if (x.parts().empty())
-    return part_ended(ticket, errc::ok, {}); // an empty group
+    return part_ended(ticket, {}); // an empty group
   std::vector<proto::RankCall::Part> parts{x.parts().begin(), x.parts().end()};
   entry.parts = parts.size();
   entry.grouped = parts.size() > 1;
-  auto problem = admission_.call(ticket, device_id{x.device_id()}, epoch_number{x.epoch()}, std::move(parts));
-  if (!problem.empty()) {
+  if (auto problem = admission_.call(ticket, device_id{x.device_id()}, epoch_number{x.epoch()}, std::move(parts))) {
     entry.parts = 1;
-    part_ended(ticket, errc::unknown_device, problem);
+    part_ended(ticket, problem);
   }
 }
 
@@ -41,12 +41,12 @@ std::optional<call_desk::decision> call_desk::next() {
     auto found = admission_.next();
     if (!found)
       break;
-    if (found->problem.empty()) {
+    if (!found->problem) {
       begin(found->parts);
       continue;
     }
     decisions_.emplace_back(refuse{found->problem});
-    parts_ended(found->parts, found->code, fmt::format("communicator {}: {}", owner_, found->problem));
+    parts_ended(found->parts, with_context(fmt::format("communicator {}", owner_), found->problem));
   }
   if (decisions_.empty())
     return std::nullopt;
@@ -75,8 +75,7 @@ void call_desk::begin(const std::vector<call_part>& parts) {
   for (auto& x : parts)
     ranks.push_back(static_cast<uint32_t>(std::find(world.begin(), world.end(), x.device) - world.begin()));
   if (std::count(ranks.begin(), ranks.end(), world.size()) != 0)
-    return parts_ended(parts, errc::invalid_argument,
-                       fmt::format("not all of the callers had a rank in epoch {}", epoch));
+    return parts_ended(parts, invalid(fmt::format("not all of the callers had a rank in epoch {}", epoch)));
   auto request = joined(parts, ranks, static_cast<uint32_t>(world.size()));
   request.set_comm_id(owner_.value);
   auto group = group_of(parts);
@@ -101,24 +100,24 @@ void call_desk::began(sequence_number sequence, const std::vector<call_part>& pa
     under_way.push_back({x.ticket, x.device});
 }
 
-void call_desk::operation_ended(sequence_number sequence, errc code, const std::string& error) {
+void call_desk::operation_ended(sequence_number sequence, const caf::error& error) {
   if (under_way_.empty())
     return;
   auto ended = under_way_.extract(sequence);
   if (!ended)
     return;
   for (auto& x : ended.mapped()) {
-    auto lost = error.empty() ? admission_.loss_of(x.device) : std::string{};
-    if (lost.empty())
-      part_ended(x.ticket, code, error);
+    const auto lost = error ? caf::error{} : admission_.loss_of(x.device);
+    if (lost)
+      part_ended(x.ticket, make_error(errc::device_lost, render(lost) + ": the operation has ended without it"));
     else
-      part_ended(x.ticket, errc::device_lost, lost + ": the operation has ended without it");
+      part_ended(x.ticket, error);
   }
 }
 
-void call_desk::parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error) {
+void call_desk::parts_ended(const std::vector<call_part>& parts, const caf::error& error) {
   for (auto& x : parts)
-    part_ended(x.ticket, code, error);
+    part_ended(x.ticket, error);
 }
 
 std::vector<communicator_id> call_desk::split_made(const proto::CommDeriveResponse& made,
@@ -136,22 +135,22 @@ std::vector<communicator_id> call_desk::split_made(const proto::CommDeriveRespon
     if (!anybody)
       unwanted.push_back(id_of(part.comm()));
   }
-  parts_ended(parts, static_cast<errc>(made.code()), made.error());
+  parts_ended(parts, error_from_wire(made.code(), made.error()));
   return unwanted;
 }
 
-void call_desk::part_ended(uint64_t ticket, errc code, const std::string& error) {
+void call_desk::part_ended(uint64_t ticket, const caf::error& error) {
   auto i = calls_.find(ticket);
   if (i == calls_.end())
     return;
   auto& answer = i->second.answer;
-  if (!error.empty() && answer.code() == 0)
-    answer.set_code(static_cast<uint32_t>(code));
-  if (!error.empty() && answer.error() != error)
-    answer.set_error(answer.error().empty() ? error : answer.error() + "; " + error);
+  if (error && answer.code() == 0)
+    answer.set_code(wire_code(error));
+  if (const auto text = error ? render(error) : std::string{}; answer.error() != text && !text.empty())
+    answer.set_error(answer.error().empty() ? text : answer.error() + "; " + text);
   if (--i->second.parts > 0)
     return;
-  answer.set_success(answer.error().empty());
+  answer.set_success(answer.code() == 0);
   decisions_.emplace_back(answer_call{ticket, std::move(answer)});
   if (auto its = open_of_.find(i->second.device); --its->second == 0)
     open_of_.erase(its);
@@ -168,8 +167,8 @@ call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequen
     if (entry.limited && std::any_of(under_way.begin(), under_way.end(), is_it))
       result.late.push_back(sequence);
   if (auto missing = admission_.waits_for(ticket, next_sequence); !missing.empty())
-    admission_.give_up(ticket, errc::timed_out,
-                       fmt::format("{}; {}; waiting for {}", missing, last_ended, result.waited));
+    admission_.give_up(ticket, make_error(errc::timed_out,
+                                          fmt::format("{}; {}; waiting for {}", missing, last_ended, result.waited)));
   return result;
 }
 
@@ -189,20 +188,19 @@ std::vector<call_desk::waiting_call> call_desk::waiting(sequence_number next_seq
   return result;
 }
 
-void call_desk::fail_all(errc code, const std::string& error) {
-  std::vector<uint64_t> tickets;
-  for (auto& call : calls_)
-    tickets.push_back(call.first);
-  for (auto ticket : tickets)
-    admission_.give_up(ticket, code, error);
+void call_desk::fail_all(const caf::error& error) {
+  admission_.give_up_all(error);
   while (auto found = admission_.next())
-    parts_ended(found->parts, found->code, found->problem);
+    parts_ended(found->parts, found->problem);
+  std::set<uint64_t> splits;
+  for (auto& call : calls_)
+    splits.insert(call.first);
   for (auto& [sequence, under_way] : under_way_) // these end as operations
     for (auto& x : under_way)
-      std::erase(tickets, x.ticket);
-  for (auto ticket : tickets) // splits
+      splits.erase(x.ticket);
+  for (auto ticket : splits)
     while (calls_.count(ticket) != 0)
-      part_ended(ticket, code, error);
+      part_ended(ticket, error);
 }
 
 } // namespace ringmaster

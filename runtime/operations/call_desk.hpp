@@ -34,7 +34,7 @@ public:
   };
   /// These calls do not match, or were given up.
   struct refuse {
-    std::string reason;
+    caf::error reason;
   };
   struct answer_call {
     uint64_t ticket = 0;
@@ -58,10 +58,10 @@ public:
   bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
   /// The parts are operation `sequence`.
   void began(sequence_number sequence, const std::vector<call_part>& parts);
-  /// `code` and error of what has failed; none: it has ended well, and fails for those alone that were lost meanwhile:
-  /// their results are not there.
-  void operation_ended(sequence_number sequence, errc code, const std::string& error);
-  void parts_ended(const std::vector<call_part>& parts, errc code, const std::string& error);
+  /// Without an error the operation succeeded, and fails only for callers that were lost meanwhile: their results are
+  /// not there.
+  void operation_ended(sequence_number sequence, const caf::error& error);
+  void parts_ended(const std::vector<call_part>& parts, const caf::error& error);
   /// Tells the callers their new communicators. Returns those that nobody waits for any more.
   std::vector<communicator_id> split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts);
 
@@ -73,7 +73,7 @@ public:
   /// `next_sequence`, `last_ended`: of operations, as people count them.
   expiry expire(uint64_t ticket, sequence_number next_sequence, const std::string& last_ended, time_point now);
   /// The communicator ends: nobody shall wait, but for operations under way, which end, too.
-  void fail_all(errc code, const std::string& error);
+  void fail_all(const caf::error& error);
 
   std::optional<decision> next();
 
@@ -105,7 +105,7 @@ private:
     bool limited = false;
   };
 
-  void part_ended(uint64_t ticket, errc code, const std::string& error);
+  void part_ended(uint64_t ticket, const caf::error& error);
   void begin(const std::vector<call_part>& parts);
   /// One number for parts that all of their ranks have called in one group, and another for what comes then.
   uint64_t group_of(const std::vector<call_part>& parts);

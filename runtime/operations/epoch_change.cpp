@@ -119,6 +119,10 @@ std::string epoch_change::async_error() const {
   return losses_forgotten_ == 0 ? latest : fmt::format("after {} earlier losses: {}", losses_forgotten_, latest);
 }
 
+caf::error epoch_change::end_error() const {
+  return ending() ? make_error(end_code_, async_error()) : caf::error{};
+}
+
 void epoch_change::batch_began(bool of_host) {
   of_host_ = of_host;
   has_results_ = false;
@@ -199,7 +203,7 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
   if (ending())
     return out; // the coordinator takes it back when the communicator ends
   if (!x.success() && leaving_.count(lost) != 0) {
-    stay(out, lost, x.error());
+    stay(out, lost, make_error(errc::refused, x.error()));
     return out;
   }
   if (!x.success()) {
@@ -212,10 +216,11 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
   if (has_results_ && !(leaving_.count(lost) != 0 && x.inputs_restored()))
     without_results_.insert(place->id());
   std::erase(to_replace_, lost);
-  operations_.replace(lost, old_min, x.device(), [&](const operation& op) -> std::string {
+  operations_.replace(lost, old_min, x.device(), [&](const operation& op) {
     if (!x.inputs_restored())
-      return x.inputs_error();
-    return op.sequence > asked_at_ ? "the call came while the device was being replaced" : "";
+      return make_error(errc::device_lost, x.inputs_error());
+    return op.sequence > asked_at_ ? make_error(errc::device_lost, "the call came while the device was being replaced")
+                                   : caf::error{};
   });
   epoch_reason_ += fmt::format("; {} took its place", text_of(place->metadata));
   auto left = leaving_.extract(lost);
@@ -231,7 +236,7 @@ epoch_change::decisions epoch_change::no_spare(const std::string& why) {
   auto lost = std::exchange(asked_for_, {});
   decisions out;
   if (leaving_.count(lost) != 0)
-    stay(out, lost, "the coordinator gave no spare: " + why);
+    stay(out, lost, make_error(errc::refused, "the coordinator gave no spare: " + why));
   else if (!ending())
     begin_end(out, losses_.back() + "; the coordinator gave no spare: " + why);
   return out;
@@ -247,8 +252,9 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op->state != operation::phase::running)
       return out;
-    operations_.cancel(*op, x.code() == 0 ? errc::refused : static_cast<errc>(x.code()),
-                       fmt::format("rank {} ({}): {}", x.rank(), name_of(device_id{x.device_id()}), x.error()));
+    const auto reason = error_from_wire(x.code(), x.error());
+    operations_.cancel(*op, with_context(fmt::format("rank {} ({})", x.rank(), name_of(device_id{x.device_id()})),
+                                         reason ? reason : make_error(errc::refused, "it gave no reason")));
     quiesce(out, fmt::format("operation #{} failed", op->sequence));
     return out;
   }
@@ -294,8 +300,7 @@ void epoch_change::end(decisions& out, operation op) {
   if (op.state == operation::phase::cancelled && op.attempts > 0
       && !(op.in_place() && replaces_input(op.what().kind())))
     note_outputs(out, op); // in part
-  auto error = op.error;
-  out.emplace_back(operation_ended{std::move(op), std::move(error)});
+  out.emplace_back(operation_ended{std::move(op)});
 }
 
 void epoch_change::note_outputs(decisions& out, const operation& op) const {
@@ -309,8 +314,8 @@ epoch_change::decisions epoch_change::overdue(const std::vector<sequence_number>
   std::vector<sequence_number> cancelled;
   for (auto sequence : sequences)
     if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running) {
-      operations_.cancel(*op, errc::timed_out,
-                         fmt::format("operation #{} has not ended within {}: {}", sequence, limit, doing));
+      operations_.cancel(*op, make_error(errc::timed_out, fmt::format("operation #{} has not ended within {}: {}",
+                                                                      sequence, limit, doing)));
       cancelled.push_back(sequence);
     }
   // Streams that are being stopped have not been told that these are cancelled: once more, with a higher epoch.
@@ -330,7 +335,7 @@ epoch_change::decisions epoch_change::stalled(const std::string& reason) {
   decisions out;
   if (state_ != phase::active)
     return out;
-  operations_.cancel_running(errc::timed_out, reason);
+  operations_.cancel_running(make_error(errc::timed_out, reason));
   quiesce(out, reason);
   return out;
 }
@@ -357,10 +362,7 @@ epoch_change::decisions epoch_change::data_moves(operation& op) {
 epoch_change::decisions epoch_change::data_moved(sequence_number sequence, const caf::error& damage) {
   decisions out;
   for (auto& op : operations_.take([=](const operation& x) { return x.sequence == sequence; })) {
-    if (damage) {
-      op.code = code_of(damage);
-      op.error = render(damage);
-    }
+    op.error = damage;
     end(out, std::move(op));
   }
   return out;
@@ -389,11 +391,11 @@ void epoch_change::begin_end(decisions& out, const std::string& reason, errc cod
   state_ = phase::ending;
   end_reason_ = reason;
   end_code_ = code;
-  keep_leavers(out, async_error());
-  operations_.cancel_all(end_code_, async_error());
+  keep_leavers(out, make_error(errc::refused, async_error()));
+  operations_.cancel_all(end_error());
   std::erase_if(ranks_, [](auto& x) { return x.lost; });
   to_replace_.clear();
-  out.emplace_back(end_began{async_error()});
+  out.emplace_back(end_began{end_error()});
   quiesce(out, reason);
 }
 

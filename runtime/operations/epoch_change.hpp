@@ -48,10 +48,9 @@ public:
   struct outputs_changed {
     std::vector<operation_queue::memory_range> ranges;
   };
-  /// The operation has ended, well where there is no error. It is in no queue any more.
+  /// The operation has ended; `what.error` says whether it failed. It is in no queue any more.
   struct operation_ended {
     operation what;
-    std::string error;
   };
   /// A device is wanted for the lost one's rank, holding these ranges as it did: `spare` or `no_spare` answers.
   struct spare_wanted {
@@ -69,11 +68,11 @@ public:
   struct members_left {
     std::vector<device_id> devices;
     epoch_number epoch; ///< From which on it is so.
-    std::string problem;
+    caf::error problem;
   };
   /// Nothing is taken any more; calls fail.
   struct end_began {
-    std::string error;
+    caf::error error;
   };
   /// No stream touches memory for it any more.
   struct communicator_aborted {
@@ -99,8 +98,9 @@ public:
   /// Whether members are being stopped or replaced: its devices may not be what they will be in a moment.
   bool changing() const { return state_ != phase::active && state_ != phase::aborted; }
   bool ending() const { return state_ == phase::ending || state_ == phase::aborted; }
-  /// Of what is called while it ends and afterwards: `device_lost` where no device is left, else `aborted`.
-  errc end_code() const { return end_code_; }
+  /// Of what is called while it ends and afterwards: `device_lost` where no device is left, else `aborted`. None
+  /// before.
+  caf::error end_error() const;
   bool gone() const { return gone_; }
   const std::vector<rank_device>& ranks() const { return ranks_; }
   /// Whether the device has a rank, and has not been lost.
@@ -143,8 +143,8 @@ public:
   decisions stalled(const std::string& reason);
   /// Calls have come into flight that waited for GroupEnd: those that were cancelled meanwhile end.
   decisions group_closed();
-  /// These are to leave as soon as nothing is under way; those that are no members have left. Returns why they cannot.
-  std::string ask_to_leave(const std::vector<device_id>& devices, const std::string& reason);
+  /// These are to leave as soon as nothing is under way; those that are no members have left. Error: refused.
+  caf::error ask_to_leave(const std::vector<device_id>& devices, const std::string& reason);
   /// Those of them that have not gone yet are not to leave any more.
   decisions ask_to_stay(const std::vector<device_id>& devices);
   /// Whether somebody wants to leave and nothing is under way: then `let_leave` is to be asked.
@@ -178,9 +178,9 @@ private:
   void note_loss(std::string reason);
   void note_results(const operation& op);
   /// There is no spare for one that was to leave: it is a member as before.
-  void stay(decisions& out, device_id device, const std::string& problem);
+  void stay(decisions& out, device_id device, const caf::error& problem);
   /// Nobody will leave any more.
-  void keep_leavers(decisions& out, const std::string& problem);
+  void keep_leavers(decisions& out, const caf::error& problem);
   size_t rank_of(device_id device) const;
   std::string name_of(device_id device) const;
   /// Where spares are to get inputs, else nobody keeps copies.

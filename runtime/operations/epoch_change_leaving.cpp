@@ -8,17 +8,20 @@
 
 namespace ringmaster {
 
-std::string epoch_change::ask_to_leave(const std::vector<device_id>& devices, const std::string& reason) {
+caf::error epoch_change::ask_to_leave(const std::vector<device_id>& devices, const std::string& reason) {
   if (ending())
-    return async_error();
+    return make_error(errc::refused, async_error());
   auto more = to_leave_;
   for (auto device : devices)
     if (is_there(device))
       more.try_emplace(device, reason);
   if (policy_ != proto::REPLACE && more.size() == ranks_.size())
-    return fmt::format("communicator {} has no other ranks: destroy it, or wait for its end", owner_.value);
+    return make_error(errc::refused,
+                      fmt::format("communicator {} has no other ranks: destroy it, or wait for its end", owner_.value));
   if (policy_ == proto::ABORT)
-    return fmt::format("communicator {} would end if a rank left it, as its policy is \"abort\"", owner_.value);
+    return make_error(errc::refused,
+                      fmt::format("communicator {} would end if a rank left it, as its policy is \"abort\"",
+                                  owner_.value));
   to_leave_ = std::move(more);
   return {};
 }
@@ -27,7 +30,7 @@ epoch_change::decisions epoch_change::ask_to_stay(const std::vector<device_id>& 
   decisions out;
   for (auto device : devices)
     if (to_leave_.erase(device) != 0)
-      out.emplace_back(members_left{{device}, epoch_, "it is not to leave any more"});
+      out.emplace_back(members_left{{device}, epoch_, make_error(errc::refused, "it is not to leave any more")});
   return out;
 }
 
@@ -40,8 +43,8 @@ bool epoch_change::can_leave() const {
 epoch_change::decisions epoch_change::let_leave() {
   decisions out;
   if (policy_ != proto::REPLACE && to_leave_.size() == ranks_.size()) { // the others were lost meanwhile
-    auto problem = fmt::format("communicator {} has no other ranks any more", owner_.value);
-    keep_leavers(out, problem);
+    const auto problem = fmt::format("communicator {} has no other ranks any more", owner_.value);
+    keep_leavers(out, make_error(errc::refused, problem));
     quiesce(out, "nobody leaves: " + problem); // what has waited begins
     return out;
   }
@@ -71,7 +74,7 @@ epoch_change::decisions epoch_change::let_leave() {
   return out;
 }
 
-void epoch_change::keep_leavers(decisions& out, const std::string& problem) {
+void epoch_change::keep_leavers(decisions& out, const caf::error& problem) {
   std::vector<device_id> kept;
   for (auto* leavers : {&leaving_, &to_leave_})
     for (auto& x : std::exchange(*leavers, {}))
@@ -80,11 +83,11 @@ void epoch_change::keep_leavers(decisions& out, const std::string& problem) {
     out.emplace_back(members_left{std::move(kept), epoch_, problem});
 }
 
-void epoch_change::stay(decisions& out, device_id device, const std::string& problem) {
+void epoch_change::stay(decisions& out, device_id device, const caf::error& problem) {
   leaving_.erase(device);
   ranks_[rank_of(device)].lost = false;
   std::erase(to_replace_, device);
-  quiesce(out, fmt::format("rank {} ({}) stays: {}", rank_of(device), name_of(device), problem));
+  quiesce(out, fmt::format("rank {} ({}) stays: {}", rank_of(device), name_of(device), render(problem)));
   out.emplace_back(members_left{{device}, epoch_, problem});
 }
 

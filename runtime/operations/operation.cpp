@@ -118,16 +118,16 @@ bool operation::is_in_its_place() const {
   return true;
 }
 
-std::string operation::drop(device_id device) {
+caf::error operation::drop(device_id device) {
   auto place = slot_of(device);
   if (place == slots.end())
     return {};
   auto rank = static_cast<uint32_t>(place - slots.begin());
   auto ranks = static_cast<uint32_t>(slots.size());
   if (has_root(what().kind()) && rank == what().root())
-    return fmt::format("its root, rank {} (device 0x{:x}), was lost", rank, device);
+    return make_error(errc::device_lost, fmt::format("its root, rank {} (device 0x{:x}), was lost", rank, device));
   if (what().kind() == proto::SEND_RECV && rank == what().peer())
-    return fmt::format("its receiver, rank {} (device 0x{:x}), was lost", rank, device);
+    return make_error(errc::device_lost, fmt::format("its receiver, rank {} (device 0x{:x}), was lost", rank, device));
   auto& left = *plan.mutable_collective();
   auto& counts = *left.mutable_counts();
   if (counts.size() == static_cast<int>(ranks))

@@ -61,8 +61,7 @@ struct operation {
   uint64_t started_ns = 0;
   std::set<device_id> finished;
   std::set<device_id> committed;
-  std::string error;
-  errc code = errc::ok; ///< Beside the error.
+  caf::error error; ///< Of a cancelled one.
 
   const proto::Collective& what() const { return plan.collective(); } ///< Over the ranks that are left.
   bool in_place() const { return plan.in_place(); }
@@ -73,8 +72,8 @@ struct operation {
   /// Whether every input lies apart from its rank's output, or where `in_place` has it. Not so where gathering ranks
   /// have closed up: a block that is still to be read lies where another one belongs.
   bool is_in_its_place() const;
-  /// The rank's counts and factors go with it. Returns why the operation cannot go on without it; empty: it can.
-  std::string drop(device_id device);
+  /// Removes the rank, its counts and its factors. Error: device_lost, if the operation cannot go on without it.
+  caf::error drop(device_id device);
   /// A new attempt begins, over the ranks of `in_epoch`.
   void begin(epoch_number in_epoch, uint32_t ranks, uint64_t unix_ns);
   /// The attempt's plan, with the addresses.

@@ -15,17 +15,19 @@ operation& operation_queue::add(operation op, uint64_t rank_group) {
   return queue.back();
 }
 
-std::string operation_queue::open_group() {
+caf::error operation_queue::open_group() {
   if (group_open_)
-    return fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first",
-                       owner_.value);
+    return make_error(
+      errc::group_misuse,
+      fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first",
+                  owner_.value));
   group_open_ = true;
   return {};
 }
 
-std::string operation_queue::close_group() {
+caf::error operation_queue::close_group() {
   if (!group_open_)
-    return fmt::format("GroupEnd on communicator {} without GroupStart", owner_.value);
+    return make_error(errc::group_misuse, fmt::format("GroupEnd on communicator {} without GroupStart", owner_.value));
   group_open_ = false;
   if (!waiting_.empty())
     ++groups_;
@@ -57,38 +59,37 @@ std::vector<operation*> operation_queue::fused_with(operation& op) {
   return result;
 }
 
-void operation_queue::cancel(operation& op, errc code, const std::string& error) {
+void operation_queue::cancel(operation& op, const caf::error& error) {
   if (op.state != operation::phase::running)
     return;
   for (auto each : fused_with(op)) {
     each->state = operation::phase::cancelled;
     each->error = error;
-    each->code = code;
   }
 }
 
-void operation_queue::cancel_running(errc code, const std::string& error) {
+void operation_queue::cancel_running(const caf::error& error) {
   for (auto& op : in_flight_)
-    cancel(op, code, error);
+    cancel(op, error);
 }
 
-void operation_queue::cancel_all(errc code, const std::string& error) {
+void operation_queue::cancel_all(const caf::error& error) {
   group_open_ = false;
   std::move(waiting_.begin(), waiting_.end(), std::back_inserter(in_flight_));
   waiting_.clear();
-  cancel_running(code, error);
+  cancel_running(error);
 }
 
 void operation_queue::drop(device_id device) {
   each([&](operation& op) {
     if (op.state == operation::phase::running)
-      if (auto why = op.drop(device); !why.empty())
-        cancel(op, errc::device_lost, fmt::format("operation #{}: {}", op.sequence, why));
+      if (auto why = op.drop(device))
+        cancel(op, with_context(fmt::format("operation #{}", op.sequence), why));
   });
 }
 
 void operation_queue::replace(device_id lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
-                              const std::function<std::string(const operation&)>& why_not) {
+                              const std::function<caf::error(const operation&)>& input_error) {
   auto moved = [&](uint64_t address) { return address - old_min + spare.minmemaddr().value(); };
   auto id = id_of(spare);
   each([&](operation& op) {
@@ -99,9 +100,10 @@ void operation_queue::replace(device_id lost, uint64_t old_min, const gpu_sim::D
   each([&](operation& op) {
     if (op.state != operation::phase::running)
       return;
-    if (auto why = why_not(op); !why.empty())
-      cancel(op, errc::device_lost,
-             fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}", id, lost, why));
+    if (auto why = input_error(op))
+      cancel(op,
+             make_error(errc::device_lost, fmt::format("device 0x{:x} replaces device 0x{:x}, but not its input: {}",
+                                                       id, lost, render(why))));
   });
 }
 

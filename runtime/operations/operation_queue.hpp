@@ -28,9 +28,9 @@ public:
   operation& add(operation op, uint64_t rank_group);
   /// Whether such a call waits for GroupEnd.
   bool collects(uint64_t rank_group) const { return group_open_ && rank_group == 0; }
-  /// Both return why not; empty: done.
-  std::string open_group();
-  std::string close_group();
+  /// Error of both: group_misuse.
+  caf::error open_group();
+  caf::error close_group();
   /// Those of the group that was closed last, which are in flight now. Asked once.
   std::vector<sequence_number> take_closed();
 
@@ -39,16 +39,16 @@ public:
   /// Those that are fused with it, or it alone.
   std::vector<operation*> fused_with(operation& op);
   /// It fails, and those with it. What is decided cannot be cancelled.
-  void cancel(operation& op, errc code, const std::string& error);
-  void cancel_running(errc code, const std::string& error);
+  void cancel(operation& op, const caf::error& error);
+  void cancel_running(const caf::error& error);
   /// As `cancel_running`, also of what waits for GroupEnd, which never comes.
-  void cancel_all(errc code, const std::string& error);
+  void cancel_all(const caf::error& error);
   /// The device is gone from all that runs: what cannot go on without it is cancelled.
   void drop(device_id device);
-  /// Another device has the lost one's ranks, at the same places of its memory. `why_not(op)`: why the operation's
-  /// input is not there; empty: it is.
+  /// Another device has the lost one's ranks, at the same places of its memory. `input_error(op)`: why the operation's
+  /// input is not there.
   void replace(device_id lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
-               const std::function<std::string(const operation&)>& why_not);
+               const std::function<caf::error(const operation&)>& input_error);
 
   struct memory_range {
     device_id device;

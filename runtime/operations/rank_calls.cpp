@@ -17,14 +17,15 @@ std::string op_text(const part& x) {
   return x.collective().op() == gpu_sim::USER ? x.collective().user_op() : std::string{name_of(x.collective().op())};
 }
 
-/// "8 on rank 0, 2; 9 on rank 1" where they differ.
+/// "8 on rank 0, 2; 9 on rank 1"; nothing if they agree.
 template <class Value>
-std::string values(const char* what, std::span<const call_part> parts, std::span<const uint32_t> ranks, Value value) {
+std::optional<std::string> values(const char* what, std::span<const call_part> parts, std::span<const uint32_t> ranks,
+                                  Value value) {
   std::map<std::string, std::vector<uint32_t>> by_value;
   for (size_t i = 0; i < parts.size(); ++i)
     by_value[fmt::format("{}", value(parts[i]))].push_back(ranks[i]);
   if (by_value.size() == 1)
-    return {};
+    return std::nullopt;
   std::vector<std::string> texts;
   for (auto& [text, holders] : by_value)
     texts.push_back(fmt::format("{} on rank {}", text, fmt::join(holders, ", ")));
@@ -36,7 +37,7 @@ std::string list_text(const google::protobuf::RepeatedField<uint64_t>& counts) {
 }
 
 /// All-to-all with counts: what one rank sends another one must expect.
-std::string expected_counts(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
+std::optional<std::string> expected_counts(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
   auto size = static_cast<int>(parts.size());
   for (int s = 0; s < size; ++s) {
     auto& sends = parts[static_cast<size_t>(s)].what.collective().counts();
@@ -47,7 +48,7 @@ std::string expected_counts(std::span<const call_part> parts, std::span<const ui
                            ranks[static_cast<size_t>(s)], sends[r], ranks[static_cast<size_t>(r)], gets[s]);
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 } // namespace
@@ -60,20 +61,23 @@ std::string name_of(const part& what) {
   return std::string{name_of(what.collective().kind())};
 }
 
-std::string difference(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
+std::optional<std::string> difference_of(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
   auto& first = parts.front().what;
   auto& asked = first.collective();
   bool transfer = !first.split() && asked.kind() == proto::SEND_RECV;
   std::vector<std::string> found;
   auto compare = [&](const char* what, auto value) {
-    if (auto text = values(what, parts, ranks, value); !text.empty())
-      found.push_back(std::move(text));
+    if (auto text = values(what, parts, ranks, value))
+      found.push_back(std::move(*text));
   };
   if (!transfer)
     compare("call", [](auto& x) { return name_of(x.what); });
   compare("communicator epoch", [](auto& x) { return x.epoch; });
+  const auto all = [&] {
+    return found.empty() ? std::nullopt : std::optional{fmt::format("{}", fmt::join(found, ", "))};
+  };
   if (!found.empty() || first.split())
-    return fmt::format("{}", fmt::join(found, ", "));
+    return all();
   bool elements = asked.kind() != proto::BARRIER;
   bool v_variant = !transfer && !asked.counts().empty();
   if (elements)
@@ -98,9 +102,9 @@ std::string difference(std::span<const call_part> parts, std::span<const uint32_
   compare("algorithm", [](auto& x) { return x.what.collective().algorithm(); });
   compare("chunk", [](auto& x) { return x.what.collective().chunk_count(); });
   if (asked.kind() == proto::ALL_TO_ALL)
-    if (auto text = expected_counts(parts, ranks); !text.empty())
-      found.push_back(std::move(text));
-  return fmt::format("{}", fmt::join(found, ", "));
+    if (auto text = expected_counts(parts, ranks))
+      found.push_back(std::move(*text));
+  return all();
 }
 
 proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks,

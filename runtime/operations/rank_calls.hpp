@@ -2,7 +2,9 @@
 
 #include "runtime/operations/admission.hpp"
 
+#include <optional>
 #include <span>
+#include <string>
 
 namespace ringmaster {
 
@@ -10,9 +12,9 @@ namespace ringmaster {
 std::string name_of(const proto::RankCall::Part& what);
 
 /// Whether the ranks mean the same operation: kind, count, datatype, reduction, root, in place, algorithm, epoch.
-/// Returns what differs, with the ranks and their values: "count: 8 on rank 0, 2, 9 on rank 1"; empty: nothing.
+/// Returns what differs, with the ranks and their values: "count: 8 on rank 0, 2, 9 on rank 1"; nothing if they agree.
 /// `parts`: of a collective by rank, of a transfer the sender's and the receiver's, whose ranks are `ranks`.
-std::string difference(std::span<const call_part> parts, std::span<const uint32_t> ranks);
+std::optional<std::string> difference_of(std::span<const call_part> parts, std::span<const uint32_t> ranks);
 
 /// The operation that these parts make together, over `world_size` ranks. They do not differ. Ranks that have no part,
 /// since they were lost, have no addresses, no counts, and the factor 1.

@@ -53,7 +53,7 @@ struct fixture {
     serve();
   }
   void end(sequence_number sequence, const std::string& error = {}) {
-    desk.operation_ended(sequence, error.empty() ? errc::ok : errc::device_lost, error);
+    desk.operation_ended(sequence, error.empty() ? caf::error{} : make_error(errc::device_lost, error));
     serve();
   }
   std::string error(uint64_t ticket) {
@@ -67,7 +67,7 @@ private:
     desk.began(latest = latest.next(), x.parts);
   }
   void take(call_desk::begin_split& x) { splits.push_back(x); }
-  void take(call_desk::refuse& x) { refused.push_back(x.reason); }
+  void take(call_desk::refuse& x) { refused.push_back(render(x.reason)); }
   void take(call_desk::answer_call& x) {
     CHECK_MESSAGE(answers.emplace(x.ticket, x.answer).second, "a call is answered once");
     CHECK(!desk.has(x.ticket));
@@ -203,7 +203,7 @@ TEST_CASE("call desk: a split's parts go to those who called, and what nobody wa
     CHECK(x.answers.at(3).split_comm_id() == 21);
   }
   SUBCASE("the communicator has ended meanwhile") {
-    x.desk.fail_all(errc::aborted, "it has ended");
+    x.desk.fail_all(make_error(errc::aborted, "it has ended"));
     x.serve();
     CHECK(x.error(3) == "it has ended");
     CHECK(x.desk.split_made(made, x.splits[0].parts) == std::vector<communicator_id>{{20}, {21}});
@@ -273,7 +273,7 @@ struct order {
 
   void finish(fixture x) {
     ++paths;
-    x.desk.fail_all(errc::aborted, "it has ended");
+    x.desk.fail_all(make_error(errc::aborted, "it has ended"));
     x.serve();
     for (sequence_number sequence{1}; sequence <= x.latest; sequence = sequence.next())
       if (ended.count(sequence) == 0)

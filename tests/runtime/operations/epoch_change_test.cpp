@@ -52,8 +52,8 @@ TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the
   told = x.quiesced({3}, {2});
   REQUIRE(told.size() == 2);
   auto& ended = std::get<epoch_change::operation_ended>(told[0]);
-  CHECK(ended.error == "operation #1: its root, rank 0 (device 0x1), was lost");
-  CHECK(ended.what.code == errc::device_lost);
+  CHECK(render(ended.what.error) == "operation #1: its root, rank 0 (device 0x1), was lost");
+  CHECK(code_of(ended.what.error) == errc::device_lost);
   auto& opened = std::get<epoch_change::epoch_opened>(told[1]);
   CHECK(opened.rerun == std::vector<sequence_number>{{2}});
   CHECK(opened.reason == "rank 0 (device 0x1) was lost: a test");
@@ -76,12 +76,12 @@ TEST_CASE("epoch change: what runs when the last device is lost ends as device_l
       for (auto& more : x.quiesced({1}, x.epoch()))
         told.push_back(more);
     auto expected = abort ? errc::aborted : errc::device_lost;
-    CHECK(x.end_code() == expected);
+    CHECK(code_of(x.end_error()) == expected);
     size_t ended = 0;
     for (auto& y : told)
       if (auto operation = std::get_if<epoch_change::operation_ended>(&y)) {
         ++ended;
-        CHECK(operation->what.code == expected);
+        CHECK(code_of(operation->what.error) == expected);
       }
     CHECK(ended == 1);
   }
@@ -180,7 +180,7 @@ TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch m
   auto op = make_operation(request, "ring", then);
   REQUIRE(op);
   CHECK(op->slots[1].input_bytes == 0);
-  CHECK(op->drop({2}) == "");
+  CHECK_FALSE(op->drop({2}));
 }
 
 TEST_CASE("epoch change: where members may have lost each other's words, what runs runs again over all of them") {
@@ -250,8 +250,8 @@ TEST_CASE("epoch change: a call made while a rank is being replaced fails, for t
   REQUIRE(count_of<epoch_change::operation_ended>(told) == 1);
   auto& ended = std::get<epoch_change::operation_ended>(told.front());
   CHECK(ended.what.sequence == sequence_number{2});
-  CHECK(ended.what.code == errc::device_lost);
-  CHECK(ended.error
+  CHECK(code_of(ended.what.error) == errc::device_lost);
+  CHECK(render(ended.what.error)
         == "device 0x3 replaces device 0x2, but not its input: the call came while the device was being replaced");
   CHECK(std::get<epoch_change::epoch_opened>(told.back()).rerun == std::vector<sequence_number>{{1}});
   // What is called from now on has its input on the spare.

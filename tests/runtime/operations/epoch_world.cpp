@@ -155,8 +155,8 @@ void epoch_world::apply(const event& x) {
                     return y.id() == x.device || asked_to_leave_.count(y.id()) != 0;
                   });
       auto problem = epochs_.ask_to_leave({x.device}, "a test");
-      expect(problem.empty() == !(epochs_.ending() || policy_ == proto::ABORT || last), "only who can leaves");
-      if (problem.empty())
+      expect(!problem == !(epochs_.ending() || policy_ == proto::ABORT || last), "only who can leaves");
+      if (!problem)
         asked_to_leave_.insert(x.device);
       break;
     }

@@ -118,9 +118,9 @@ void epoch_world::check(epoch_change::outputs_changed&) {
 void epoch_world::check(epoch_change::operation_ended& x) {
   expect(ended_.insert(x.what.sequence).second, "an operation ends once");
   expect(x.what.sequence != moving_, "it does not end before its data is there");
-  expect(x.error.empty() == (decided_.count(x.what.sequence) != 0),
+  expect(!x.what.error == (decided_.count(x.what.sequence) != 0),
          "what was decided does not fail, and nothing else is done");
-  expect(x.what.state == (x.error.empty() ? operation::phase::decided : operation::phase::cancelled),
+  expect(x.what.state == (x.what.error ? operation::phase::cancelled : operation::phase::decided),
          "its state is its end");
 }
 
@@ -156,15 +156,15 @@ void epoch_world::check(epoch_change::members_left& x) {
   expect(!x.devices.empty(), "it is of somebody");
   for (auto id : x.devices) {
     expect(asked_to_leave_.erase(id) != 0, "it was asked to, and is answered once");
-    if (x.problem.empty())
+    if (!x.problem)
       left_for_good_.insert(id);
-    expect(!x.problem.empty() || !is_there(id), "who has left is no member");
+    expect(x.problem || !is_there(id), "who has left is no member");
   }
 }
 
 void epoch_world::check(epoch_change::end_began& x) {
   expect(!ending_, "it ends once");
-  expect(!x.error.empty(), "it has a reason");
+  expect(static_cast<bool>(x.error), "it has a reason");
   ending_ = true;
 }
 
