@@ -19,6 +19,7 @@ gpu_sim::GetCommStatusResponse communicator_state::status() const {
   if (!in_flight && error)
     set_error_in(result, error);
   result.set_asyncerror(epochs_->async_error());
+  result.set_ended(epochs_->ending());
   result.set_operationsinflight(static_cast<uint32_t>(operations().size()));
   result.set_controlmessages(control_messages_);
   result.set_epoch(epochs_->opened().value);

@@ -18,6 +18,7 @@ void take_status(proto::ClusterInfo::Communicator& x, const gpu_sim::GetCommStat
   x.set_status(status.status());
   x.set_error(status.error());
   x.set_async_error(status.asyncerror());
+  x.set_ended(status.ended());
 }
 
 void describe(proto::ClusterInfo::Device& to, const known_device& x) {

@@ -163,7 +163,8 @@ private:
   std::byte* bytes_at(const block_range& range) const;
   uint64_t bytes_of(const block_range& range) const { return range.count * element_bytes_; }
   transfer_key key_of(size_t step_index, uint32_t source, uint32_t destination) const;
-  std::string where() const;
+  std::string round_text() const; ///< "round 4 of 14"
+  std::string where() const;      ///< The same, and of which operation and communicator.
 
   std::shared_ptr<const received_orders> received_; ///< Keeps the plan alive.
   const proto::OperationPlan* series_ = nullptr;    ///< What is to be walked, those behind it included.

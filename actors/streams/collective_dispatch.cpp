@@ -201,14 +201,14 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   else if (phase_ == phase::planned && stalled)
     result.set_doing("was told to be slow, and comes to it later");
   else if (busy)
-    result.set_doing(fmt::format("working at {}", where()));
+    result.set_doing(fmt::format("working at {}", round_text()));
   else if (!awaited_.empty())
-    result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, where()));
+    result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, round_text()));
   else if (!under_way_.empty())
     result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far",
-                                 under_way_.begin()->first.source, where(), slices_ + arrived()));
+                                 under_way_.begin()->first.source, round_text(), slices_ + arrived()));
   else
-    result.set_doing(fmt::format("waiting for its block to be read at {}", where()));
+    result.set_doing(fmt::format("waiting for its block to be read at {}", round_text()));
   if (phase_ == phase::walking && !busy)
     for (auto rank : waits_for())
       result.add_waits_for(rank);
@@ -254,9 +254,12 @@ transfer_key collective_command::key_of(size_t step_index, uint32_t source, uint
   return {plan_->comm_id(), epoch, sequence, source, destination, run_.block_of(step_index)};
 }
 
+std::string collective_command::round_text() const {
+  return fmt::format("round {} of {}", run_.round(), run_.rounds());
+}
+
 std::string collective_command::where() const {
-  return fmt::format("round {} of {} of operation #{} on communicator {}", run_.round(), run_.rounds(),
-                     plan_->sequence(), plan_->comm_id());
+  return fmt::format("{} of operation #{} on communicator {}", round_text(), plan_->sequence(), plan_->comm_id());
 }
 
 } // namespace ringmaster

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -99,4 +100,26 @@ TEST_CASE("rooms: a source that stands behind a later one in its list is named")
   CHECK(lines(unsorted_sources("CMakeLists.txt", sorted)) == "");
   std::istringstream unsorted{"room(x y\n  b.cpp\n  a.cpp)\n"};
   CHECK(lines(unsorted_sources("CMakeLists.txt", unsorted)) == "CMakeLists.txt:3: a.cpp belongs before b.cpp");
+}
+
+TEST_CASE("rooms: no code reads a message") {
+  // What a program must distinguish is a code or a field. RocksDB has no code for a database that another process
+  // holds.
+  const std::set<std::string> allowed{"runtime/journal/rocksdb_directory.cpp"};
+  const std::regex reads{R"((render\([^;]*\)|\b(error|async_?error|reason|cause|why|problem|doing)(\(\))?))"
+                         R"( *\. *(find|rfind|starts_with|ends_with|compare)\()"};
+  CHECK(std::regex_search("if (render(why).find(\"refused\") != text.npos)", reads));
+  CHECK(std::regex_search("return x.async_error().starts_with(\"communicator\");", reads));
+  CHECK_FALSE(std::regex_search("auto known = names.find(why);", reads));
+  std::vector<std::string> found;
+  for (auto& path : house_files()) {
+    if (!is_source(path) || path.starts_with("tests/") || allowed.count(path) != 0)
+      continue;
+    std::istringstream text{text_of_file(path)};
+    size_t number = 0;
+    for (std::string line; std::getline(text, line);)
+      if (++number; std::regex_search(line, reads))
+        found.push_back(fmt::format("{}:{}: {}", path, number, line));
+  }
+  CHECK(lines(found) == "");
 }

@@ -115,11 +115,10 @@ std::string trouble_of(const CommunicatorStatus::Rank& x) {
   return fmt::format("{}", fmt::join(result, ", "));
 }
 
-/// "waiting for rank 2's block at round 4 of 14": which operation stands above.
+/// "waiting for rank 2's block at round 4 of 14; 2 of its last 5 answers were late"
 std::string doing_text(const CommunicatorStatus::Rank& x) {
-  auto result = x.doing().substr(0, x.doing().find(" of operation #"));
-  auto trouble = trouble_of(x);
-  return trouble.empty() ? result : result + "; " + trouble;
+  const auto trouble = trouble_of(x);
+  return trouble.empty() ? x.doing() : x.doing() + "; " + trouble;
 }
 
 std::string received_text(const CommunicatorStatus::Rank& x) {

@@ -1,13 +1,14 @@
 #include "tools/cluster/info_command.hpp"
-#include "actors/scheduling/awake_clock.hpp"
-#include "tools/clients/cluster_connection.hpp"
 
 #include "actors/configuration/log.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/comma_list.hpp"
+#include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/options/configured_call.hpp"
 
@@ -31,9 +32,14 @@ class info_call final : public configured_call {
     table.text("--nodes", nodes_).says("A,B", "wait until these nodes are there with all their devices");
     table.number("--devices", devices_min_, 0).says("N", "wait until this many devices are there").otherwise("");
     table.text("--gone", gone_)
-      .says("A", "wait until node A is known to be gone, and say in one line what it took with it");
+      .says("A",
+            "wait until node A is known to be gone, and say in one line what it took with it; with --json also the "
+            "numbers of its communicators");
     key_option(table, "--timeout", "node.join-timeout").says("T", "at most so long, as in 30s");
-    table.flag("--json", json_).says("one JSON object, with the fields of ClusterInfo in messages/cluster.proto");
+    table.flag("--json", json_)
+      .says(
+        "one JSON object: the fields of ClusterInfo in messages/cluster.proto; if --nodes or --devices waited in vain, "
+        "\"missing\" (names) and \"missing_devices\" alone");
     table.closing(
       "The exit status is 0 if those waited for are there; each that is not gets a line \"missing: NAME\".");
   }
@@ -61,10 +67,10 @@ class info_call final : public configured_call {
       if (!cluster)
         return std::move(cluster.error());
       if (!gone_.empty()) {
-        if (auto loss = loss_text(*cluster, gone_); loss || !waiting)
-          return tell_loss(loss, to);
+        if (auto loss = loss_of(*cluster, gone_); loss || !waiting)
+          return report_loss(loss, to);
       } else if (!waiting || is_complete(*cluster)) {
-        tell(*cluster, where, to);
+        report(*cluster, where, to);
         return is_complete(*cluster) ? exit_ok : exit_failed;
       }
     }
@@ -74,23 +80,46 @@ class info_call final : public configured_call {
     return missing_nodes(cluster, wanted_).empty() && static_cast<uint64_t>(cluster.devices_size()) >= devices_min_;
   }
 
-  void tell(const proto::ClusterInfo& cluster, const std::string& coordinator, const console& to) const {
-    auto* told = json_ ? to.err : to.out;
-    for (auto& name : missing_nodes(cluster, wanted_))
-      fmt::print(told, "missing: {}\n", name);
-    if (auto here = static_cast<uint64_t>(cluster.devices_size()); here < devices_min_)
-      fmt::print(told, "missing: {} of {}\n", devices_min_ - here, counted(devices_min_, "device"));
-    if (json_)
+  void report(const proto::ClusterInfo& cluster, const std::string& coordinator, const console& to) const {
+    const auto missing = missing_nodes(cluster, wanted_);
+    const auto devices = static_cast<uint64_t>(cluster.devices_size());
+    const auto missing_devices = devices < devices_min_ ? devices_min_ - devices : 0;
+    auto* lines = json_ ? to.err : to.out;
+    for (auto& name : missing)
+      fmt::print(lines, "missing: {}\n", name);
+    if (missing_devices > 0)
+      fmt::print(lines, "missing: {} of {}\n", missing_devices, counted(devices_min_, "device"));
+    if (json_ && is_complete(cluster))
       fmt::print(to.out, "{}\n", json_of(cluster));
+    else if (json_)
+      fmt::print(to.out, "{}\n", missing_json(missing, missing_devices));
     else if (wanted_.empty())
       fmt::print(to.out, "{}", info_text(cluster, coordinator, utc_offset_now()));
   }
 
-  caf::expected<int> tell_loss(const std::optional<std::string>& loss, const console& to) const {
+  static std::string missing_json(const std::set<std::string>& nodes, uint64_t devices) {
+    json_writer json;
+    json.object().list("missing");
+    for (auto& name : nodes)
+      json.value(name);
+    json.end().key("missing_devices").value(devices).end();
+    return json.take();
+  }
+
+  caf::expected<int> report_loss(const std::optional<node_loss>& loss, const console& to) const {
     if (!loss)
       return make_error(errc::timed_out,
                         fmt::format("node {} is not known to be gone, or not what it took with it", gone_));
-    fmt::print(to.out, "{}\n", *loss);
+    if (!json_) {
+      fmt::print(to.out, "{}\n", loss->text);
+      return exit_ok;
+    }
+    json_writer json;
+    json.object().key("node").value(gone_).key("lost").value(loss->text).list("communicators");
+    for (auto id : loss->communicators)
+      json.value(id.value);
+    json.end().end();
+    fmt::print(to.out, "{}\n", json.take());
     return exit_ok;
   }
 

@@ -70,10 +70,6 @@ std::string name_text(const ClusterInfo::Communicator& x) {
   return named_communicator(x.comm_id(), x.name());
 }
 
-bool has_ended(const ClusterInfo::Communicator& x) {
-  return x.async_error().find(" has ended") != std::string::npos;
-}
-
 /// One that is kept until somebody destroys it. What it was about to do has failed for the same reason, which is said
 /// once.
 std::string ended_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x, const std::string& kind) {
@@ -93,7 +89,7 @@ std::string communicator_text(const ClusterInfo& cluster, const ClusterInfo::Com
                           x.outlives_client() ? "stays until it is destroyed" : "goes with its client");
   if (!x.silent().empty())
     return fmt::format("{}: {}, {}; it does not say more: {}\n", name_text(x), ranks, kind, x.silent());
-  if (has_ended(x))
+  if (x.ended())
     return ended_text(cluster, x, kind);
   auto result = fmt::format("{}: epoch {}, {}, {} in flight; {}\n", name_text(x), x.epoch(), ranks,
                             counted(x.operations_in_flight(), "operation"), kind);
@@ -113,7 +109,7 @@ bool is_together(const ClusterInfo::Gone& a, const ClusterInfo::Gone& b) {
 /// How it goes on without these devices; empty: that is not known yet.
 std::string state_without(const ClusterInfo& cluster, communicator_id id, const std::vector<device_id>& lost) {
   auto known = communicator(cluster, id);
-  if (known == nullptr || has_ended(*known))
+  if (known == nullptr || known->ended())
     return "ended";
   if (!known->silent().empty())
     return "no answer";
@@ -210,7 +206,7 @@ std::string info_text(const ClusterInfo& cluster, const std::string& coordinator
   return result;
 }
 
-std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::string& node) {
+std::optional<node_loss> loss_of(const ClusterInfo& cluster, const std::string& node) {
   const ClusterInfo::Gone* lost = nullptr;
   for (auto& x : cluster.gone())
     if (x.what() == ClusterInfo::Gone::NODE && x.name() == node)
@@ -226,7 +222,7 @@ std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::stri
         used_by.insert(communicator_id{number});
     }
   if (devices.empty())
-    return "no device";
+    return node_loss{"no device", {}};
   std::ranges::sort(devices);
   std::vector<std::string> communicators;
   for (auto id : used_by) {
@@ -235,11 +231,11 @@ std::optional<std::string> loss_text(const ClusterInfo& cluster, const std::stri
       return {};
     communicators.push_back(fmt::format("{} ({})", id, state));
   }
-  auto result = fmt::format("device{} 0x{:x}", devices.size() == 1 ? "" : "s", fmt::join(devices, " 0x"));
-  if (communicators.empty())
-    return result + fmt::format(", which {} free", devices.size() == 1 ? "was" : "were");
-  return result
-         + fmt::format(" of communicator{} {}", communicators.size() == 1 ? "" : "s", fmt::join(communicators, ", "));
+  auto text = fmt::format("device{} 0x{:x}", devices.size() == 1 ? "" : "s", fmt::join(devices, " 0x"));
+  text += communicators.empty() ? fmt::format(", which {} free", devices.size() == 1 ? "was" : "were")
+                                : fmt::format(" of communicator{} {}", communicators.size() == 1 ? "" : "s",
+                                              fmt::join(communicators, ", "));
+  return node_loss{std::move(text), {used_by.begin(), used_by.end()}};
 }
 
 std::string json_of(const google::protobuf::Message& x) {

@@ -39,9 +39,14 @@ std::string gone_text(const proto::ClusterInfo::Gone& x, std::chrono::seconds ut
 std::string info_text(const proto::ClusterInfo& cluster, const std::string& coordinator,
                       std::chrono::seconds utc_offset);
 
-/// What a node took with it, in one line: "devices 0x3 0x4 of communicator 1 (epoch 2 on 6 ranks)". None as long as the
-/// node, or one of its devices, is not known to be gone, or a communicator of theirs has not come to terms with it.
-std::optional<std::string> loss_text(const proto::ClusterInfo& cluster, const std::string& node);
+/// What a node took with it.
+struct node_loss {
+  std::string text; ///< In one line: "devices 0x3 0x4 of communicator 1 (epoch 2 on 6 ranks)".
+  std::vector<communicator_id> communicators;
+};
+/// None as long as the node, or one of its devices, is not known to be gone, or one of their communicators has not yet
+/// changed its epoch or ended for it.
+std::optional<node_loss> loss_of(const proto::ClusterInfo& cluster, const std::string& node);
 
 /// One JSON object in one line: protobuf's own JSON with the field names of messages/*.proto. 64-bit numbers are
 /// strings, as JSON numbers lose digits above 2^53.

@@ -1,5 +1,7 @@
 #include "tools/launch/cluster_launch.hpp"
 
+#include "tools/launch/info_answers.hpp"
+
 #include "messages/errc.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -38,11 +40,6 @@ uint16_t read_port(const std::string& file) {
   uint32_t port = 0;
   std::ifstream{file} >> port;
   return port <= 65535 ? static_cast<uint16_t>(port) : 0;
-}
-
-/// Whether `ringmaster info` has waited for it in vain.
-bool is_missing(const std::string& listed, const std::string& name) {
-  return ("\n" + listed).find("\nmissing: " + name + "\n") != std::string::npos;
 }
 
 } // namespace
@@ -153,16 +150,16 @@ bool cluster_launch::await_joined() {
     wait_until(now() + settle, [&] { return std::all_of(nodes_.begin(), nodes_.end(), ended); });
   if (ended(coordinator_))
     say(fmt::format("the coordinator {}", coordinator_->describe_end()));
-  report_missing(info_->kept_output());
+  report_missing(missing_nodes_in(info_->kept_output()));
   return false;
 }
 
-/// Says of each node that has not joined why. `listed` has a line "missing: NAME" for those that `info` waited for.
-void cluster_launch::report_missing(const std::string& listed) {
+/// Reports why each node that has not joined has not.
+void cluster_launch::report_missing(const std::set<std::string>& missing) {
   auto said = ended(coordinator_);
   for (size_t i = 0; i < nodes_.size(); ++i) {
     auto& node = *nodes_[i];
-    if (!ended(&node) && !is_missing(listed, node.name()))
+    if (!ended(&node) && missing.count(node.name()) == 0)
       continue;
     said = true;
     if (ended(&node))
@@ -237,9 +234,9 @@ void cluster_launch::await_ranks() {
 void cluster_launch::report_absent_ranks() {
   if (ranks_.empty() || !ended(info_))
     return;
-  auto listed = std::exchange(info_, nullptr)->kept_output();
+  const auto missing = missing_nodes_in(std::exchange(info_, nullptr)->kept_output());
   for (auto rank : program_.running_by_ssh())
-    if (is_missing(listed, node_name_of_rank(rank))) {
+    if (missing.count(node_name_of_rank(rank)) != 0) {
       say(fmt::format("{} has not joined after {}: does {} hang, or its program?", place_text(ranks_[rank]),
                       in_seconds(line_.timeout), line_.ssh));
       program_.not_heard_of(rank);

@@ -49,7 +49,7 @@ private:
   bool start_coordinator(const std::string& host);
   bool start_nodes();
   bool await_joined();
-  void report_missing(const std::string& listed);
+  void report_missing(const std::set<std::string>& missing);
   bool run_program();
   void report_failed_ranks();
   void report_early_ends();

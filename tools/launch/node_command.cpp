@@ -98,12 +98,14 @@ argument_list info_command(const command_line& line, const std::vector<std::stri
   return {line.binary, "info",
           "--join",    address,
           "--nodes",   fmt::format("{}", fmt::join(names, ",")),
-          "--timeout", fmt::format("{}s", seconds)};
+          "--timeout", fmt::format("{}s", seconds),
+          "--json"};
 }
 
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
                            std::chrono::seconds limit) {
-  return {line.binary, "info", "--join", address, "--gone", place.name, "--timeout", fmt::format("{}s", limit.count())};
+  return {line.binary, "info", "--join", address, "--gone", place.name, "--timeout", fmt::format("{}s", limit.count()),
+          "--json"};
 }
 
 argument_list absent_command(const command_line& line, const std::vector<std::string>& ranks,

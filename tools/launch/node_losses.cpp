@@ -1,5 +1,6 @@
 #include "tools/launch/node_losses.hpp"
 
+#include "tools/launch/info_answers.hpp"
 #include "tools/launch/launch_words.hpp"
 #include "tools/launch/node_command.hpp"
 
@@ -52,12 +53,11 @@ void node_losses::report(size_t node, const watched_process& process, const std:
   auto& its = losses_[node];
   if (std::exchange(its.reported, true))
     return;
-  auto taken = its.inquiry == nullptr ? std::string{} : its.inquiry->kept_output();
-  taken.erase(std::min(taken.find('\n'), taken.size()));
-  // One that ends well and takes no rank with it was drained, or nobody had its devices.
-  if (!process.status()->success() || taken.find(" of communicator") != taken.npos)
+  const auto loss = its.inquiry == nullptr ? std::nullopt : loss_in(its.inquiry->kept_output());
+  // One that exits with 0 and takes no rank with it was drained, or its devices were free.
+  if (!process.status()->success() || (loss && loss->has_ranks))
     say(fmt::format("{} {}{}; {}", place_text(process, places_[node]), process.describe_end(),
-                    taken.empty() ? "" : ", and took with it " + taken, how));
+                    loss ? ", and took with it " + loss->text : "", how));
   if (its.inquiry != nullptr)
     its.inquiry->signal(SIGKILL);
 }

@@ -98,27 +98,29 @@ TEST_CASE("info text: a communicator that does not answer is told with what is k
 
 TEST_CASE("info text: a lost node's devices and their communicators are told when all is known of them") {
   auto cluster = cluster_with_a_loss();
-  CHECK(loss_text(cluster, "node-3") == "devices 0x3 0x4 of communicator 7 (epoch 3 on 2 ranks)");
-  CHECK(!loss_text(cluster, "node-9"));
+  CHECK(loss_of(cluster, "node-3")->text == "devices 0x3 0x4 of communicator 7 (epoch 3 on 2 ranks)");
+  CHECK(!loss_of(cluster, "node-9"));
   auto changing = cluster;
   changing.mutable_communicators(0)->add_device_ids(3);
-  CHECK(!loss_text(changing, "node-3"));
+  CHECK(!loss_of(changing, "node-3"));
   auto half = cluster;
   half.add_devices()->set_node_id(2);
-  CHECK(!loss_text(half, "node-3"));
+  CHECK(!loss_of(half, "node-3"));
   auto ended = cluster;
   ended.mutable_communicators(0)->set_async_error("communicator 7 has ended: rank 2 was lost");
-  CHECK(loss_text(ended, "node-3") == "devices 0x3 0x4 of communicator 7 (ended)");
+  ended.mutable_communicators(0)->set_ended(true);
+  CHECK(loss_of(ended, "node-3")->text == "devices 0x3 0x4 of communicator 7 (ended)");
   auto free = cluster;
   free.mutable_gone(1)->clear_comm_ids();
   free.mutable_gone(2)->clear_comm_ids();
-  CHECK(loss_text(free, "node-3") == "devices 0x3 0x4, which were free");
+  CHECK(loss_of(free, "node-3")->text == "devices 0x3 0x4, which were free");
 }
 
 TEST_CASE("info text: a communicator that has ended has no ranks, and says why once") {
   auto cluster = cluster_with_a_loss();
   auto& group = *cluster.mutable_communicators(0);
   group.set_async_error("communicator 7 has ended: no device is left");
+  group.set_ended(true);
   group.set_error("communicator 7 has ended: no device is left");
   CHECK(info_text(cluster, "h:1", {})
           .find("communicator 7: ended in epoch 3, it still has 0x5 0x1; policy shrink, goes with its client\n"

@@ -57,11 +57,11 @@ proto::ClusterStatus cluster_that_waits() {
     bytes.set_bytes(6u << 20);
     if (id == 3)
       continue;
-    rank.set_doing("waiting for rank 2's block at round 3 of 6 of operation #17 on communicator 7");
+    rank.set_doing("waiting for rank 2's block at round 3 of 6");
     rank.add_waits_for(id == 1 ? 3 : 2);
   }
   auto& hung = *x.mutable_ranks(2);
-  hung.set_doing("working at round 2 of 6 of operation #17 on communicator 7");
+  hung.set_doing("working at round 2 of 6");
   hung.set_late(2);
   hung.set_latest_age_ns(1300 * milli_ns);
   hung.set_silent_ns(1300 * milli_ns);

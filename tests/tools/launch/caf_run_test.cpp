@@ -135,7 +135,7 @@ TEST_CASE("caf_run: names each node that does not start, with its reason") {
 TEST_CASE("caf_run: names the node that has not joined in time, with its last words") {
   fake_cluster cluster;
   cluster.node = "echo \"$7 is thinking\"; join; exec sleep 1000";
-  cluster.info = "await node-1; await node-2; echo missing: node-2; exit 1";
+  cluster.info = "await node-1; await node-2; echo '{\"missing\":[\"node-2\"]}'; exit 1";
   launched_program run(cluster.running("echo must not run"));
   CHECK(run.finish() == 125);
   CHECK(contains(run.error, "caf-run: node-2 had not joined after 30 s; it said last: node-2 is thinking\n"));
@@ -172,7 +172,7 @@ TEST_CASE("caf_run: says of a node that dies what it took with it, and of one th
   fake_cluster cluster;
   cluster.node = "join; case $name in node-1) exec sleep 1000;; esac; await end; echo 'no memory left' >&2; exit 3";
   cluster.info = R"sh(case $4 in
-    --gone) echo "devices 0x1 0x2 of communicator 7 ($5)"; echo 'more of it' ;;
+    --gone) echo "{\"lost\":\"devices 0x1 0x2 of communicator 7 ($5)\",\"communicators\":[7]}" ;;
     *) await node-1; await node-2 ;;
   esac)sh";
   launched_program run(cluster.running("kill -9 $(cat $dir/node-1); read x; exit 5"));
@@ -458,7 +458,7 @@ TEST_CASE("caf_run: starts ranks on other hosts through ssh, in the same directo
 
 TEST_CASE("caf_run: a rank whose ssh hangs is named with its host, and does not outlast others that failed") {
   fake_cluster cluster;
-  cluster.info = "echo missing: rank-1; exit 1";
+  cluster.info = "echo '{\"missing\":[\"rank-1\"]}'; exit 1";
   auto ssh = cluster.scripts.write("ssh", "#!/bin/sh\nexec sleep 1000\n");
   auto hostfile = cluster.scripts.write("hosts", "localhost slots=1\nbeta.example slots=2\n");
   auto arguments = cluster.command({"--ranks", "2", "--hostfile", hostfile, "--ssh", ssh, "--address", "alpha.example",

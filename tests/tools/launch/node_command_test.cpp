@@ -28,7 +28,8 @@ TEST_CASE("node_command: coordinator, node and info get what they need") {
   CHECK(node_command(line, {"localhost", "n1", 4, true}, "h:7000", true)
         == argument_list{"/opt/ringmaster", "node", "--join", "h:7000", "--devices", "4", "--name", "n1"});
   CHECK(info_command(line, {"node-1", "node-2"}, "h:7000", 1001ms)
-        == argument_list{"/opt/ringmaster", "info", "--join", "h:7000", "--nodes", "node-1,node-2", "--timeout", "2s"});
+        == argument_list{"/opt/ringmaster", "info", "--join", "h:7000", "--nodes", "node-1,node-2", "--timeout", "2s",
+                         "--json"});
 }
 
 TEST_CASE("node_command: the coordinator leaves loopback only where another host is to join") {

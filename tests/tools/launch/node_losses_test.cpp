@@ -30,7 +30,7 @@ struct lost_node {
 } // namespace
 
 TEST_CASE("node_losses: a node's loss is told once, with what it took with it") {
-  lost_node x{"echo 'rank 1 of communicator 3'"};
+  lost_node x{R"(echo '{"lost":"rank 1 of communicator 3","communicators":[3]}')"};
   CHECK(x.losses.due() == time_point::max());
   REQUIRE(x.children.wait_until([&] {
     x.losses.look(x.nodes, "127.0.0.1:7", "the program goes on");
@@ -56,7 +56,7 @@ TEST_CASE("node_losses: at the end what is not answered is told without, and not
 }
 
 TEST_CASE("node_losses: where the coordinator has ended nobody is asked") {
-  lost_node x{"echo 'rank 1 of communicator 3'"};
+  lost_node x{R"(echo '{"lost":"rank 1 of communicator 3","communicators":[3]}')"};
   x.losses.look(x.nodes, "", "the program goes on");
   CHECK(x.children.said() == "caf-run: node-1 was ended by signal 9 (Killed); the program goes on\n");
 }
