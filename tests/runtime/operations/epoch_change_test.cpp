@@ -39,6 +39,27 @@ TEST_CASE("epoch change: what a failed operation may have written in part is tol
   }
 }
 
+// Else a stream that has stopped for the first epoch keeps the operation, and runs it into memory that is free.
+TEST_CASE("epoch change: an operation that is overdue while streams are being stopped is removed from them") {
+  epoch_change x{{1}, proto::SHRINK, devices(3)};
+  x.operations().add(sum_of(x.ranks()), 0).begin({1}, 3, 0);
+  const auto first = x.lost({3}, "a test");
+  CHECK(std::get<epoch_change::stop_streams>(first.at(0)).cancelled.empty());
+  CHECK(x.quiesced({1}, {2}).empty());
+  const auto second = x.overdue({{1}}, "1 s", "waiting");
+  REQUIRE(second.size() == 1);
+  const auto& stop = std::get<epoch_change::stop_streams>(second[0]);
+  CHECK(stop.epoch == epoch_number{3});
+  CHECK(stop.devices == std::vector<device_id>{{1}, {2}});
+  CHECK(stop.cancelled == std::vector<sequence_number>{{1}});
+  CHECK(x.quiesced({2}, {2}).empty()); // of the epoch before
+  CHECK(x.quiesced({1}, {3}).empty());
+  const auto last = x.quiesced({2}, {3});
+  REQUIRE(last.size() == 2);
+  CHECK(code_of(std::get<epoch_change::operation_ended>(last[0]).what.error) == errc::timed_out);
+  CHECK(std::get<epoch_change::epoch_opened>(last[1]).epoch == epoch_number{3});
+}
+
 TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the others run again") {
   epoch_change x{{1}, proto::SHRINK, devices(3)};
   for (auto kind : {proto::BROADCAST, proto::ALL_REDUCE})
