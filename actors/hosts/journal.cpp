@@ -1,6 +1,7 @@
 #include "actors/hosts/journal.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/hosts/flight_recorder.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -46,6 +47,7 @@ void send_flush(self_pointer self) {
 
 void enqueue(self_pointer self, proto::Record record) {
   auto& state = self->state;
+  flight_recorder::instance().note(record);
   if (state.queue.size() >= state.options.queue_records_max) {
     ++state.lost;
     state.options.health->lost(1);
