@@ -27,8 +27,11 @@ device_id admission::device_of(epoch_number epoch, uint32_t rank) const {
   if (then == history_.end() || rank >= then->second.size())
     return {};
   auto device = then->second[rank];
-  for (auto i = replaced_by_.find(device); i != replaced_by_.end(); i = replaced_by_.find(device))
+  size_t steps = 0;
+  for (auto i = replaced_by_.find(device); i != replaced_by_.end(); i = replaced_by_.find(device)) {
     device = i->second;
+    ensure(++steps <= replaced_by_.size(), "replacements form no circle");
+  }
   return is_member(device) ? device : device_id{};
 }
 
@@ -44,9 +47,12 @@ std::string admission::name_of_rank(device_id device) const {
 }
 
 void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
+  ensure(history_.empty() || history_.rbegin()->first < epoch, "epochs rise");
+  ensure(std::set<device_id>(devices.begin(), devices.end()).size() == devices.size(), "a device has one rank");
   auto before = std::exchange(ranks_, std::move(devices));
   for (size_t rank = 0; before.size() == ranks_.size() && rank < ranks_.size(); ++rank)
     if (before[rank] != ranks_[rank]) {
+      ensure(replaced_by_.count(ranks_[rank]) == 0, "a device that was lost does not come back");
       replaced_by_[before[rank]] = ranks_[rank];
       called_[{ranks_[rank], key{}}] = collectives_;
     }
@@ -99,6 +105,7 @@ caf::error admission::call(uint64_t ticket, device_id device, epoch_number epoch
     return make_error(errc::unknown_device,
                       fmt::format("device 0x{:x} has no rank in this communicator; its ranks are devices 0x{:x}",
                                   device, fmt::join(ranks_, ", 0x")));
+  ensure(!parts.empty(), "a call has parts");
   auto then = history_.find(epoch);
   entry added{ticket, {}};
   for (auto& x : parts) {
@@ -128,8 +135,10 @@ caf::error admission::call(uint64_t ticket, device_id device, epoch_number epoch
   for (auto& x : added.open)
     if (then == history_.end())
       unknown.push_back(x.where);
-  if (!added.open.empty())
+  if (!added.open.empty()) {
+    ensure(queues_.count(device) == 0 || queues_[device].back().ticket < ticket, "tickets rise");
     queues_[device].push_back(std::move(added));
+  }
   for (auto& where : unknown)
     fail(where,
          invalid(fmt::format("{} calls for epoch {}, and the communicator is in epoch {}: update() says its ranks",
@@ -151,6 +160,7 @@ const admission::open_part* admission::front(device_id device, const key& where)
   auto queue = queues_.find(device);
   if (queue == queues_.end())
     return nullptr;
+  ensure(!queue->second.empty() && !queue->second.front().open.empty(), "no queue and no call in it is empty");
   auto& open = queue->second.front().open;
   auto i = std::find_if(open.begin(), open.end(), [&](auto& x) { return x.where == where; });
   return i == open.end() ? nullptr : &*i;
@@ -203,6 +213,8 @@ bool admission::match_collective() {
   }
   if (first.empty())
     return false;
+  ensure(first.size() == ranks_.size(), "a collective matches when every rank has called it");
+  ensure(first.front().index >= collectives_, "collectives match in the order of their calls");
   std::vector<call_part> parts;
   for (auto device : ranks_)
     parts.push_back(*take(device, first.front()));
@@ -212,9 +224,13 @@ bool admission::match_collective() {
 }
 
 void admission::judge(std::vector<call_part> parts) {
+  ensure(!parts.empty(), "what is judged has parts");
   std::vector<uint32_t> ranks;
-  for (auto& x : parts)
-    ranks.push_back(*rank_of(x.device));
+  for (auto& x : parts) {
+    const auto rank = rank_of(x.device);
+    ensure(rank.has_value(), "only members' calls match");
+    ranks.push_back(*rank);
+  }
   const auto difference = difference_of(parts, ranks);
   caf::error problem;
   if (difference) {
@@ -247,6 +263,7 @@ bool admission::find_standstill() {
 }
 
 void admission::fail(const key& where, const caf::error& why) {
+  ensure(static_cast<bool>(why), "a call fails for a reason");
   failure failed{why, {}};
   verdict out{{}, why};
   auto ends = where.from == device_id{} ? ranks_ : std::vector<device_id>{where.from, where.to};
@@ -257,8 +274,10 @@ void admission::fail(const key& where, const caf::error& why) {
       failed.owed.insert(device);
   if (!out.parts.empty())
     verdicts_.push_back(std::move(out));
-  if (!failed.owed.empty())
-    failed_.emplace(where, std::move(failed));
+  if (!failed.owed.empty()) {
+    const bool is_new = failed_.emplace(where, std::move(failed)).second;
+    ensure(is_new, "an operation fails once");
+  }
   if (where.from == device_id{})
     collectives_ = std::max(collectives_, where.index + 1);
 }

@@ -3,6 +3,7 @@
 #include "messages/collective.pb.h"
 #include "messages/errc.hpp"
 #include "messages/ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <cstdint>
 #include <deque>

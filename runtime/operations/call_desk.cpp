@@ -12,6 +12,7 @@
 namespace ringmaster {
 
 void call_desk::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
+  ensure(ranks_.empty() || ranks_.rbegin()->first < epoch, "epochs rise");
   ranks_[epoch] = devices;
   if (ranks_.size() > admission::history_max)
     ranks_.erase(ranks_.begin());
@@ -19,6 +20,7 @@ void call_desk::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
 }
 
 void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now) {
+  ensure(calls_.empty() || calls_.rbegin()->first < ticket, "tickets rise");
   auto& entry = calls_[ticket];
   entry.parts = 1;
   entry.called_at = now;
@@ -78,6 +80,7 @@ void call_desk::begin(const std::vector<call_part>& parts) {
     return parts_ended(parts, invalid(fmt::format("not all of the callers had a rank in epoch {}", epoch)));
   auto request = joined(parts, ranks, static_cast<uint32_t>(world.size()));
   request.set_comm_id(owner_.value);
+  ensure(request.inputs_size() == static_cast<int>(world.size()), "an operation has an input for each rank");
   auto group = group_of(parts);
   decisions_.emplace_back(begin_operation{std::move(request), parts, group, epoch});
 }
@@ -96,6 +99,7 @@ uint64_t call_desk::group_of(const std::vector<call_part>& parts) {
 
 void call_desk::began(sequence_number sequence, const std::vector<call_part>& parts) {
   auto& under_way = under_way_[sequence];
+  ensure(under_way.empty(), "an operation begins once");
   for (auto& x : parts)
     under_way.push_back({x.ticket, x.device});
 }
@@ -143,6 +147,7 @@ void call_desk::part_ended(uint64_t ticket, const caf::error& error) {
   auto i = calls_.find(ticket);
   if (i == calls_.end())
     return;
+  ensure(i->second.parts > 0, "a call ends with the last of its parts");
   auto& answer = i->second.answer;
   if (error && answer.code() == 0)
     answer.set_code(wire_code(error));
@@ -152,14 +157,18 @@ void call_desk::part_ended(uint64_t ticket, const caf::error& error) {
     return;
   answer.set_success(answer.code() == 0);
   decisions_.emplace_back(answer_call{ticket, std::move(answer)});
-  if (auto its = open_of_.find(i->second.device); --its->second == 0)
+  const auto its = open_of_.find(i->second.device);
+  ensure(its != open_of_.end() && its->second > 0, "open calls are counted for each device");
+  if (--its->second == 0)
     open_of_.erase(its);
   calls_.erase(i);
 }
 
 call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequence, const std::string& last_ended,
                                     time_point now) {
+  ensure(calls_.count(ticket) != 0, "only a call that is open expires");
   auto& entry = calls_.at(ticket);
+  ensure(entry.called_at <= now, "time does not run backwards");
   expiry result;
   result.waited = fmt::format("{:.1f} s", std::chrono::duration<double>{now - entry.called_at}.count());
   auto is_it = [&](auto& x) { return x.ticket == ticket; };
@@ -201,6 +210,7 @@ void call_desk::fail_all(const caf::error& error) {
   for (auto ticket : splits)
     while (calls_.count(ticket) != 0)
       part_ended(ticket, error);
+  ensure(calls_.empty() || !under_way_.empty(), "after the end only calls of operations under way are open");
 }
 
 } // namespace ringmaster

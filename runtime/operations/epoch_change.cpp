@@ -21,6 +21,49 @@ void epoch_change::note_ranks() {
     history_.erase(history_.begin());
 }
 
+void epoch_change::enter(phase next) {
+  const bool is_legal = next == phase::active      ? state_ == phase::quiescing
+                        : next == phase::quiescing ? !ending()
+                        : next == phase::replacing ? state_ == phase::quiescing
+                        : next == phase::ending    ? !ending()
+                                                   : state_ == phase::ending;
+  ensure(is_legal, "a phase follows one that it may follow");
+  state_ = next;
+}
+
+void epoch_change::check() const {
+  ensure(history_.rbegin()->first <= epoch_, "no epoch is open that was not announced");
+  ensure(state_ != phase::active || quiescing_.empty(), "in an active epoch no member is being stopped");
+  ensure(state_ != phase::active || to_replace_.empty(), "in an active epoch no rank waits for a spare");
+  ensure(state_ != phase::replacing || quiescing_.empty(), "ranks are replaced when all members have stopped");
+  ensure(data_moves_ || !stop_when_it_rests_, "a stop waits only for data that moves");
+  ensure(state_ != phase::aborted || operations_.nothing_in_flight(), "nothing is in flight after the end");
+  ensure(!gone_told_ || (gone_ && state_ == phase::aborted), "a communicator is gone after its end");
+}
+
+std::string epoch_change::state_text() const {
+  constexpr std::string_view phases[] = {"active", "quiescing", "replacing", "ending", "aborted"};
+  const auto ids = [](const auto& devices, auto id) {
+    std::vector<std::string> result;
+    for (auto& x : devices)
+      result.push_back(fmt::format("0x{:x}", id(x)));
+    return fmt::format("[{}]", fmt::join(result, " "));
+  };
+  const auto own = [](device_id x) { return x; };
+  std::vector<std::string> queue;
+  for (auto& op : operations_.in_flight())
+    queue.push_back(fmt::format("#{} {}", op.sequence,
+                                op.state == operation::phase::running   ? "running"
+                                : op.state == operation::phase::decided ? "decided"
+                                                                        : "cancelled"));
+  return fmt::format(
+    "communicator {} is {} in epoch {} (open: {}), ranks {}, not stopped {}, to be replaced {}, spare asked "
+    "for 0x{:x}, in flight [{}]{}{}, held {} times",
+    owner_, phases[static_cast<size_t>(state_)], epoch_, history_.rbegin()->first,
+    ids(ranks_, [](auto& x) { return x.id(); }), ids(quiescing_, own), ids(to_replace_, own), asked_for_,
+    fmt::join(queue, ", "), data_moves_ ? ", data moves" : "", gone_ ? ", to be destroyed" : "", held_);
+}
+
 bool epoch_change::is_there(device_id device) const {
   return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device && !x.lost; });
 }
@@ -71,6 +114,7 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
   auto then = std::find_if(known.begin(), known.end(), [=](auto& x) { return x.id() == device; });
   auto rank = then != known.end() ? then - known.begin() : i - ranks_.begin();
   auto reason = fmt::format("rank {} ({}) {}: {}", rank, text_of(i->metadata), left ? "left" : "was lost", cause);
+  ensure(i != ranks_.end(), "a member that is lost has a rank");
   if (policy_ == proto::REPLACE && !ending()) {
     i->lost = true;
     to_replace_.push_back(device);
@@ -89,6 +133,7 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
     end_decided(out);
     if (quiescing_.empty())
       reopen(out); // it was the last that had not stopped
+    check();
     return out;
   }
   note_loss(reason);
@@ -100,6 +145,8 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
     quiesce(out, reason);
   end_decided(out); // only now: those who wait shall hear of the new epoch
   finish_end(out);
+  ensure(!is_there(device), "a lost device is no member");
+  check();
   return out;
 }
 
@@ -134,15 +181,16 @@ void epoch_change::note_results(const operation& op) {
 }
 
 void epoch_change::quiesce(decisions& out, const std::string& reason) {
+  ensure(state_ != phase::aborted, "no stream is stopped for a communicator that has ended");
   if (state_ != phase::ending)
-    state_ = phase::quiescing;
+    enter(phase::quiescing);
   if (!reason.empty())
     epoch_reason_ += epoch_reason_.empty() ? reason : "; " + reason;
   if (data_moves_) { // its ranks shall go on with the result
     stop_when_it_rests_ = true;
     return;
   }
-  epoch_ = epoch_.next();
+  open_next_epoch();
   stop_streams order{epoch_, {}, operations_.stop(), state_ == phase::ending};
   for (auto& x : ranks_)
     if (!x.lost)
@@ -157,6 +205,7 @@ epoch_change::decisions epoch_change::quiesced(device_id device, epoch_number ep
   decisions out;
   if (epoch == epoch_ && quiescing_.erase(device) != 0 && quiescing_.empty())
     reopen(out);
+  check();
   return out;
 }
 
@@ -170,8 +219,19 @@ void epoch_change::reopen(decisions& out) {
     activate(out);
 }
 
+void epoch_change::open_next_epoch() {
+  const auto before = epoch_;
+  epoch_ = epoch_.next();
+  ensure(before < epoch_, "epochs rise");
+  ensure(history_.rbegin()->first < epoch_, "no epoch opens twice");
+}
+
 void epoch_change::activate(decisions& out) {
-  state_ = phase::active;
+  ensure(quiescing_.empty(), "no epoch opens while a member has not stopped");
+  ensure(to_replace_.empty() && leaving_.empty(), "no epoch opens while a rank waits for a spare");
+  ensure(!ranks_.empty(), "an epoch has ranks");
+  ensure(std::none_of(ranks_.begin(), ranks_.end(), [](auto& x) { return x.lost; }), "an epoch has no lost rank");
+  enter(phase::active);
   epoch_opened opened{epoch_, std::exchange(epoch_reason_, {}), {}};
   for (auto& op : operations_.in_flight())
     if (op.state == operation::phase::running && op.attempts > 0)
@@ -183,13 +243,17 @@ void epoch_change::activate(decisions& out) {
 // -- who is replaced --------------------------------------------------------------
 
 void epoch_change::replace_next(decisions& out) {
-  state_ = phase::replacing;
+  ensure(policy_ == proto::REPLACE, "only the policy \"replace\" asks for spares");
+  ensure(!to_replace_.empty(), "a spare is asked for if a rank waits for one");
+  enter(phase::replacing);
   auto lost = to_replace_.front();
   if (asked_for_ == lost)
     return; // the answer is under way
+  ensure(asked_for_ == device_id{}, "one spare is asked for at a time");
   asked_for_ = lost;
   asked_at_ = operations_.latest();
   auto place = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == lost; });
+  ensure(place != ranks_.end() && place->lost, "a spare is for the rank of a lost device");
   bool lives = leaving_.count(lost) != 0;
   auto begin = place->metadata.minmemaddr().value(), end = place->metadata.maxmemaddr().value();
   out.emplace_back(spare_wanted{
@@ -199,6 +263,7 @@ void epoch_change::replace_next(decisions& out) {
 
 epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, device_id lost) {
   decisions out;
+  ensure(asked_for_ == lost, "a spare answers the open request");
   asked_for_ = {};
   if (ending())
     return out; // the coordinator takes it back when the communicator ends
@@ -211,6 +276,7 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
     return out;
   }
   auto place = std::find_if(ranks_.begin(), ranks_.end(), [=](auto& y) { return y.id() == lost; });
+  ensure(place != ranks_.end() && place->lost, "a spare takes the rank of a lost device");
   auto old_min = place->metadata.minmemaddr().value();
   *place = {x.device(), false};
   if (has_results_ && !(leaving_.count(lost) != 0 && x.inputs_restored()))
@@ -229,11 +295,13 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
   quiesce(out, {}); // what was cancelled leaves the streams
   if (left)
     out.emplace_back(members_left{{lost}, epoch_, {}});
+  check();
   return out;
 }
 
 epoch_change::decisions epoch_change::no_spare(const std::string& why) {
   auto lost = std::exchange(asked_for_, {});
+  ensure(lost != device_id{}, "a spare is refused only if one was asked for");
   decisions out;
   if (leaving_.count(lost) != 0)
     stay(out, lost, make_error(errc::refused, "the coordinator gave no spare: " + why));
@@ -258,6 +326,8 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
     quiesce(out, fmt::format("operation #{} failed", op->sequence));
     return out;
   }
+  ensure(op->state != operation::phase::cancelled || state_ != phase::active,
+         "a cancelled operation has left the streams when an epoch is active");
   bool decided = false;
   for (auto each : operations_.fused_with(*op))
     if (x.phase() == proto::RankReport::COMMITTED) {
@@ -295,6 +365,8 @@ void epoch_change::end_cancelled(decisions& out) {
 }
 
 void epoch_change::end(decisions& out, operation op) {
+  ensure(op.state != operation::phase::running, "an operation is decided or cancelled before it ends");
+  ensure(op.state != operation::phase::cancelled || op.error, "a cancelled operation has its error");
   if (op.epoch == epoch_number{})
     op.epoch = epoch_;
   if (op.state == operation::phase::cancelled && op.attempts > 0
@@ -350,6 +422,8 @@ epoch_change::decisions epoch_change::group_closed() {
 // -- data of joint operations -----------------------------------------------------
 
 epoch_change::decisions epoch_change::data_moves(operation& op) {
+  ensure(state_ == phase::active, "data moves in an active epoch");
+  ensure(op.state == operation::phase::running && op.epoch == epoch_, "data moves for an operation of this epoch");
   op.state = operation::phase::decided;
   note_results(op);
   op.moving = true;
@@ -361,7 +435,9 @@ epoch_change::decisions epoch_change::data_moves(operation& op) {
 
 epoch_change::decisions epoch_change::data_moved(sequence_number sequence, const caf::error& damage) {
   decisions out;
+  ensure(data_moves_, "data that has moved was moving");
   for (auto& op : operations_.take([=](const operation& x) { return x.sequence == sequence; })) {
+    ensure(op.state == operation::phase::decided, "an operation is decided before its data moves");
     op.error = damage;
     end(out, std::move(op));
   }
@@ -374,6 +450,7 @@ epoch_change::decisions epoch_change::data_rests() {
   if (std::exchange(stop_when_it_rests_, false))
     quiesce(out, {});
   finish_end(out);
+  check();
   return out;
 }
 
@@ -388,7 +465,8 @@ epoch_change::decisions epoch_change::abort(const std::string& reason) {
 void epoch_change::begin_end(decisions& out, const std::string& reason, errc code) {
   if (ending())
     return;
-  state_ = phase::ending;
+  ensure(!reason.empty(), "an end has a reason");
+  enter(phase::ending);
   end_reason_ = reason;
   end_code_ = code;
   keep_leavers(out, make_error(errc::refused, async_error()));
@@ -409,6 +487,7 @@ epoch_change::decisions epoch_change::destroy(const std::string& reason) {
 
 epoch_change::decisions epoch_change::let_go() {
   decisions out;
+  ensure(held_ > 0, "a communicator is let go as often as it was held");
   --held_;
   finish_end(out);
   return out;
@@ -418,7 +497,7 @@ void epoch_change::finish_end(decisions& out) {
   if (!ending() || stop_when_it_rests_ || !quiescing_.empty() || !operations_.nothing_in_flight() || held_ > 0)
     return;
   if (state_ == phase::ending) {
-    state_ = phase::aborted;
+    enter(phase::aborted);
     if (!gone_)
       out.emplace_back(communicator_aborted{end_reason_});
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/cluster.pb.h"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/operation_queue.hpp"
 
 #include <deque>
@@ -165,7 +166,18 @@ public:
   void hold() { ++held_; }
   decisions let_go();
 
+  /// For the log of a broken invariant: "communicator 7 quiescing in epoch 3, ranks 0x1 0x2, to stop 0x2, ...".
+  std::string state_text() const;
+
 private:
+  void ensure(bool holds, std::string_view what,
+              const std::source_location& where = std::source_location::current()) const {
+    ensure_of(*this, holds, what, where);
+  }
+  /// What holds between any two events.
+  void check() const;
+  void enter(phase next);
+  void open_next_epoch();
   void quiesce(decisions& out, const std::string& reason);
   void reopen(decisions& out);
   void replace_next(decisions& out);

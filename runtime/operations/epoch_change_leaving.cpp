@@ -41,6 +41,7 @@ bool epoch_change::can_leave() const {
 }
 
 epoch_change::decisions epoch_change::let_leave() {
+  ensure(can_leave(), "members leave when nothing is under way");
   decisions out;
   if (policy_ != proto::REPLACE && to_leave_.size() == ranks_.size()) { // the others were lost meanwhile
     const auto problem = fmt::format("communicator {} has no other ranks any more", owner_.value);
@@ -54,6 +55,7 @@ epoch_change::decisions epoch_change::let_leave() {
   for (auto& [device, reason] : leavers) // by the ranks that they have now
     reasons.push_back(fmt::format("rank {} ({}) leaves: {}", rank_of(device), name_of(device), reason));
   for (size_t i = 0; auto& [device, why] : leavers) {
+    ensure(is_there(device), "a member leaves that is there");
     auto& reason = reasons[i++];
     auto place = ranks_.begin() + static_cast<std::ptrdiff_t>(rank_of(device));
     if (policy_ == proto::REPLACE) {
@@ -71,10 +73,12 @@ epoch_change::decisions epoch_change::let_leave() {
   quiesce(out, fmt::format("{}", fmt::join(reasons, "; ")));
   if (!gone.empty())
     out.emplace_back(members_left{std::move(gone), epoch_, {}});
+  check();
   return out;
 }
 
 void epoch_change::keep_leavers(decisions& out, const caf::error& problem) {
+  ensure(static_cast<bool>(problem), "members stay for a reason");
   std::vector<device_id> kept;
   for (auto* leavers : {&leaving_, &to_leave_})
     for (auto& x : std::exchange(*leavers, {}))
@@ -84,6 +88,7 @@ void epoch_change::keep_leavers(decisions& out, const caf::error& problem) {
 }
 
 void epoch_change::stay(decisions& out, device_id device, const caf::error& problem) {
+  ensure(leaving_.count(device) != 0 && rank_of(device) < ranks_.size(), "a member stays that was to leave");
   leaving_.erase(device);
   ranks_[rank_of(device)].lost = false;
   std::erase(to_replace_, device);

@@ -124,6 +124,10 @@ caf::error operation::drop(device_id device) {
     return {};
   auto rank = static_cast<uint32_t>(place - slots.begin());
   auto ranks = static_cast<uint32_t>(slots.size());
+  ensure(!moving, "a rank is dropped from an operation whose data does not move");
+  ensure(what().counts().empty() || what().counts_size() == static_cast<int>(ranks)
+           || what().counts_size() == static_cast<int>(ranks * ranks),
+         "counts are for each rank, or for each pair");
   if (has_root(what().kind()) && rank == what().root())
     return make_error(errc::device_lost, fmt::format("its root, rank {} (device 0x{:x}), was lost", rank, device));
   if (what().kind() == proto::SEND_RECV && rank == what().peer())
@@ -143,6 +147,7 @@ caf::error operation::drop(device_id device) {
   if (rank < left.peer())
     left.set_peer(left.peer() - 1);
   slots.erase(place);
+  ensure(slots.empty() || !has_root(what().kind()) || what().root() < slots.size(), "the root is a rank");
   lay_out();
   return {};
 }

@@ -3,6 +3,7 @@
 #include "messages/collective.pb.h"
 #include "messages/errc.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <caf/expected.hpp>
 

@@ -8,9 +8,15 @@
 namespace ringmaster {
 
 operation& operation_queue::add(operation op, uint64_t rank_group) {
+  ensure(op.state == operation::phase::running && op.attempts == 0, "an operation is new when it is added");
+  ensure(op.sequence == sequence_number{} && op.leader == sequence_number{}, "an operation is numbered once");
+  ensure(!op.slots.empty(), "an operation has ranks");
+  ensure(rank_group == 0 || rank_group >= operation::rank_groups,
+         "groups of ranks are numbered after those of the host");
   op.sequence = latest_ = latest_.next();
   op.group = rank_group;
   auto& queue = collects(rank_group) ? waiting_ : in_flight_;
+  ensure(queue.empty() || queue.back().sequence < op.sequence, "operations are in the order of their calls");
   queue.push_back(std::move(op));
   return queue.back();
 }
@@ -21,6 +27,7 @@ caf::error operation_queue::open_group() {
       errc::group_misuse,
       fmt::format("GroupStart on communicator {} within a group: groups do not nest, call GroupEnd first",
                   owner_.value));
+  ensure(waiting_.empty(), "nothing waits for GroupEnd while no group is open");
   group_open_ = true;
   return {};
 }
@@ -32,6 +39,8 @@ caf::error operation_queue::close_group() {
   if (!waiting_.empty())
     ++groups_;
   for (auto& op : std::exchange(waiting_, {})) {
+    ensure(op.attempts == 0, "an operation does not start before GroupEnd");
+    ensure(!op.was_called_by_ranks(), "only the host's calls wait for GroupEnd");
     op.group = groups_;
     closed_.push_back(op.sequence);
     in_flight_.push_back(std::move(op));
@@ -51,18 +60,23 @@ operation* operation_queue::find(sequence_number sequence) {
 std::vector<operation*> operation_queue::fused_with(operation& op) {
   if (op.leader == sequence_number{})
     return {&op};
+  ensure(op.leader <= op.sequence, "the leader of fused operations is the first of them");
   std::vector<operation*> result;
   each([&](operation& other) {
     if (other.leader == op.leader)
       result.push_back(&other);
   });
+  ensure(!result.empty(), "an operation is fused with itself at least");
   return result;
 }
 
 void operation_queue::cancel(operation& op, const caf::error& error) {
+  ensure(static_cast<bool>(error), "an operation is cancelled with an error");
   if (op.state != operation::phase::running)
     return;
   for (auto each : fused_with(op)) {
+    ensure(each->state == operation::phase::running, "fused operations share their fate");
+    ensure(!each->moving, "data that moves is of a decided operation");
     each->state = operation::phase::cancelled;
     each->error = error;
   }
@@ -78,6 +92,7 @@ void operation_queue::cancel_all(const caf::error& error) {
   std::move(waiting_.begin(), waiting_.end(), std::back_inserter(in_flight_));
   waiting_.clear();
   cancel_running(error);
+  ensure(waiting_.empty() && !group_open_, "after the end no group is open");
 }
 
 void operation_queue::drop(device_id device) {
@@ -92,9 +107,11 @@ void operation_queue::replace(device_id lost, uint64_t old_min, const gpu_sim::D
                               const std::function<caf::error(const operation&)>& input_error) {
   auto moved = [&](uint64_t address) { return address - old_min + spare.minmemaddr().value(); };
   auto id = id_of(spare);
+  ensure(id != lost, "a spare is another device than the lost one");
   each([&](operation& op) {
     for (auto& x : op.slots)
-      if (x.device == lost && op.state == operation::phase::running)
+      if (ensure(x.device != id || op.state != operation::phase::running, "a spare has no rank of its own yet");
+          x.device == lost && op.state == operation::phase::running)
         x = {id, moved(x.input), moved(x.output), moved(x.buffer), x.input_bytes, x.output_bytes};
   });
   each([&](operation& op) {
@@ -135,7 +152,7 @@ std::vector<operation_queue::memory_range> operation_queue::outputs_of(const ope
 std::vector<sequence_number> operation_queue::stop() {
   std::vector<sequence_number> cancelled;
   for (auto& op : in_flight_)
-    if (op.state == operation::phase::cancelled)
+    if (ensure(!op.moving, "no stream is stopped while data moves"); op.state == operation::phase::cancelled)
       cancelled.push_back(op.sequence);
     else if (op.state == operation::phase::running)
       op.epoch = {};
@@ -146,6 +163,7 @@ std::vector<operation> operation_queue::take(const std::function<bool(const oper
   std::vector<operation> result;
   for (auto i = in_flight_.begin(); i != in_flight_.end();)
     if (ended(*i)) {
+      ensure(result.empty() || result.back().sequence != i->sequence, "an operation ends once");
       result.push_back(std::move(*i));
       i = in_flight_.erase(i);
     } else {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/operation.hpp"
 
 #include <deque>
