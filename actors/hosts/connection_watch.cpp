@@ -17,9 +17,10 @@ constexpr int rto_max_option = 44; // younger than the headers
 constexpr int rto_max_option = TCP_RTO_MAX_MS;
 #endif
 
-/// In TCP_USER_TIMEOUT, which says when the system itself gives a connection up: not before this. What is more is the
-/// limit of a way, which sockets that are accepted have from the one that listens.
-constexpr std::chrono::milliseconds never = std::chrono::hours{24};
+/// In TCP_USER_TIMEOUT, which says when the system itself gives a connection up: not before this, which the watch is
+/// faster than; and the system keeps trying for no longer when the process has exited. What is more is the limit of a
+/// way, which sockets that are accepted have from the one that listens.
+constexpr std::chrono::milliseconds never = std::chrono::hours{1};
 
 constexpr auto watch_name = caf::atom("connwatch"); // among the middleman's brokers
 
@@ -124,9 +125,12 @@ tcp_progress connection_watch::progress_of(caf::io::connection_handle which) con
       || ::getsockopt(static_cast<int>(which.id()), IPPROTO_TCP, TCP_INFO, &known, &size) != 0)
     return {};
   using std::chrono::milliseconds;
-  return {known.tcpi_unacked > 0, known.tcpi_retransmits > 0, milliseconds{known.tcpi_last_data_sent},
+  return {known.tcpi_unacked > 0,
+          known.tcpi_retransmits > 0,
+          milliseconds{known.tcpi_last_data_sent},
           milliseconds{known.tcpi_last_ack_recv},
-          std::chrono::floor<milliseconds>(std::chrono::microseconds{known.tcpi_rto})};
+          std::chrono::floor<milliseconds>(std::chrono::microseconds{known.tcpi_rto}),
+          milliseconds{known.tcpi_last_data_recv}};
 }
 
 void connection_watch::start(caf::io::middleman& of_system) {

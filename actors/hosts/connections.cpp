@@ -40,9 +40,9 @@ using multiplexer = caf::io::network::default_multiplexer;
 /// CAF's actor that connects and listens, with our sockets.
 class connector final : public caf::io::middleman_actor_impl {
 public:
-  connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way,
+  connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way, doorman_limits limits,
             std::shared_ptr<std::atomic<bool>> accepted)
-    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), accepted_(std::move(accepted)) {}
+    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), limits_(limits), accepted_(std::move(accepted)) {}
 
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
@@ -61,7 +61,7 @@ protected:
     if (!fd)
       return std::move(fd.error());
     limit_way(*fd); // those that it accepts have it from there
-    return make_doorman(backend(), renumbered(*fd));
+    return make_doorman(backend(), renumbered(*fd), limits_);
   }
 
 private:
@@ -74,15 +74,17 @@ private:
   multiplexer& backend() { return static_cast<multiplexer&>(system().middleman().backend()); }
 
   const std::chrono::milliseconds way_;
+  const doorman_limits limits_;
   const std::shared_ptr<std::atomic<bool>> accepted_; ///< Whether the other host's system has; null: nobody asks.
 };
 
 /// On a thread of its own: whoever is silent there holds up nobody else. Not hidden: the system's end waits for it
 /// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
 caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way,
+                                        const doorman_limits& limits,
                                         std::shared_ptr<std::atomic<bool>> accepted = {}) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached>(protocol, way, std::move(accepted));
+  return system.spawn<connector, caf::detached>(protocol, way, limits, std::move(accepted));
 }
 
 // CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
@@ -146,7 +148,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
   caf::scoped_actor self{system};
   for (auto told = false;;) {
     auto left = std::max<caf::timespan>(until - awake_clock::actor_now(), caf::timespan{0});
-    auto connects = make_connector(system, way, accepted);
+    auto connects = make_connector(system, way, {}, accepted);
     caf::error problem;
     published_actor found;
     auto answer = self->request(connects, left, caf::connect_atom_v, there.host, there.port);
@@ -261,12 +263,12 @@ void raise_descriptor_limit() {
 
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port,
-                                   std::chrono::milliseconds way) {
+                                   std::chrono::milliseconds way, std::chrono::milliseconds greeting) {
   if (!host.empty())
     if (auto problem = check_own(host))
       return problem;
   raise_descriptor_limit();
-  auto listens = make_connector(system, way);
+  auto listens = make_connector(system, way, {.greeting = greeting});
   signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
   caf::scoped_actor self{system};
   caf::expected<uint16_t> result = uint16_t{0};

@@ -67,15 +67,18 @@ void raise_descriptor_limit();
 
 /// Lets others connect to `whom`, and know our protocol, at `host` (empty: any address) and `port` (0: any that is
 /// free). `way`: as above. Returns the port. Errors: invalid_argument, where the host is unknown or no address of this
-/// one; io_error.
+/// one; io_error. `greeting`: a connection that has not greeted by then is closed.
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port,
-                                   std::chrono::milliseconds way = {});
+                                   std::chrono::milliseconds way = {},
+                                   std::chrono::milliseconds greeting = std::chrono::seconds{5});
 
 template <class Handle>
 caf::expected<uint16_t> listen_for(const Handle& whom, caf::actor_system& system, const std::string& host,
-                                   uint16_t port, std::chrono::milliseconds way = {}) {
-  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port, way);
+                                   uint16_t port, std::chrono::milliseconds way = {},
+                                   std::chrono::milliseconds greeting = std::chrono::seconds{5}) {
+  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port, way,
+                    greeting);
 }
 
 } // namespace ringmaster

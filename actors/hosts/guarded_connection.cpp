@@ -26,14 +26,14 @@ bool is_greeting(uint8_t kind) {
   return kind == client_greeting || kind == server_greeting;
 }
 
-/// Whether the other end's system has left for long what was sent to it without a word. A process that is stopped is
-/// not gone: its system acknowledges.
+/// Whether the other end has closed the connection, or its system has not acknowledged what was sent for some seconds.
+/// A process that is stopped is not gone: its system acknowledges.
 bool is_gone(int fd) {
   constexpr uint32_t gone_after_ms = 2000; // four heartbeats
   tcp_info info{};
   socklen_t size = sizeof info;
-  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_unacked > 0
-         && info.tcpi_last_ack_recv > gone_after_ms;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0
+         && (info.tcpi_state != TCP_ESTABLISHED || (info.tcpi_unacked > 0 && info.tcpi_last_ack_recv > gone_after_ms));
 }
 
 } // namespace
@@ -48,7 +48,7 @@ void claim_log::refused(const std::string& address, const caf::node_id& claimed)
 
 guarded_connection::guarded_connection(network::default_multiplexer& backend, int fd, role as,
                                        const connection_limits& limits, std::shared_ptr<claim_log> log)
-  : scribe_impl(backend, fd), role_(as), limits_(limits), log_(std::move(log)) {}
+  : scribe_impl(backend, fd), role_(as), limits_(limits), log_(std::move(log)), address_(scribe_impl::addr()) {}
 
 guarded_connection::~guarded_connection() {
   known();
@@ -68,8 +68,19 @@ void guarded_connection::configure_read(caf::io::receive_policy::config wanted) 
     refused_ = true; // of a header that `consume` has been given
     return;
   }
+  if (!std::exchange(configured_, true))
+    start_silence();
   wanted_ = wanted.second;
   read_next_piece();
+}
+
+/// Else CAF would give up a connection that it makes at its next heartbeat, whatever the limit.
+void guarded_connection::start_silence() {
+  auto* broker = role_ == role::made ? dynamic_cast<caf::io::basp_broker*>(parent()) : nullptr;
+  if (broker == nullptr)
+    return;
+  if (const auto known = broker->ctx.find(hdl()); known != broker->ctx.end())
+    known->second.last_seen = std::max(known->second.last_seen, broker->clock().now());
 }
 
 void guarded_connection::read_next_piece() {
@@ -97,10 +108,6 @@ bool guarded_connection::gather(size_t bytes) {
 
 bool guarded_connection::consume(caf::execution_unit* context, const void*, size_t bytes) {
   caf::io::scribe_ptr alive{this};
-  if (is_second_) {
-    log_->refused(addr(), claimed_);
-    return refuse(context);
-  }
   if (!gather(bytes))
     return true;
   auto& part = rd_buf();
@@ -110,15 +117,11 @@ bool guarded_connection::consume(caf::execution_unit* context, const void*, size
     return pass_on(context);
   switch (identify(context, part)) {
     case identity::its_own: return pass_on(context);
-    case identity::leaves:
+    case identity::taken:
       held_ = part;
       if (waiting_)
         waiting_();
       return false; // nothing more is read
-    case identity::taken:
-      is_second_ = true; // whoever connects a second time has the answer, and closes it
-      scribe_impl::configure_read(caf::io::receive_policy::exactly(1));
-      return true;
     case identity::malformed: break;
   }
   return refuse(context);
@@ -143,7 +146,7 @@ guarded_connection::identity guarded_connection::identify(caf::execution_unit* c
   if (greeted_) {
     if (text == greeting_)
       return identity::its_own;
-    log_->refused(addr(), claimed_);
+    log_->refused(address_, claimed_);
     return identity::malformed;
   }
   auto* broker = dynamic_cast<caf::io::basp_broker*>(parent());
@@ -158,27 +161,22 @@ guarded_connection::identity guarded_connection::identify(caf::execution_unit* c
   const auto other = broker->instance.tbl().lookup_direct(claimed_);
   if (!other || *other == hdl())
     return identity::its_own;
-  if (!broker->valid(*other))
-    return identity::leaves; // what it has brought is being handed out
   const auto fd = static_cast<int>(other->id());
-  if (!is_gone(fd))
-    return identity::taken;
-  ::shutdown(fd, SHUT_RDWR); // as if its other end had closed it
-  return identity::leaves;
+  if (broker->valid(*other) && is_gone(fd)) // else what it has brought is still being delivered
+    ::shutdown(fd, SHUT_RDWR);              // as if its other end had closed it
+  return identity::taken;
 }
 
 void guarded_connection::look_again(caf::execution_unit* context) {
   caf::io::scribe_ptr alive{this};
   if (detached() || held_.empty())
     return;
+  if (is_gone(static_cast<int>(hdl().id())))
+    return close(context); // it must not replace a younger connection that lives
   switch (identify(context, held_)) {
-    case identity::leaves: return;
+    case identity::taken: return;
     case identity::its_own: break;
-    case identity::taken:
-      log_->refused(addr(), claimed_);
-      close(context);
-      return;
-    case identity::malformed: close(context); return;
+    case identity::malformed: return close(context);
   }
   rd_buf() = std::exchange(held_, {});
   if (pass_on(context))
@@ -206,8 +204,8 @@ bool guarded_connection::refuse(caf::execution_unit* context) {
 
 void guarded_connection::close(caf::execution_unit* context) {
   caf::io::scribe_ptr alive{this};
-  if (is_second_)
-    log_->refused(addr(), claimed_);
+  if (!held_.empty() && !is_gone(static_cast<int>(hdl().id())))
+    log_->refused(address_, claimed_);
   refuse(context);
   remove_from_loop();
 }

@@ -40,11 +40,14 @@ private:
 /// reserved for twice what has come of a message, for `connection_limits::reserved_bytes` at first, and for as much as
 /// the connection has brought before, up to some MiB: so messages of usual size are read in place.
 ///
-/// Identity. A process tells its id when it greets, and CAF believes that at any time: it then sends what is meant for
-/// that process over the connection that has greeted last. Here a greeting counts only if no other connection with that
-/// process is open; one whose other end has not acknowledged anything for some seconds is closed instead. A process
-/// that connects a second time finds out by the answer, and closes its second connection; anything else that comes over
-/// it closes it. A connection keeps its identity.
+/// Identity. A process gives its id when it greets, and CAF believes it at any time: from then on it sends what is
+/// meant for that process over the connection that has greeted last. Here a greeting counts only when no other
+/// connection with that process is open. Until then it waits, and nothing else is read: the older connection may be
+/// closing, or its end may have been lost. One that the other end has closed, or whose other end has not acknowledged
+/// anything for some seconds, is removed. At the doorman's limit the connection that waits is closed. A process that
+/// connects a second time finds out by the answer, and closes its second connection by itself. A connection keeps its
+/// identity. Two processes must not connect to each other at the same time: each would wait; of two nodes, only the
+/// later one of the coordinator's list connects.
 ///
 /// Form. What is no greeting at first, a greeting later of another kind, or without a content ends the connection.
 class guarded_connection final : public caf::io::network::scribe_impl {
@@ -60,7 +63,7 @@ public:
   void when_known(std::function<void()> then) { known_ = std::move(then); }
   /// Has `then` called when a greeting begins to wait, which is before it is known.
   void when_waiting(std::function<void()> then) { waiting_ = std::move(then); }
-  /// Whether a greeting waits for an older connection with that process, which is being taken away.
+  /// Whether a greeting waits for an older connection with that process.
   bool waits() const { return !held_.empty(); }
   /// Looks whether that is gone.
   void look_again(caf::execution_unit* context);
@@ -74,7 +77,7 @@ public:
   size_t reserved() { return gathered_.capacity() + rd_buf().capacity(); }
 
 private:
-  enum class identity : uint8_t { its_own, taken, leaves, malformed };
+  enum class identity : uint8_t { its_own, taken, malformed };
 
   /// Adds a piece of a part. Returns whether the part is complete, and then in `rd_buf()`.
   bool gather(size_t bytes);
@@ -86,10 +89,13 @@ private:
   bool pass_on(caf::execution_unit* context);
   bool refuse(caf::execution_unit* context);
   void known();
+  /// CAF's limit on silence starts when a connection is made, not at the start of the clock.
+  void start_silence();
 
   const role role_;
   const connection_limits limits_;
   const std::shared_ptr<claim_log> log_;
+  const std::string address_; ///< Of the other end, which a socket that was reset no longer knows.
   std::function<void()> known_, waiting_;
   size_t wanted_ = 0;          ///< Of the part that comes.
   size_t brought_ = 0;         ///< So far, of all parts.
@@ -99,8 +105,8 @@ private:
   caf::node_id claimed_;       ///< By it.
   uint8_t kind_ = 0;           ///< Of the message whose content comes.
   bool content_follows_ = false;
+  bool configured_ = false; ///< What it reads first.
   bool greeted_ = false;
-  bool is_second_ = false; ///< Another connection with the same process is open.
   bool refused_ = false;
 };
 

@@ -81,8 +81,8 @@ private:
     const auto too_long_ns = real_ns - ticked_ns.load(std::memory_order_relaxed) - duration{pause_min}.count();
     if (threads == 0 || too_long_ns <= 0)
       return;
+    paused_ns.fetch_add(too_long_ns, std::memory_order_release); // first: a reader that sees the tick sees the pause
     ticked_ns.store(real_ns, std::memory_order_release);
-    paused_ns.fetch_add(too_long_ns, std::memory_order_release);
   }
 
   static inline std::mutex guard;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace ringmaster {
@@ -11,15 +12,18 @@ struct tcp_progress {
   std::chrono::milliseconds since_sent{0};            ///< Since it has sent anything, retransmissions included.
   std::chrono::milliseconds since_acknowledgement{0}; ///< Since any acknowledgement came.
   std::chrono::milliseconds pause{0};                 ///< Between its last and its next retransmission.
+  std::chrono::milliseconds since_received = std::chrono::hours{24}; ///< Since any byte came.
 };
 
 /// Whether a connection on which nothing has come for `silence` is to be closed. The limit alone would close
 /// connections over a network that is back: TCP doubles the pause after each retransmission in vain (RFC 6298), so that
 /// after an interruption of 14 s it may try again only at 25 s. A connection is given up when a retransmission at the
-/// limit or later has not been answered either, and at twice the limit in any case. Pure.
+/// limit or later has not been answered either, and at twice the limit in any case. Bytes of a message that is not
+/// complete yet break the silence, too. Pure.
 inline bool is_silent_too_long(std::chrono::nanoseconds silence, std::chrono::nanoseconds limit,
                                const tcp_progress& tcp) {
   constexpr std::chrono::seconds round_trip{1};
+  silence = std::min<std::chrono::nanoseconds>(silence, tcp.since_received);
   if (silence < limit)
     return false;
   if (!tcp.awaits_acknowledgement || !tcp.retransmits || silence >= 2 * limit + round_trip)

@@ -89,6 +89,9 @@ private:
   caf::error recover();
   /// Opens the database anew, a new one where there is none, and takes its state.
   caf::error reopen();
+  /// Whether the journal does not know of ids that were given before: it is a new one, or has lost the record of them.
+  bool lacks_ids() const;
+  caf::error write_ids();
   void lose(uint64_t records, std::string cause);
   caf::error write(journal_batch& batch, bool sync);
   caf::error fail(const rocksdb::Status& status, std::string_view doing);
@@ -96,8 +99,9 @@ private:
   options options_;
   std::optional<rocksdb_tables> tables_; // none: it failed and could not be opened again
   proto::JournalState state_;
-  uint64_t acknowledged_; // the last record whose append succeeded; less than what is there after a recovery
-  caf::error failure_;    // of the last write or sync
+  proto::IdsReserved ids_; // the highest that were in any state: they are never given again
+  uint64_t acknowledged_;  // the last record whose append succeeded; less than what is there after a recovery
+  caf::error failure_;     // of the last write or sync
   descriptor_reserve reserve_;
   bool removed_ = false; // its files are gone, and no new journal could be started yet
   std::optional<journal_loss> loss_;
@@ -157,9 +161,27 @@ caf::error rocksdb_journal::reopen() {
   if (!found)
     return failure_ = std::move(found.error());
   tables_ = std::move(found->tables);
+  ids_.set_node_id(std::max(ids_.node_id(), state_.node_id()));
+  ids_.set_device_id(std::max(ids_.device_id(), state_.device_id()));
+  ids_.set_comm_id(std::max(ids_.comm_id(), state_.comm_id()));
   state_ = std::move(found->state);
   failure_ = caf::none;
   return caf::none;
+}
+
+bool rocksdb_journal::lacks_ids() const {
+  return state_.node_id() < ids_.node_id() || state_.device_id() < ids_.device_id()
+         || state_.comm_id() < ids_.comm_id();
+}
+
+caf::error rocksdb_journal::write_ids() {
+  proto::Record record;
+  record.set_time_ns(options_.now_ns);
+  *record.mutable_ids_reserved() = ids_;
+  journal_batch batch{*tables_, state_};
+  if (auto err = batch.add({&record, 1}))
+    return err;
+  return write(batch, sync() == journal_sync::always);
 }
 
 void rocksdb_journal::lose(uint64_t records, std::string cause) {
@@ -176,16 +198,11 @@ caf::error rocksdb_journal::keep_in_place() {
                      "from then on is in a new journal there",
                      options_.dir.string()));
   }
-  proto::Record ids;
-  ids.set_time_ns(options_.now_ns);
-  ids.mutable_ids_reserved()->set_node_id(state_.node_id());
-  ids.mutable_ids_reserved()->set_device_id(state_.device_id());
-  ids.mutable_ids_reserved()->set_comm_id(state_.comm_id());
   if (auto err = reopen())
     return err;
   acknowledged_ = state_.last_index();
   removed_ = false;
-  return append({&ids, 1});
+  return lacks_ids() ? write_ids() : caf::none;
 }
 
 caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
@@ -212,6 +229,9 @@ caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
                                            "durable yet",
                                            options_.dir.string(), last + 1, acknowledged_));
   acknowledged_ = state_.last_index();
+  if (lacks_ids())
+    if (auto err = write_ids())
+      return err;
   if (records.empty())
     return caf::none;
   journal_batch batch{*tables_, state_};

@@ -260,7 +260,10 @@ class node_call final : public configured_call {
   /// Of one that has lost its coordinator: whether another try may come to more.
   static bool may_join_again(const caf::error& why, const orphan_wait& orphaned) {
     const auto code = code_of(why);
-    return code == errc::unreachable || (orphaned.is_orphaned() && (code == errc::timed_out || code == errc::in_use));
+    return code == errc::unreachable
+           || (orphaned.is_orphaned()
+               && (code == errc::timed_out || code == errc::in_use || code == errc::io_error
+                   || code == errc::out_of_memory));
   }
 
   static caf::error given_up(const orphan_wait& orphaned, const caf::error& why) {
@@ -295,6 +298,10 @@ class node_call final : public configured_call {
       host = std::move(**found);
     }
     auto hosted = own_node::start(system, opts, host, true);
+    if (!hosted && orphaned.is_orphaned()) {
+      at_the_end.emplace();
+      return std::move(hosted.error());
+    }
     if (!hosted)
       end_at_once("ringmaster node", hosted.error(), to.err);
     auto& self_node = **hosted;

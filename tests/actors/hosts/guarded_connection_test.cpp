@@ -15,6 +15,8 @@
 #include <array>
 #include <chrono>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <numeric>
 #include <poll.h>
 #include <string>
@@ -49,7 +51,7 @@ struct asked_process : connected_system {
       }};
     };
     actor = system.spawn(look_at, 0); // without arguments CAF binds a reference to none
-    port = *listen_for(actor, system, "127.0.0.1", 0);
+    port = *listen_for(actor, system, "127.0.0.1", 0, {}, 3s);
   }
   ~asked_process() { caf::anon_send_exit(actor, caf::exit_reason::user_shutdown); }
 
@@ -186,15 +188,13 @@ TEST_CASE("guarded connection: who repeats a process's greeting gets none of its
   for (auto text : {"one", "two", "three"})
     CHECK(honest.is_answered(text));
   CHECK(hear(thief, 100ms).bytes == 0);
-  SUBCASE("it wants to be the one that counts") {
-    say(thief, greeting_of(x, honest.system.node(), selects_connection));
-  }
-  SUBCASE("it speaks for the process") {
-    say(thief, basp_header(message_type::heartbeat, 0));
-  }
-  CHECK(hear(thief, 5s).closed);
-  for (auto text : {"four", "five", "six"})
-    CHECK(honest.is_answered(text));
+  // It waits until the process is gone, and what else it sends is not read; then it is closed.
+  say(thief, greeting_of(x, honest.system.node(), selects_connection) + basp_header(message_type::heartbeat, 0));
+  CHECK(honest.is_answered("four"));
+  const auto end = hear(thief, 10s);
+  CHECK(end.closed);
+  CHECK(end.bytes == 0);
+  CHECK(honest.is_answered("five"));
 }
 
 TEST_CASE("guarded connection: who has greeted cannot greet as another process") {
@@ -236,6 +236,38 @@ TEST_CASE(
     say(again, greeting_of(x, id, selects_connection));
     CHECK_FALSE(hear(again, 50ms).closed); // it counts, or this would have ended it
   }
+}
+
+// The route to the first connection is removed after what other processes have sent before: here this waits.
+TEST_CASE("guarded connection: of several connections of one process, the one that it has not closed counts") {
+  asked_process x;
+  asking_process neighbour{x.port};
+  std::promise<void> goes_on;
+  auto stands = [&](caf::event_based_actor*, std::shared_future<void> end) -> caf::behavior {
+    return {[end](caf::tick_atom) { end.wait(); }};
+  };
+  const auto id = some_id(4714);
+  std::vector<open_socket> connections;
+  for (int i = 0; i < 3; ++i)
+    connections.push_back(visitor_of(x));
+  say(connections[0], greeting_of(x, id));
+  CHECK_FALSE(hear(connections[0], 50ms).closed);
+  auto blocks = x.system.spawn(stands, goes_on.get_future().share());
+  caf::anon_send(blocks, caf::tick_atom_v);                         // the only thread that runs actors
+  caf::anon_send(neighbour.asked, std::string{"until it goes on"}); // waits for it before it is delivered
+  CHECK_FALSE(hear(connections[1], 50ms).closed);
+  connections[0] = {};
+  say(connections[1], greeting_of(x, id));
+  CHECK_FALSE(hear(connections[2], 50ms).closed);
+  connections[1] = {};
+  say(connections[2], greeting_of(x, id));
+  CHECK_FALSE(hear(connections[2], 50ms).closed);
+  goes_on.set_value();
+  say(connections[2], basp_header(message_type::heartbeat, 0));
+  CHECK_FALSE(hear(connections[2], 300ms).closed);
+  say(connections[2], greeting_of(x, id, selects_connection));
+  CHECK_FALSE(hear(connections[2], 100ms).closed); // it counts, or this would have closed it
+  CHECK(neighbour.is_answered("as before"));
 }
 
 TEST_CASE("guarded connection: a process that connects twice finds the same actor, and keeps its first connection") {

@@ -64,3 +64,11 @@ TEST_CASE("connection_silence: a way is lost when nothing is acknowledged, not w
   CHECK_FALSE(is_way_lost(3s, {true, false, 0s, 6s}));  // sent just now, after a pause of this process
   CHECK_FALSE(is_way_lost(0s, {true, true, 1s, 100s})); // it has no limit
 }
+
+TEST_CASE("connection silence: bytes of a message that is not complete yet break it") {
+  tcp_progress receiving;
+  receiving.since_received = 200ms;
+  CHECK_FALSE(is_silent_too_long(60s, 20s, receiving));
+  receiving.since_received = 20s;
+  CHECK(is_silent_too_long(60s, 20s, receiving));
+}
