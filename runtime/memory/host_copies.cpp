@@ -1,11 +1,11 @@
 #include "runtime/memory/host_copies.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -21,7 +21,8 @@ void host_copies::remember_part(device_id device, uint64_t address, byte_block b
   if (bytes == 0)
     return;
   const auto end = address + bytes;
-  assert(end > address);
+  ensure(end > address, "a copied range does not wrap around");
+  ensure(offset <= block.size() && bytes <= block.size() - offset, "a copied part lies within its block");
   auto& known = devices_[device];
   const auto last = split(known, end);
   for (auto i = split(known, address); i != last; i = known.erase(i))
@@ -32,12 +33,22 @@ void host_copies::remember_part(device_id device, uint64_t address, byte_block b
   held_bytes_ += block.size() > held.bytes ? block.size() - held.bytes : 0;
   held.bytes = std::max<uint64_t>(held.bytes, block.size());
   copies_.emplace_hint(copies_.end(), last_copy_, copy{device, address, std::move(block), offset, bytes, bytes});
-  while (held_bytes_ > bytes_max_)
+  while (held_bytes_ > bytes_max_) {
+    const auto before = copies_.size();
     drop_oldest();
+    ensure(copies_.size() < before, "dropping a copy drops one");
+  }
+  ensure(copies_.empty() == holders_.empty(), "blocks are held for copies");
 }
 
 uint64_t host_copies::copying(device_id device, uint64_t address, uint64_t bytes) {
   will_change(device, address, bytes); // of two copies to one range nobody knows which is the last to be made
+  ensure(bytes == 0
+           || std::none_of(under_way_.begin(), under_way_.end(),
+                           [&](auto& x) {
+                             return x.second.device == device && x.second.address == address && x.second.bytes == bytes;
+                           }),
+         "of copies to one range the latest alone is awaited");
   under_way_.emplace(++last_under_way_, target{device, address, bytes});
   return last_under_way_;
 }
@@ -66,9 +77,10 @@ void host_copies::overwritten(device_id device, uint64_t address, uint64_t bytes
     return;
   auto& known = found->second;
   const auto end = address + bytes;
-  assert(end > address);
+  ensure(end > address, "an overwritten range does not wrap around");
   const auto last = split(known, end);
   for (auto i = split(known, address); i != last; ++i) {
+    ensure(address <= i->first && i->second.end <= end, "only what was overwritten is marked so");
     release(i->second, i->first);
     i->second = {i->second.end, fate::overwritten, 0};
   }
@@ -101,6 +113,8 @@ caf::expected<std::vector<host_copies::piece>> host_copies::find(device_id devic
     if (part.state != fate::kept)
       return missing(at, until, reason(part.state));
     const auto& source = copies_.at(part.copy);
+    ensure(source.device == device && source.address <= at && until <= source.address + source.bytes,
+           "a piece is of the copy that was made there");
     pieces.push_back({at, source.block, source.offset + at - source.address, until - at});
     at = until;
   }
@@ -115,6 +129,7 @@ void host_copies::forget(device_id device) {
   for (const auto& [start, part] : found->second)
     release(part, start);
   devices_.erase(found);
+  ensure(copies_.empty() == (held_bytes_ == 0), "without copies no block is held");
 }
 
 /// Makes `address` a boundary: returns the first segment that starts there or behind.
@@ -125,9 +140,10 @@ host_copies::segments::iterator host_copies::split(segments& known, uint64_t add
   auto& before = std::prev(next)->second;
   if (before.end <= address)
     return next;
-  const auto behind = known.emplace_hint(next, address, before);
+  ensure(std::prev(next)->first < address, "a segment is split within");
+  const auto after = known.emplace_hint(next, address, before);
   before.end = address;
-  return behind;
+  return after;
 }
 
 /// Joins neighbours in and around [begin, end) that met the same fate, so that the record of losses stays short.
@@ -161,11 +177,15 @@ void host_copies::release(const segment& part, uint64_t start) {
   if (part.state != fate::kept)
     return;
   const auto source = copies_.find(part.copy);
+  ensure(source != copies_.end(), "a kept segment has its copy");
+  ensure(start < part.end && part.end - start <= source->second.kept_bytes, "no more is released than was kept");
   source->second.kept_bytes -= part.end - start;
   if (source->second.kept_bytes != 0)
     return;
   const auto holder = holders_.find(source->second.block.data());
+  ensure(holder != holders_.end() && holder->second.copies > 0, "a copy's block is held");
   if (--holder->second.copies == 0) {
+    ensure(held_bytes_ >= holder->second.bytes, "no more is let go than was held");
     held_bytes_ -= holder->second.bytes;
     holders_.erase(holder);
   }
@@ -173,6 +193,7 @@ void host_copies::release(const segment& part, uint64_t start) {
 }
 
 void host_copies::drop_oldest() {
+  ensure(!copies_.empty(), "the oldest of some copies is dropped");
   const auto number = copies_.begin()->first;
   const auto& oldest = copies_.begin()->second;
   const auto begin = oldest.address;

@@ -1,18 +1,18 @@
 #include "runtime/memory/range_allocator.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <iterator>
 
 namespace ringmaster {
 
 range_allocator::range_allocator(uint64_t begin, uint64_t end) : begin_(begin), end_(end) {
-  assert(begin <= end);
+  ensure(begin <= end, "a memory ends after it begins");
   if (begin != end)
     free_.emplace(begin, end);
 }
@@ -49,20 +49,27 @@ caf::expected<uint64_t> range_allocator::allocate(uint64_t bytes, uint64_t align
                       fmt::format("out of memory: asked for {} bytes aligned to {}; {} of {} bytes are free, the "
                                   "largest block has {}",
                                   bytes, alignment, free_bytes(), end_ - begin_, largest()));
+  ensure(*found >= begin_ && *found <= end_ && bytes <= end_ - *found, "an allocation lies within the memory");
+  ensure((*found & (alignment - 1)) == 0, "an allocation is aligned");
   take(std::prev(free_.upper_bound(*found)), *found, *found + bytes);
   return *found;
 }
 
 void range_allocator::take(std::map<uint64_t, uint64_t>::iterator block, uint64_t start, uint64_t end) {
   const auto [block_start, block_end] = *block;
+  ensure(block_start <= start && start < end && end <= block_end, "an allocation is taken from one free block");
   if (block_start == start)
     free_.erase(block);
   else
     block->second = start;
   if (end != block_end)
     free_.emplace(end, block_end);
-  allocated_.emplace(start, end);
+  const auto [taken, is_new] = allocated_.emplace(start, end);
+  ensure(is_new, "no two allocations start at one address");
+  ensure(taken == allocated_.begin() || std::prev(taken)->second <= start, "no two allocations overlap");
+  ensure(std::next(taken) == allocated_.end() || end <= std::next(taken)->first, "no two allocations overlap");
   used_ += end - start;
+  ensure(used_ <= end_ - begin_, "no more is allocated than there is");
 }
 
 caf::error range_allocator::free(uint64_t address) {
@@ -78,8 +85,11 @@ caf::error range_allocator::free(uint64_t address) {
   }
   auto [start, end] = *--found;
   allocated_.erase(found);
+  ensure(used_ >= end - start, "no more is freed than was allocated");
   used_ -= end - start;
   auto next = free_.lower_bound(start);
+  ensure(next == free_.end() || end <= next->first, "what is freed was not free");
+  ensure(next == free_.begin() || std::prev(next)->second <= start, "what is freed was not free");
   if (next != free_.end() && next->first == end) {
     end = next->second;
     next = free_.erase(next);

@@ -1,5 +1,6 @@
 #include "runtime/operations/joint_execution.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/blocks.hpp"
@@ -31,10 +32,16 @@ void prefetch_pages(const std::byte* from, uint64_t bytes) {
 joint_execution::joint_execution(joint_operation operation, uint64_t slice_bytes)
   : operation_(std::move(operation)), slice_bytes_(slice_bytes),
     element_bytes_(size_of(operation_.combine.datatype())) {
+  const auto ranks = operation_.request.world_size;
+  ensure(ranks > 0 && operation_.inputs.size() == ranks && operation_.outputs.size() == ranks,
+         "a joint operation has the buffers of every rank");
+  ensure(operation_.factors.empty() || operation_.factors.size() == ranks, "every rank has its factor");
+  ensure(slice_bytes > 0, "a slice has bytes");
   slice_starts_.push_back(0);
   plan();
   if (slice_starts_.back() != pieces_.size())
     slice_starts_.push_back(static_cast<uint32_t>(pieces_.size()));
+  ensure(slice_starts_.back() == pieces_.size(), "slices cover all pieces");
 }
 
 void joint_execution::plan() {
@@ -98,6 +105,10 @@ uint64_t joint_execution::bytes_per_element(const piece& x) const {
 
 /// Cuts what is larger than a slice, and puts together what is smaller.
 void joint_execution::add(const piece& x) {
+  const auto ranks = operation_.request.world_size;
+  ensure(x.from == everybody || x.from < ranks, "a piece comes from a rank");
+  ensure(x.to == everybody || x.to < ranks, "a piece goes to a rank");
+  ensure(!x.swap || (x.from < ranks && x.to < ranks && x.from != x.to), "two ranks swap");
   auto each = bytes_per_element(x);
   bytes_ += x.count * each;
   auto largest = std::max<uint64_t>(slice_bytes_ / each, 1);
@@ -117,6 +128,7 @@ void joint_execution::add(const piece& x) {
 }
 
 void joint_execution::run(uint32_t slice) const {
+  ensure(slice + 1 < slice_starts_.size(), "only slices that there are are run");
   for (auto i = slice_starts_[slice]; i < slice_starts_[slice + 1]; ++i)
     run(pieces_[i]);
   finish_streaming();

@@ -1,5 +1,7 @@
 #include "runtime/schedule/schedule_run.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -29,6 +31,10 @@ caf::error schedule_run::plan_window() {
   if (!planned)
     return std::move(planned.error());
   auto& steps = planned->steps;
+  ensure(steps_before_ <= steps.size(), "a schedule is planned the same again");
+  ensure(steps_before_ == 0 || steps_before_ == steps.size()
+           || steps[steps_before_ - 1].round < steps[steps_before_].round,
+         "a window ends with a round");
   auto end = std::min(steps_before_ + window_steps, steps.size());
   while (end < steps.size() && steps[end].round == steps[end - 1].round)
     ++end;
@@ -39,6 +45,7 @@ caf::error schedule_run::plan_window() {
     if (i >= steps_before_)
       blocks_.push_back(block);
   }
+  ensure(blocks_.size() == end - steps_before_, "each step of the window has the number of its block");
   steps_behind_ = end < steps.size();
   next_ = 0;
   window_ = {planned->rounds, planned->scratch_count,
@@ -53,6 +60,9 @@ caf::expected<std::vector<size_t>> schedule_run::start_round() {
     if (auto problem = plan_window())
       return problem;
   }
+  ensure(!started_, "a round starts once");
+  ensure(open_ == 0, "a round starts when the one before has ended");
+  ensure(next_ == window_.steps.size() || window_.steps[next_].round >= round_, "no round is skipped");
   started_ = true;
   std::vector<size_t> result;
   for (; next_ < window_.steps.size() && window_.steps[next_].round == round_; ++next_)
@@ -65,6 +75,7 @@ caf::expected<std::vector<size_t>> schedule_run::start_round() {
 std::optional<size_t> schedule_run::ended(size_t index) {
   if (open_ == 0)
     return std::nullopt; // it was stopped meanwhile
+  ensure(started_ && index < next_, "a step ends that was started");
   if (index + 1 < window_.steps.size() && window_.steps[index + 1].then)
     return index + 1; // in its place
   --open_;
@@ -72,8 +83,10 @@ std::optional<size_t> schedule_run::ended(size_t index) {
 }
 
 void schedule_run::next_round() {
+  ensure(started_ && open_ == 0, "a round ends with the last of its steps");
   started_ = false;
   ++round_;
+  ensure(round_ <= window_.rounds || window_.rounds == 0, "a schedule has no more rounds than it says");
 }
 
 } // namespace ringmaster
