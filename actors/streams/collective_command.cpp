@@ -18,7 +18,10 @@ void collective_command::begin(stream_state& stream) {
     return; // it waits for the plan of the new epoch, or for the other ranks
   if (plan_->joint())
     return announce(stream);
-  phase_ = phase::walking;
+  ensure(walked_.empty() && ready_.empty() && awaited_.empty() && under_way_.empty(),
+         "a walk begins with nothing on its way");
+  ensure(shadow_ == 0 && scratch_ == 0 && staged_ == 0, "a walk begins without scratch");
+  enter(phase::walking);
   started_ns_ = stream.unix_ns();
   sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
@@ -38,6 +41,8 @@ caf::error collective_command::begin_walk(stream_state& stream, const proto::Ope
 }
 
 bool collective_command::walk_on(stream_state& stream) {
+  ensure(phase_ == phase::walking && at_rest(), "a walk ends when nothing is on its way");
+  ensure(bytes_received_ >= received_before_, "bytes that were received are not taken back");
   auto& ended = walked_.emplace_back(walked{plan_, std::exchange(shadow_, 0), output_bytes_, {}});
   ended.report.set_sequence(plan_->sequence());
   ended.report.set_started_ns(walk_started_ns_);
@@ -45,6 +50,7 @@ bool collective_command::walk_on(stream_state& stream) {
   ended.report.set_bytes_received(bytes_received_ - received_before_);
   free_scratch(); // all that has been sent of it has been read
   auto next = static_cast<int>(walked_.size()) - 1;
+  ensure(next <= series_->next_size(), "no more is walked than the series has");
   if (next == series_->next_size())
     return false;
   if (auto problem = begin_walk(stream, series_->next(next)))
@@ -81,6 +87,7 @@ caf::error collective_command::prepare() {
 
 bool collective_command::expect_bytes() {
   constexpr uint64_t turn_bytes = 8u << 20; // the system clears them
+  ensure(expected_ < output_bytes_, "memory is made for what lacks it");
   auto& memory = *received_->memory;
   auto begin = expected_ - std::min(expected_, huge_pages::page_bytes); // a page may lie across two turns
   expected_ = std::min(expected_ + turn_bytes, output_bytes_);
@@ -195,7 +202,7 @@ bool collective_command::start_round(stream_state& stream) {
   if (run_.at_end()) {
     if (walk_on(stream))
       return phase_ == phase::walking;
-    phase_ = phase::finished;
+    enter(phase::finished);
     run_.forget_steps();
     report(stream, proto::RankReport::FINISHED);
     return false;
@@ -206,6 +213,7 @@ bool collective_command::start_round(stream_state& stream) {
     return false;
   }
   stalled_until_ = {};
+  ensure(at_rest(), "a round starts when nothing of the one before is on its way");
   auto steps = run_.start_round();
   if (!steps) {
     break_off(stream, steps.error());
@@ -232,7 +240,8 @@ void collective_command::start_step(stream_state& stream, size_t index) {
     case action::recv:
     case action::recv_reduce: {
       auto key = key_of(index, todo.peer, rank_);
-      awaited_.emplace(key, index);
+      const bool is_new = awaited_.emplace(key, index).second;
+      ensure(is_new, "a round waits once for a block");
       if (auto early = stream.claim(key))
         take(stream, *early);
       break;
@@ -286,7 +295,8 @@ void collective_command::send(stream_state& stream, size_t index) {
   auto key = key_of(index, rank_, todo.peer);
   auto how = stream.offer_block(peer, peer.stream, key, address_of(todo.source), bytes_of(todo.source), false);
   if (how == stream_state::offering::lies) {
-    sends_pending_.emplace(key, index);
+    const bool is_new = sends_pending_.emplace(key, index).second;
+    ensure(is_new, "a round offers a block once");
     return;
   }
   sent_along_.insert(key);
@@ -294,6 +304,7 @@ void collective_command::send(stream_state& stream, size_t index) {
 }
 
 collective_command::turn collective_command::read_some(stream_state& stream) {
+  ensure(!ready_.empty(), "a block is read that is ready");
   auto& work = ready_.front();
   auto state = work.bytes->advance(stream);
   last_move_ = stream.now();
@@ -308,7 +319,9 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
   ready_.pop_front();
   if (state == route::progress::waiting) {
     auto key = current.key;
-    under_way_.emplace(key, std::move(current));
+    ensure(current.todo != nullptr, "only what comes from another rank is waited for");
+    const bool is_new = under_way_.emplace(key, std::move(current)).second;
+    ensure(is_new, "a block comes once");
     return turn::goes_on;
   }
   if (current.todo == nullptr && (phase_ == phase::walking || !ready_.empty()))
@@ -322,6 +335,7 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
 }
 
 void collective_command::end_step(stream_state& stream, const reading& work) {
+  ensure(work.todo != nullptr && phase_ == phase::walking, "a step ends in the walk that it is of");
   auto& todo = *work.todo;
   if (todo.finish && todo.what != action::fold) { // which does so itself, before it rounds
     if (scale_ != 1)
@@ -353,6 +367,7 @@ void collective_command::on_offer(stream_state& stream, const offer& x) {
 
 void collective_command::take(stream_state& stream, const offer& x) {
   auto i = awaited_.find(x.key);
+  ensure(i != awaited_.end(), "an offer is taken that the round waits for");
   auto& todo = run_.at(i->second);
   if (x.source.bytes != bytes_of(todo.destination))
     return break_off(stream, make_error(errc::size_mismatch,

@@ -3,6 +3,7 @@
 #include "actors/streams/command.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/packing.hpp"
 #include "runtime/reduction/reducer.hpp"
 #include "runtime/schedule/schedule_run.hpp"
@@ -49,6 +50,9 @@ public:
   void on_chunk(stream_state& stream, const chunk& x) override;
   bool expects(const transfer_key& key) const override { return awaited_.count(key) != 0; }
 
+  /// For the log of a broken invariant: "operation #17 of communicator 7 in epoch 2, walking, round 4 of 14, ...".
+  std::string state_text() const;
+
 private:
   enum class phase { waiting, planned, walking, finished, broken, committing, joint };
 
@@ -60,6 +64,15 @@ private:
   };
 
   enum class turn { goes_on, over, ended };
+
+  void ensure(bool holds, std::string_view what,
+              const std::source_location& where = std::source_location::current()) const {
+    ensure_of(*this, holds, what, where);
+  }
+  /// Phases follow each other as drawn above.
+  void enter(phase next);
+  /// Whether no block of the round is on its way.
+  bool at_rest() const { return awaited_.empty() && ready_.empty() && under_way_.empty() && sends_pending_.empty(); }
 
   /// A block that is being read, and the step it is for.
   struct reading {

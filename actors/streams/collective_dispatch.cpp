@@ -56,7 +56,7 @@ void collective_command::take_plan(std::shared_ptr<const received_orders> receiv
   series_ = plan_ = &plan;
   auto me = std::find(plan.device_ids().begin(), plan.device_ids().end(), received_->memory->id().value);
   rank_ = static_cast<uint32_t>(me - plan.device_ids().begin());
-  phase_ = phase::planned;
+  enter(phase::planned);
   stalled_until_ = {};
 }
 
@@ -71,7 +71,7 @@ void collective_command::announce(stream_state& stream) {
       break;
     if (i == 0 && !cmd->may_arrive(stream))
       return;
-    cmd->phase_ = phase::joint;
+    cmd->enter(phase::joint);
     stream.joint_run = i + 1;
     last = cmd;
   }

@@ -3,6 +3,7 @@
 #include "actors/streams/collective_command.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 namespace ringmaster {
@@ -11,6 +12,25 @@ collective_command::~collective_command() {
   under_way_.clear(); // before anybody else is given what their bytes are written to
   free_scratch();
   free_walked();
+}
+
+void collective_command::enter(phase next) {
+  const bool is_legal = next == phase::walking      ? phase_ == phase::planned
+                        : next == phase::finished   ? phase_ == phase::walking
+                        : next == phase::committing ? phase_ == phase::finished
+                        : next == phase::joint      ? phase_ == phase::planned
+                                                    : true;
+  ensure(is_legal, "a phase follows one that it may follow");
+  phase_ = next;
+}
+
+std::string collective_command::state_text() const {
+  constexpr std::string_view phases[] = {"waiting", "planned", "walking", "finished", "broken", "committing", "joint"};
+  return fmt::format(
+    "rank {}, {} of operation #{} on communicator {} in epoch {}, {}; blocks awaited {}, ready {}, under "
+    "way {}, offered {}; {} of {} operations walked",
+    rank_, round_text(), plan_->sequence(), plan_->comm_id(), plan_->epoch(), phases[static_cast<size_t>(phase_)],
+    awaited_.size(), ready_.size(), under_way_.size(), sends_pending_.size(), walked_.size(), 1 + series_->next_size());
 }
 
 void collective_command::free_scratch() {
@@ -30,7 +50,9 @@ void collective_command::release(stream_state& stream) {
     return;
   if (stream.fault.strikes(run_.rounds() + 1) && stream.strike(*stream.fault.armed, where(), [&] { release(stream); }))
     return;
-  phase_ = phase::committing;
+  ensure(at_rest(), "results are put in place when nothing is on its way");
+  ensure(walked_.size() == 1 + static_cast<size_t>(series_->next_size()), "the whole series has been walked");
+  enter(phase::committing);
   for (auto& each : walked_)
     for (auto& x : packed_pieces(*each.plan, rank_, buffer_side::output, each.shadow != 0 ? each.output_bytes : 0)) {
       device_window own{received_->memory->id(), each.shadow + x.offset, x.bytes, received_->memory};
@@ -43,13 +65,14 @@ void collective_command::release(stream_state& stream) {
 }
 
 void collective_command::commit_done(stream_state& stream) {
+  ensure(phase_ == phase::committing && ready_.empty(), "a commit ends when every result is in place");
   free_walked(); // before the next command begins, which may want as much
   report(stream, proto::RankReport::COMMITTED);
   stream.done(0, {}, false);
 }
 
 void collective_command::quiesce() {
-  phase_ = phase::waiting;
+  enter(phase::waiting);
   awaited_.clear();
   ready_.clear();
   under_way_.clear();
@@ -64,7 +87,7 @@ void collective_command::quiesce() {
 
 void collective_command::break_off(stream_state& stream, const caf::error& reason) {
   quiesce();
-  phase_ = phase::broken; // until the communicator has heard of it and opens a new epoch
+  enter(phase::broken); // until the communicator has heard of it and opens a new epoch
   report(stream, proto::RankReport::BROKEN, reason);
 }
 
