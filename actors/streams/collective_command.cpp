@@ -18,12 +18,10 @@ void collective_command::begin(stream_state& stream) {
     return; // it waits for the plan of the new epoch, or for the other ranks
   if (plan_->joint())
     return announce(stream);
-  ensure(walked_.empty() && ready_.empty() && awaited_.empty() && under_way_.empty(),
-         "a walk begins with nothing on its way");
+  ensure(walked_.empty() && at_rest(), "a walk begins with nothing on its way");
   ensure(shadow_ == 0 && scratch_ == 0 && staged_ == 0, "a walk begins without scratch");
   enter(phase::walking);
   started_ns_ = stream.unix_ns();
-  sends_pending_.clear(); // a block of the broken walk may have been taken since
   bytes_received_ = 0;
   received_by_.clear();
   if (auto problem = begin_walk(stream, *series_))

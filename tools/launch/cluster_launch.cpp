@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <unistd.h>
 
@@ -337,6 +338,8 @@ void cluster_launch::on_signal(process_watch::received_signal received) {
     program_.signal(received.number);
     return;
   }
+  if (received.number == SIGTSTP)
+    return watch_.suspend(); // else those that the terminal does not reach would give up those that it stops
   auto first = stop_signal_ == 0;
   if (first)
     stop_signal_ = received.number;

@@ -102,7 +102,8 @@ void command_line::add_to(option_table& table) {
   table.closing(
     "Each line that the coordinator or a node writes goes to standard error after its name. The standard streams "
     "of PROGRAM are its own; of ranks, standard input is rank 0's. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to PROGRAM, "
-    "all of its ranks; the second one goes to everything.\n\n"
+    "all of its ranks; the second one goes to everything. Ctrl-Z (SIGTSTP) stops all processes of this host, and fg "
+    "continues them.\n\n"
     "A rank whose process ends is lost to the others, as any device that dies; they go on, and caf-run says which it "
     "was and how it ended, also with status 0 where it left without finalize while others were at work: that counts as "
     "a failure with status 1.\n\n"

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <csignal>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
@@ -20,7 +21,7 @@ namespace {
 sigset_t watched_signals() {
   sigset_t set;
   ::sigemptyset(&set);
-  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2})
     ::sigaddset(&set, number);
   return set;
 }
@@ -86,6 +87,17 @@ std::vector<process_watch::received_signal> process_watch::read_signals() {
     if (info.ssi_signo != SIGCHLD)
       signals.push_back({static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL});
   return signals;
+}
+
+void process_watch::suspend() {
+  const auto signal_all = [this](int number) {
+    for (auto& process : processes_)
+      if (process->running())
+        process->signal(number);
+  };
+  signal_all(SIGSTOP);
+  ::raise(SIGSTOP); // returns after SIGCONT
+  signal_all(SIGCONT);
 }
 
 void process_watch::reap() {

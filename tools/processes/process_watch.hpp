@@ -37,6 +37,9 @@ public:
   /// Kills all of those but these, and waits until they are gone, for 2 s at most.
   void end_strays(const std::vector<pid_t>& but);
 
+  /// Stops all processes and this one; when this one is continued, it continues all.
+  void suspend();
+
 private:
   process_watch() = default;
 

@@ -94,6 +94,34 @@ TEST_CASE("caf_run: what the program has left running is ended before the nodes 
   CHECK(has_ended(std::stoi(cluster.scripts.read("stray"))));
 }
 
+TEST_CASE("caf_run: Ctrl-Z stops every process, fg continues them") {
+  fake_cluster cluster;
+  launched_program run(cluster.running("echo up; read x; exit 5"));
+  REQUIRE(run.await_output("up\n"));
+  const auto stopped_count = [&] {
+    auto all = cluster.pids();
+    all.push_back(run.child.pid());
+    return std::count_if(all.begin(), all.end(), [](pid_t pid) {
+      std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+      std::string number, name, state;
+      return stat >> number >> name >> state && state == "T";
+    });
+  };
+  const auto comes_to = [&](long count) {
+    for (auto until = std::chrono::steady_clock::now() + launched_program::limit; stopped_count() != count;)
+      if (std::chrono::steady_clock::now() > until)
+        return false;
+    return true;
+  };
+  REQUIRE(::kill(run.child.pid(), SIGTSTP) == 0);
+  CHECK(comes_to(5)); // the coordinator, two nodes, the program and caf-run
+  REQUIRE(::kill(run.child.pid(), SIGCONT) == 0);
+  CHECK(comes_to(0));
+  run.child.stop();
+  CHECK(run.finish() == 5);
+  CHECK(cluster.all_ended());
+}
+
 TEST_CASE("caf_run: exits with 128 and the signal that ended the program") {
   fake_cluster cluster;
   launched_program run(cluster.running("kill -9 $$"));
