@@ -43,8 +43,8 @@ caf::expected<std::string> read_text(const std::filesystem::path& file) {
   if (!in || std::filesystem::is_directory(file))
     return make_error(errc::io_error, fmt::format("the configuration file {} cannot be read", file.string()));
   std::string text{std::istreambuf_iterator<char>{in}, {}};
-  if (auto wrong = wide_encoding_problem(text); !wrong.empty())
-    return make_error(errc::invalid_config, fmt::format("{}: {}", file.string(), wrong));
+  if (const auto wrong = wide_encoding_problem(text))
+    return make_error(errc::invalid_config, fmt::format("{}: {}", file.string(), render(wrong)));
   text.erase(0, byte_order_mark_bytes(text));
   for (auto at = text.find("\r\n"); at != std::string::npos; at = text.find("\r\n", at))
     text.erase(at, 1); // CAF's parser takes no line that ends so

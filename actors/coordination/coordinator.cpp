@@ -119,7 +119,7 @@ void coordinator_state::on_down(const caf::down_msg& x) {
       return node_gone(id, x.reason, left);
   for (auto& [id, communicator] : communicators.alive())
     if (is_source(communicator.handle))
-      return communicator_ended(id, x.reason ? render(x.reason) : "");
+      return communicator_ended(id, x.reason);
   if (auto client = clients_.extract(x.source))
     client_gone(client.mapped(), x.reason ? render(x.reason) : "it has ended");
 }

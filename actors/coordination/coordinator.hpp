@@ -123,8 +123,8 @@ public:
   caf::result<proto::CommDeriveResponse> derive(const proto::CommDeriveRequest& x);
   /// Errors: unknown_communicator.
   caf::expected<communicator_actor> communicator_of(communicator_id id) const;
-  /// Its devices are free. `reason`: empty where it has stopped them itself.
-  void communicator_ended(communicator_id id, const std::string& reason);
+  /// Frees its devices. `reason`: why it failed; none where it has stopped its streams itself.
+  void communicator_ended(communicator_id id, const caf::error& reason);
   /// Notes which inputs of an operation the host could give to a spare.
   void note_checkpoints(const proto::CollectiveRequest& x, sequence_number sequence);
   void outputs_written(const proto::OutputsWritten& x);
@@ -231,7 +231,7 @@ private:
   proto::CommDeriveResponse derive_from(const gpu_sim::GetCommStatusResponse& members,
                                         const proto::CommDeriveRequest& x, const caf::actor_addr& owner);
   /// It cannot stop its streams, nor answer whoever waits for it.
-  void communicator_failed(communicator_id id, const std::string& reason, const device_ids& members);
+  void communicator_failed(communicator_id id, const caf::error& reason, const device_ids& members);
   /// A place in this communicator does not wait for the device's inputs any more.
   void place_filled(device_id device, communicator_id communicator);
 

@@ -81,7 +81,7 @@ void coordinator_state::client_gone(client_id client, const std::string& why) {
                fmt::join(left.communicators, ", "), why);
   // Its memory goes when no stream touches it any more.
   auto waiting = std::make_shared<size_t>(left.communicators.size());
-  auto ended = [this, waiting, ranges = std::move(left.ranges)](communicator_id id, const std::string& reason) {
+  auto ended = [this, waiting, ranges = std::move(left.ranges)](communicator_id id, const caf::error& reason) {
     communicator_ended(id, reason);
     if (--*waiting == 0)
       give_back(ranges);
@@ -101,7 +101,7 @@ void coordinator_state::client_gone(client_id client, const std::string& why) {
       .then([id, ended](const proto::CommDestroyResponse&) { ended(id, {}); },
             [this, id, handle, ended](const caf::error& problem) {
               self->send_exit(handle, caf::exit_reason::kill);
-              ended(id, "it did not end when it was told to: " + render(problem));
+              ended(id, with_context("it did not end when it was told to", problem));
             });
   }
 }

@@ -159,7 +159,7 @@ proto::CommDeriveResponse coordinator_state::derive_from(
   return result;
 }
 
-void coordinator_state::communicator_ended(communicator_id id, const std::string& reason) {
+void coordinator_state::communicator_ended(communicator_id id, const caf::error& reason) {
   auto ended = communicators.ended(id, reason);
   if (!ended)
     return;
@@ -170,18 +170,18 @@ void coordinator_state::communicator_ended(communicator_id id, const std::string
   for (auto device : ended->lost)
     if (!communicators.inputs_wanted(device))
       copies.forget(device);
-  if (!reason.empty())
+  if (reason)
     communicator_failed(id, reason, members);
   communicator_calls.gone(id, communicators.known(id).error());
   serve_spares(); // its devices are free, and the spares that it asked for are not wanted
 }
 
-void coordinator_state::communicator_failed(communicator_id id, const std::string& reason, const device_ids& members) {
-  spdlog::error("communicator {} has failed: {}", id, reason);
+void coordinator_state::communicator_failed(communicator_id id, const caf::error& reason, const device_ids& members) {
+  spdlog::error("communicator {} has failed: {}", id, render(reason));
   proto::ClusterInfo::Gone gone;
   gone.set_what(proto::ClusterInfo::Gone::COMMUNICATOR);
   gone.set_id(id.value);
-  gone.set_cause(reason);
+  gone.set_cause(render(reason));
   note_gone(std::move(gone));
   // Its commands would block the streams for ever. Nobody wants the answers.
   proto::Quiesce stop;

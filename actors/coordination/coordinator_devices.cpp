@@ -88,8 +88,9 @@ void coordinator_state::introduce_nodes() {
 
 void coordinator_state::nodes_apart(const proto::NodeApart& x) {
   node_id node{x.node_id()};
-  devices.node_apart(node, x.peer(), x.why());
-  if (x.why().empty())
+  const auto why = x.why().empty() ? caf::error{} : make_error(errc::unreachable, x.why());
+  devices.node_apart(node, x.peer(), why);
+  if (!why)
     return;
   proto::WayLost lost;
   lost.set_reason(fmt::format("nodes {} and {} have no direct way to each other: {}", devices.name_of(node), x.peer(),

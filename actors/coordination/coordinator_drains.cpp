@@ -70,15 +70,15 @@ void coordinator_state::let_leave(node_id node, communicator_id communicator, co
     if (call.node == node)
       limit = std::max(limit, call.limit);
   limit += options.request_limit; // the callers' own comes first
-  auto answered = [this, node, communicator, members](epoch_number epoch, const std::string& problem) {
+  auto answered = [this, node, communicator, members](epoch_number epoch, const caf::error& problem) {
     drains_.answered(node, communicator, members, epoch, problem);
-    if (problem.empty())
+    if (!problem)
       serve_spares(); // and drains
   };
   ask_communicator_then<proto::LeaveResponse>(
     *this, communicator, request, limit,
-    [answered](const proto::LeaveResponse& y) { answered(epoch_number{y.epoch()}, y.error()); },
-    [answered](const caf::error& problem) { answered({}, render(problem)); });
+    [answered](const proto::LeaveResponse& y) { answered(epoch_number{y.epoch()}, error_in(y)); },
+    [answered](const caf::error& problem) { answered({}, problem); });
 }
 
 /// Those that have not left yet.

@@ -46,7 +46,8 @@ proto::ClusterInfo coordinator_state::info() const {
   proto::ClusterInfo result;
   result.set_route(options.route);
   if (options.records)
-    result.set_journal_trouble(options.records->trouble());
+    if (const auto trouble = options.records->trouble())
+      result.set_journal_trouble(render(trouble));
   for (auto& [id, device] : devices.devices())
     describe(*result.add_devices(), device);
   for (auto& [id, node] : devices.nodes()) {

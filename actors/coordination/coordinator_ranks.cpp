@@ -75,9 +75,9 @@ void coordinator_state::tell_departures() {
 }
 
 void coordinator_state::tell_missing_ranks(uint64_t number) const {
-  if (const auto missing = ranks_.awaited_by(number); !missing.empty())
-    spdlog::warn("{} {} not come, {} after the first: the others wait", missing,
-                 missing.starts_with("ranks") ? "have" : "has", duration_text(missing_told_after));
+  if (const auto missing = ranks_.awaited_by(number))
+    spdlog::warn("{} {} not come, {} after the first: the others wait", missing->text,
+                 missing->count == 1 ? "has" : "have", duration_text(missing_told_after));
 }
 
 proto::RankAbsentResponse coordinator_state::rank_absent(const proto::RankAbsentRequest& x) {

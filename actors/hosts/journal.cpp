@@ -168,7 +168,7 @@ caf::error journal_state::look_after_store() {
     options.health->lost(loss->records, loss->cause);
   if (err || queue.empty()) {
     report(write_failure, err, "write");
-    options.health->failing(err ? render(err) : std::string{});
+    options.health->failing(err);
   }
   return err;
 }
@@ -182,7 +182,7 @@ caf::error journal_state::write() {
   if (auto loss = options.store->take_loss())
     options.health->lost(loss->records, loss->cause);
   report(write_failure, err, "write");
-  options.health->failing(err ? render(err) : std::string{});
+  options.health->failing(err);
   if (!err) {
     written += queue.size();
     queue.clear();

@@ -37,7 +37,7 @@ struct algorithm {
   std::string_view formula; ///< Rounds and elements at the busiest rank, for people.
   schedule (*plan)(const plan_request&);
   algorithm_cost (*cost)(const plan_request&); ///< The rank does not matter.
-  /// Why the algorithm cannot honour the request, as a sentence; nullptr: it takes all. The rank does not matter.
+  /// Errors: why the algorithm cannot honour the request, whatever the rank. nullptr: it takes all.
   caf::error (*check)(const plan_request&) = nullptr;
   algorithm_facts is = {};
 };

@@ -15,12 +15,12 @@ caf::error communicator_registry::admit(size_t more) const {
                                 alive_.size(), more, alive_max_));
 }
 
-std::optional<known_communicator> communicator_registry::ended(communicator_id id, const std::string& reason) {
+std::optional<known_communicator> communicator_registry::ended(communicator_id id, const caf::error& reason) {
   constexpr size_t failed_max = 4096;
   auto found = alive_.extract(id);
   if (!found)
     return std::nullopt;
-  if (!reason.empty())
+  if (reason)
     failed_[id] = reason;
   if (failed_.size() > failed_max)
     failed_.erase(failed_.begin());
@@ -37,7 +37,7 @@ caf::expected<const known_communicator*> communicator_registry::known(communicat
     return found;
   auto text = fmt::format("there is no communicator {}: CommInit makes one and says its number", id);
   if (auto failed = failed_.find(id); failed != failed_.end())
-    text = fmt::format("communicator {} has failed: {}", id, failed->second);
+    text = fmt::format("communicator {} has failed: {}", id, render(failed->second));
   else if (ids_->was_given(id))
     text = fmt::format("communicator {} has been destroyed", id);
   return make_error(errc::unknown_communicator, std::move(text));

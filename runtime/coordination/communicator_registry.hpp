@@ -5,6 +5,7 @@
 #include "runtime/coordination/id_ledger.hpp"
 
 #include <caf/actor_control_block.hpp>
+#include <caf/error.hpp>
 #include <caf/expected.hpp>
 
 #include <map>
@@ -39,8 +40,8 @@ public:
   caf::error admit(size_t more) const;
   communicator_id new_id() { return ids_->new_communicator(); }
   void made(communicator_id id, known_communicator what) { alive_[id] = std::move(what); }
-  /// `reason`: why it failed, kept for `known`; empty where it was told to end. None: it has ended before.
-  std::optional<known_communicator> ended(communicator_id id, const std::string& reason);
+  /// `reason`: why it failed, kept for `known`; none where it was asked to end. Returns none if it has ended before.
+  std::optional<known_communicator> ended(communicator_id id, const caf::error& reason);
 
   const std::map<communicator_id, known_communicator>& alive() const { return alive_; }
   /// Null: it is not alive.
@@ -67,7 +68,7 @@ private:
   size_t alive_max_;
   std::shared_ptr<id_ledger> ids_;
   std::map<communicator_id, known_communicator> alive_;
-  std::map<communicator_id, std::string> failed_; ///< Those that ended by themselves, and why: the latest.
+  std::map<communicator_id, caf::error> failed_; ///< The latest of those that failed, and why.
 };
 
 } // namespace ringmaster

@@ -35,14 +35,14 @@ std::optional<known_node> device_registry::node_gone(node_id id) {
   return found ? std::optional{std::move(found.mapped())} : std::nullopt;
 }
 
-void device_registry::node_apart(node_id id, const std::string& peer, const std::string& why) {
+void device_registry::node_apart(node_id id, const std::string& peer, const caf::error& why) {
   auto node = nodes_.find(id);
   if (node == nodes_.end() || find_node(peer) == nullptr)
     return; // one of them has left, which is another matter
-  if (why.empty())
-    node->second.apart.erase(peer);
+  if (why)
+    node->second.apart[peer] = render(why);
   else
-    node->second.apart[peer] = why;
+    node->second.apart.erase(peer);
 }
 
 void device_registry::set_draining(node_id id, bool is_so) {

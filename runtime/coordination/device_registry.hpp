@@ -6,6 +6,7 @@
 #include "messages/wire_ids.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 
+#include <caf/error.hpp>
 #include <caf/expected.hpp>
 
 #include <map>
@@ -52,8 +53,8 @@ public:
   caf::expected<node_id> node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle,
                                      uint64_t joined_ns = 0);
   std::optional<known_node> node_gone(node_id id);
-  /// It has no direct way to another node; `why` is empty: it has one again.
-  void node_apart(node_id id, const std::string& peer, const std::string& why);
+  /// The node has no direct way to another one, for this reason; without an error it has one again.
+  void node_apart(node_id id, const std::string& peer, const caf::error& why);
   /// The two, where each has said that it has no direct way to the other; else none.
   std::vector<known_node> apart_from_each_other(node_id one, const std::string& other) const;
   const std::map<node_id, known_node>& nodes() const { return nodes_; }

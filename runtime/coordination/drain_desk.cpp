@@ -1,5 +1,7 @@
 #include "runtime/coordination/drain_desk.hpp"
 
+#include "messages/errc.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -47,8 +49,8 @@ bool drain_desk::replaces(communicator_id communicator) const {
 }
 
 void drain_desk::answered(node_id node, communicator_id communicator, const std::vector<device_id>& devices,
-                          epoch_number epoch, const std::string& problem) {
-  if (problem.empty())
+                          epoch_number epoch, const caf::error& problem) {
+  if (!problem)
     for (auto device : devices)
       devices_.leave(device, communicator);
   auto i = drains_.find(node);
@@ -57,7 +59,7 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
   auto& x = i->second;
   x.asked.erase(communicator);
   x.problems.erase(communicator);
-  if (!problem.empty())
+  if (problem)
     x.problems[communicator] = problem;
   else
     x.done.push_back(fmt::format("communicator {} goes on without device 0x{:x}, in epoch {}{}", communicator.value,
@@ -86,7 +88,7 @@ std::string drain_desk::waits_for(node_id node, const drain& x) const {
   for (auto& [id, devices] : communicators_of(node)) {
     auto known = communicators_.find(id);
     auto problem = x.problems.find(id);
-    auto why = problem != x.problems.end() ? problem->second
+    auto why = problem != x.problems.end() ? render(problem->second)
                : known != nullptr && known->policy == proto::ABORT
                  ? "its policy is \"abort\", so that its end is waited for"
                  : "what runs on it has not ended";

@@ -3,7 +3,10 @@
 #include "runtime/coordination/communicator_registry.hpp"
 #include "runtime/coordination/device_registry.hpp"
 
+#include <caf/error.hpp>
+
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,9 +36,9 @@ public:
   void begin(node_id node, number who);
   std::vector<node_id> nodes() const;
   step next(node_id node);
-  /// The communicator has let these devices go, or says why not: it is asked again at the next event.
+  /// The communicator has let these devices go. After a problem it is asked again at the next event.
   void answered(node_id node, communicator_id communicator, const std::vector<device_id>& devices, epoch_number epoch,
-                const std::string& problem);
+                const caf::error& problem);
 
   struct ending {
     std::vector<number> to;
@@ -53,7 +56,7 @@ private:
   struct drain {
     std::set<number> waiting;
     std::set<communicator_id> asked;
-    std::map<communicator_id, std::string> problems;
+    std::map<communicator_id, caf::error> problems;
     std::vector<std::string> done;
     bool told = false;
   };

@@ -38,9 +38,9 @@ void forget_expired(Absences& all, rendezvous_desk::time_point now) {
 
 } // namespace
 
-std::string rendezvous_desk::missing_text(const std::string& name, const rank_group& x) {
+rendezvous_desk::missing_ranks rendezvous_desk::missing_of(const std::string& name, const rank_group& x) {
   const auto missing = ranks_that(x.ranks, [](auto& rank) { return !rank.is_here; });
-  return fmt::format("{} of {} of \"{}\"", ranks_text(missing), x.ranks.size(), name);
+  return {fmt::format("{} of {} of \"{}\"", ranks_text(missing), x.ranks.size(), name), missing.size()};
 }
 
 std::vector<rendezvous_desk::number> rendezvous_desk::waiting(const rank_group& x) {
@@ -186,14 +186,14 @@ std::optional<rendezvous_desk::left_group> rendezvous_desk::next_left() {
   return std::nullopt;
 }
 
-std::string rendezvous_desk::awaited_by(number who) const {
+std::optional<rendezvous_desk::missing_ranks> rendezvous_desk::awaited_by(number who) const {
   for (auto& [name, group] : groups_) {
     const auto all = waiting(group);
     if (group.communicator || all.empty() || *std::ranges::min_element(all) != who)
       continue;
-    return missing_text(name, group);
+    return missing_of(name, group);
   }
-  return {};
+  return std::nullopt;
 }
 
 std::optional<rendezvous_desk::answer> rendezvous_desk::expired(number who, const std::string& limit) {
@@ -211,7 +211,7 @@ std::optional<rendezvous_desk::answer> rendezvous_desk::expired(number who, cons
     }
     // All of them: what one has given up can never come together, and each is to hear the same names.
     answer result{waiting(group), make_error(errc::timed_out, fmt::format("{} did not come within {}",
-                                                                          missing_text(name, group), limit))};
+                                                                          missing_of(name, group).text, limit))};
     groups_.erase(i);
     return result;
   }

@@ -49,6 +49,12 @@ public:
     std::vector<device_id> devices; ///< In rank order.
   };
 
+  /// Ranks of a group that have not come.
+  struct missing_ranks {
+    std::string text; ///< "rank 2 of 3 of "world""
+    size_t count = 0;
+  };
+
   /// All have left: the communicator is to end, then these are to be told.
   struct left_group {
     communicator_id communicator;
@@ -72,9 +78,8 @@ public:
   std::vector<rank_departure> take_departures() { return std::exchange(departures_, {}); }
   /// Groups that nobody is in any more, after a loss.
   std::optional<left_group> next_left();
-  /// "rank 2 of 3 of "world"", for whom a group waits that gathers. Empty: it has come together, or somebody else waits
-  /// longer.
-  std::string awaited_by(number who) const;
+  /// The ranks for which a group that gathers waits. None: it has come together, or another rank waits longer.
+  std::optional<missing_ranks> awaited_by(number who) const;
   /// The limit has passed. None: it has been answered.
   std::optional<answer> expired(number who, const std::string& limit);
 
@@ -93,7 +98,7 @@ private:
   using groups = std::map<std::string, rank_group>;
   using rank_of_group = std::pair<std::string, uint32_t>;
 
-  static std::string missing_text(const std::string& name, const rank_group& x);
+  static missing_ranks missing_of(const std::string& name, const rank_group& x);
   static std::vector<number> waiting(const rank_group& x);
   std::optional<left_group> take_if_left(groups::iterator x);
 

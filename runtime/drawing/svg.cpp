@@ -1,3 +1,4 @@
+#include "messages/errc.hpp"
 #include "runtime/drawing/drawing.hpp"
 #include "runtime/drawing/lanes.hpp"
 #include "runtime/drawing/svg_canvas.hpp"
@@ -54,7 +55,8 @@ struct measures {
 class walk_painter {
 public:
   walk_painter(const walk_through& story, std::string_view formula)
-    : story_(story), formula_(formula), m_(measures::of(story)) {
+    : story_(story), formula_(formula), fault_(story.fault ? "fault: " + render(story.fault) : ""),
+      m_(measures::of(story)) {
     write_title();
   }
 
@@ -70,8 +72,8 @@ public:
       paint_band(fmt::format("round {}", i), story_.rounds[i], story_.rounds[i].after, before);
       before = story_.rounds[i].after;
     }
-    if (!story_.fault.empty()) {
-      canvas_.text(gap, y_ + 2 * gap, letter_size, "fault: " + story_.fault, anchor::start, fault_colour, true);
+    if (!fault_.empty()) {
+      canvas_.text(gap, y_ + 2 * gap, letter_size, fault_, anchor::start, fault_colour, true);
       y_ += 2 * gap;
     }
     return canvas_.finish(width(), y_ + gap);
@@ -81,7 +83,7 @@ private:
   double width() const {
     return std::max({left_margin + m_.pitch * story_.world_size + right_margin, width_min,
                      letter_width * static_cast<double>(formula_.size()) + 2 * gap,
-                     story_.fault.empty() ? 0 : letter_width * static_cast<double>(story_.fault.size() + 8) + 2 * gap});
+                     fault_.empty() ? 0 : letter_width * static_cast<double>(fault_.size() + 1) + 2 * gap});
   }
   double x_of(uint32_t rank) const { return left_margin + m_.pitch * (rank + 0.5); }
 
@@ -236,6 +238,7 @@ private:
 
   const walk_through& story_;
   std::string_view formula_;
+  std::string fault_; ///< "fault: ...", or empty.
   measures m_;
   svg_canvas canvas_;
   double y_ = 0;

@@ -124,8 +124,8 @@ private:
       auto& p = progress_[rank];
       if (p.first == graph_.first_steps[rank + 1])
         continue;
-      if (story_.fault.empty())
-        story_.fault = fmt::format("rank {} waits in round {} for ever", rank, +graph_.steps[p.first].round);
+      if (!story_.fault)
+        story_.fault = invalid(fmt::format("rank {} waits in round {} for ever", rank, +graph_.steps[p.first].round));
       for (; p.recorded < history_.size(); ++p.recorded)
         history_[p.recorded][rank] = memory_[rank];
     }

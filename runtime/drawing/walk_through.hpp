@@ -2,8 +2,14 @@
 
 #include "runtime/schedule/schedule.hpp"
 
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+
 #include <array>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace ringmaster {
 
@@ -40,7 +46,7 @@ struct drawn_round {
   std::vector<rank_holdings> after{}; ///< By rank.
 };
 
-/// What a schedule does, told for people: who sends what to whom in each round, and what everybody has then.
+/// What a schedule does, for a picture: who sends what to whom in each round, and what each rank has then.
 struct walk_through {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   std::string algorithm{};
@@ -50,7 +56,7 @@ struct walk_through {
   bool one_source = false;                    ///< All data is one rank's, so a block says what it is.
   std::vector<std::vector<content>> inputs{}; ///< By rank, a cell a block.
   std::vector<drawn_round> rounds{};
-  std::string fault{}; ///< What is wrong with the schedules, as far as that is known; empty: nothing.
+  caf::error fault{}; ///< What is wrong with the schedules, as far as that is known.
 
   /// Blocks tell data apart, and ranks are what is added up; otherwise it is the rank that the data comes from.
   /// A barrier's tokens carry what adds up as well: who is known to have come.
@@ -62,8 +68,8 @@ struct walk_through {
 };
 
 /// Walks through the schedules of all ranks, which need not be proved. Errors: invalid_argument for more than 16 ranks
-/// or 4096 elements, for ranges out of bounds, and sends and receives that do not fit. Ranks that wait for ever are the
-/// story's fault: it then has what they did before.
+/// or 4096 elements, for ranges out of bounds, and sends and receives that do not fit. Where ranks wait for ever,
+/// `fault` says so, and the story has what they did before.
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request,
                                  std::span<const schedule> ranks);
 

@@ -1,23 +1,26 @@
 #include "runtime/journal/journal_health.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace ringmaster {
 
-void journal_health::failing(const std::string& failure) {
+void journal_health::failing(const caf::error& failure) {
   std::lock_guard guard{mutex_};
   failure_ = failure;
-  if (!failure.empty())
-    last_cause_ = failure;
+  if (failure)
+    last_failure_ = failure;
 }
 
-void journal_health::lost(uint64_t records, const std::string& cause) {
+void journal_health::lost(uint64_t records, std::optional<std::string> cause) {
   std::lock_guard guard{mutex_};
   lost_ += records;
-  if (!cause.empty())
-    loss_ = cause;
+  if (cause)
+    loss_ = std::move(cause);
 }
 
 uint64_t journal_health::records_lost() const {
@@ -25,17 +28,18 @@ uint64_t journal_health::records_lost() const {
   return lost_;
 }
 
-std::string journal_health::trouble() const {
+caf::error journal_health::trouble() const {
   std::lock_guard guard{mutex_};
   if (lost_ == 0)
-    return failure_.empty() ? "" : fmt::format("the journal cannot be written: {}", failure_);
-  auto result = fmt::format("the journal lacks {}", counted(lost_, "record"));
-  if (!failure_.empty())
-    return fmt::format("{}, and cannot be written: {}", result, failure_);
-  if (!loss_.empty())
-    return fmt::format("{}: {}", result, loss_);
-  return last_cause_.empty() ? result
-                             : fmt::format("{}, from a time when it could not be written: {}", result, last_cause_);
+    return failure_ ? make_error(errc::io_error, "the journal cannot be written: " + render(failure_)) : caf::error{};
+  auto text = fmt::format("the journal lacks {}", counted(lost_, "record"));
+  if (failure_)
+    text += ", and cannot be written: " + render(failure_);
+  else if (loss_)
+    text += ": " + *loss_;
+  else if (last_failure_)
+    text += ", from a time when it could not be written: " + render(last_failure_);
+  return make_error(errc::io_error, std::move(text));
 }
 
 } // namespace ringmaster

@@ -1,30 +1,33 @@
 #pragma once
 
+#include <caf/error.hpp>
+
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace ringmaster {
 
-/// What is not in the journal, as its actor says and whoever is asked how the cluster is tells others. It outlives
-/// both. Thread-safe.
+/// What is not in the journal: the journal's actor writes it, and the coordinator reports it with the state of the
+/// cluster. It outlives both. Thread-safe.
 class journal_health {
 public:
-  /// `failure`: why nothing can be written now; empty: it can.
-  void failing(const std::string& failure);
-  /// The count of records that will never be in the journal, and why; an empty cause: the latest failure.
-  void lost(uint64_t records, const std::string& cause = {});
+  /// Why nothing can be written now. No error: it can.
+  void failing(const caf::error& failure);
+  /// The count of records that will never be in the journal, and why. Without a cause it is the latest failure.
+  void lost(uint64_t records, std::optional<std::string> cause = std::nullopt);
 
   uint64_t records_lost() const;
-  /// For people; empty where every record is in the journal, or about to be.
-  std::string trouble() const;
+  /// Errors: io_error, where records are missing or cannot be written now.
+  caf::error trouble() const;
 
 private:
   mutable std::mutex mutex_;
   uint64_t lost_ = 0;
-  std::string failure_;    ///< Now.
-  std::string last_cause_; ///< The latest failure.
-  std::string loss_;       ///< Why the latest records were lost, where it was no failure to write.
+  caf::error failure_;              ///< Now.
+  caf::error last_failure_;         ///< The latest.
+  std::optional<std::string> loss_; ///< Why the latest records were lost, where it was no failure to write.
 };
 
 } // namespace ringmaster

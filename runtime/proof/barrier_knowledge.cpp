@@ -1,5 +1,7 @@
 #include "runtime/proof/barrier_knowledge.hpp"
 
+#include "messages/errc.hpp"
+
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -22,22 +24,22 @@ void barrier_knowledge::started(step_ref x) {
   known_[x.rank][x.index] = what.then ? known_[x.rank][x.index - 1] : begun_[x.rank];
 }
 
-std::string barrier_knowledge::moved(step_ref from, step_ref to) {
+caf::error barrier_knowledge::moved(step_ref from, step_ref to) {
   const auto& what = ranks_[to.rank].steps[to.index];
   if (what.what == action::recv_reduce || what.what == action::reduce || what.what == action::fold || what.finish)
-    return place_of(to.rank, to.index, what) + "barrier does not reduce";
+    return invalid(place_of(to.rank, to.index, what) + ": barrier does not reduce");
   auto& known = known_[to.rank][to.index];
   known = sets_.unite(known, known_[from.rank][from.index]).both;
   now_[to.rank] = sets_.unite(now_[to.rank], known).both;
   return {};
 }
 
-std::string barrier_knowledge::check_end() {
+caf::error barrier_knowledge::check_end() {
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
     for (uint32_t other = 0; other < ranks_.size(); ++other)
       if (!sets_.contains(now_[rank], other))
-        return fmt::format("rank {}, after its last round: it may end before rank {} has begun; it knows of {}", rank,
-                           other, sets_.text(now_[rank]));
+        return invalid(fmt::format("rank {}, after its last round: it may end before rank {} has begun; it knows of {}",
+                                   rank, other, sets_.text(now_[rank])));
   return {};
 }
 

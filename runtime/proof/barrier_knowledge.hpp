@@ -5,16 +5,17 @@
 
 namespace ringmaster {
 
-/// Who is known to have begun, step by step: a message takes along what its sender knew when the send started.
+/// Tracks which ranks each rank knows to have begun, step by step: a message carries what its sender knew when the send
+/// started.
 class barrier_knowledge : public walk_observer {
 public:
   explicit barrier_knowledge(const std::vector<schedule>& ranks);
 
   void started(step_ref x) override;
-  std::string moved(step_ref from, step_ref to) override;
+  caf::error moved(step_ref from, step_ref to) override;
 
-  /// After a walk without a fault: whether every rank's end follows from every rank's beginning.
-  std::string check_end();
+  /// After a walk without a fault. Error: a rank may end before another one has begun.
+  caf::error check_end();
 
 private:
   const std::vector<schedule>& ranks_;

@@ -1,5 +1,6 @@
 #include "runtime/proof/proof.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/proof/barrier_knowledge.hpp"
 
 #include <fmt/format.h>
@@ -17,20 +18,20 @@ proof prove(proto::CollectiveKind kind, const plan_request& request, const std::
             addition_order order) {
   if (ranks.size() != request.world_size) {
     proof result;
-    result.fault = fmt::format("there are {} schedules for {} ranks", ranks.size(), request.world_size);
+    result.fault = invalid(fmt::format("there are {} schedules for {} ranks", ranks.size(), request.world_size));
     return result;
   }
   auto counts = buffer_counts_of(kind, request);
   if (kind == proto::BARRIER) {
     barrier_knowledge knowledge{ranks};
     auto result = walk_schedules(ranks, counts, seed, knowledge);
-    if (result.fault.empty())
+    if (!result.fault)
       result.fault = knowledge.check_end();
     return result;
   }
   symbol_walk symbols{kind, request, ranks, counts, order};
   auto result = walk_schedules(ranks, counts, seed, symbols);
-  if (result.fault.empty())
+  if (!result.fault)
     result.fault = symbols.check_outcome();
   return result;
 }

@@ -7,7 +7,7 @@
 
 namespace ringmaster {
 
-/// What the prover found: no fault, or the first one, and what the schedules send.
+/// The result of a proof: the first fault if there is one, and what the schedules send. Faults are invalid_argument.
 using proof = walk_result;
 
 /// Whether the schedules of all ranks do what the kind says, on every network and in every order of events. They are

@@ -1,5 +1,7 @@
 #include "runtime/proof/symbol_walk.hpp"
 
+#include "messages/errc.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,34 +26,37 @@ symbol_walk::symbol_walk(proto::CollectiveKind kind, const plan_request& request
                        symbol_buffer{counts[rank].output}, symbol_buffer{ranks[rank].scratch_count}});
 }
 
-std::string symbol_walk::moved(step_ref from, step_ref to) {
+caf::error symbol_walk::moved(step_ref from, step_ref to) {
   const auto& what = at(to);
-  result_ = &incoming_;
-  std::string fault;
-  if (what.what == action::fold) {
-    fault = fold(to.rank, what);
-  } else {
-    fault = read(from.rank, at(from).source, incoming_);
-    if (fault.empty() && what.what == action::recv_reduce)
-      fault = read(to.rank, what.source, own_);
-    if (fault.empty() && what.what == action::reduce)
-      fault = read(to.rank, what.destination, own_);
-    if (fault.empty() && (what.what == action::recv_reduce || what.what == action::reduce)) {
-      fault = order_ == addition_order::any ? combine(what.destination.count)
-                                            : "adds up two blocks; in rank order only a fold adds, and all inputs "
-                                              "at once";
-      result_ = &combined_;
-    }
-  }
-  if (fault.empty() && what.finish)
-    fault = finish(*result_);
-  if (!fault.empty())
-    return place_of(to.rank, to.index, what) + fault;
+  if (const auto fault = compute(from, to))
+    return with_context(place_of(to.rank, to.index, what), fault);
   at(to.rank, what.destination).write(what.destination.offset, what.destination.count, *result_);
   return {};
 }
 
-std::string symbol_walk::check_outcome() {
+caf::error symbol_walk::compute(step_ref from, step_ref to) {
+  const auto& what = at(to);
+  result_ = &incoming_;
+  if (what.what == action::fold) {
+    if (auto fault = fold(to.rank, what))
+      return fault;
+  } else {
+    if (auto fault = read(from.rank, at(from).source, incoming_))
+      return fault;
+    if (what.what == action::recv_reduce || what.what == action::reduce) {
+      if (auto fault = read(to.rank, what.what == action::reduce ? what.destination : what.source, own_))
+        return fault;
+      if (order_ == addition_order::ranks)
+        return invalid("adds up two blocks; in rank order only a fold adds, and all inputs at once");
+      if (auto fault = combine(what.destination.count))
+        return fault;
+      result_ = &combined_;
+    }
+  }
+  return what.finish ? finish(*result_) : caf::error{};
+}
+
+caf::error symbol_walk::check_outcome() {
   expected_outcome expected{kind_, request_, sets_};
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     const auto& output = memory_[rank].output;
@@ -63,8 +68,9 @@ std::string symbol_walk::check_outcome() {
       for (size_t k = 0; k < incoming_.size(); ++k)
         if (auto found = moved_by(incoming_[k], wanted[i].start); !found.same_symbols(wanted[i])) {
           auto last = k + 1 < incoming_.size() ? incoming_[k + 1].start + wanted[i].start : end;
-          return fmt::format("rank {}, after its last round: output[{}, {}) holds {}; it must hold {}", rank,
-                             found.start, last, describe(found, found.start), describe(wanted[i], found.start));
+          return invalid(fmt::format("rank {}, after its last round: output[{}, {}) holds {}; it must hold {}", rank,
+                                     found.start, last, describe(found, found.start),
+                                     describe(wanted[i], found.start)));
         }
     }
   }
@@ -86,30 +92,30 @@ std::string symbol_walk::describe(const symbol_run& x, uint64_t position) const 
                      sets_.text(x.of), position + x.shift);
 }
 
-std::string symbol_walk::read(uint32_t rank, const block_range& range, std::vector<symbol_run>& result) {
+caf::error symbol_walk::read(uint32_t rank, const block_range& range, std::vector<symbol_run>& result) {
   result.clear();
   at(rank, range).read(range.offset, range.count, result);
   if (kind_ != proto::BARRIER)
     for (const auto& x : result)
       if (x.of == rank_sets::empty)
-        return fmt::format("reads {} of rank {}, where nobody has written element {}", text_of(range), rank,
-                           range.offset + x.start);
+        return invalid(fmt::format("reads {} of rank {}, where nobody has written element {}", text_of(range), rank,
+                                   range.offset + x.start));
   return {};
 }
 
-std::string symbol_walk::combine(uint64_t count) {
+caf::error symbol_walk::combine(uint64_t count) {
   if (!reduces(kind_))
-    return fmt::format("{} does not reduce", name_of(kind_));
+    return invalid(fmt::format("{} does not reduce", name_of(kind_)));
   combined_.clear();
   for (size_t i = 0, k = 0; i < incoming_.size();) {
     const auto &a = incoming_[i], &b = own_[k];
     auto start = std::max(a.start, b.start);
     if (a.shift != b.shift || a.finished || b.finished)
-      return fmt::format("combines {} with {}", describe(a, start), describe(b, start));
+      return invalid(fmt::format("combines {} with {}", describe(a, start), describe(b, start)));
     auto united = sets_.unite(a.of, b.of);
     if (united.common != rank_sets::nobody)
-      return fmt::format("combines {} with {}: rank {} would count twice", describe(a, start), describe(b, start),
-                         united.common);
+      return invalid(fmt::format("combines {} with {}: rank {} would count twice", describe(a, start),
+                                 describe(b, start), united.common));
     symbol_run both{start, a.shift, united.both, false};
     if (combined_.empty() || !combined_.back().same_symbols(both))
       combined_.push_back(both);
@@ -121,40 +127,41 @@ std::string symbol_walk::combine(uint64_t count) {
   return {};
 }
 
-std::string symbol_walk::fold(uint32_t rank, const step& what) {
+caf::error symbol_walk::fold(uint32_t rank, const step& what) {
   auto lane = what.source;
   lane.count = what.destination.count;
   const auto lanes = what.source.count / lane.count;
   if (order_ == addition_order::ranks && lanes != request_.world_size)
-    return fmt::format("folds {} lanes, and there are {} ranks", lanes, request_.world_size);
+    return invalid(fmt::format("folds {} lanes, and there are {} ranks", lanes, request_.world_size));
   for (uint32_t i = 0; i < lanes; ++i, lane.offset += lane.count) {
-    auto fault = read(rank, lane, i == 0 ? incoming_ : own_);
-    if (fault.empty() && order_ == addition_order::ranks)
-      fault = check_lane(i);
-    if (fault.empty() && i != 0)
-      fault = combine(lane.count);
-    if (!fault.empty())
+    if (auto fault = read(rank, lane, i == 0 ? incoming_ : own_))
       return fault;
-    if (i != 0)
-      std::swap(incoming_, combined_);
+    if (order_ == addition_order::ranks)
+      if (auto fault = check_lane(i))
+        return fault;
+    if (i == 0)
+      continue;
+    if (auto fault = combine(lane.count))
+      return fault;
+    std::swap(incoming_, combined_);
   }
   return {};
 }
 
-std::string symbol_walk::check_lane(uint32_t lane) const {
+caf::error symbol_walk::check_lane(uint32_t lane) const {
   for (const auto& x : lane == 0 ? incoming_ : own_)
     if (sets_.size(x.of) != 1 || !sets_.contains(x.of, lane))
-      return fmt::format("lane {} holds {}; in rank order it must hold the input of rank {}", lane,
-                         describe(x, x.start), lane);
+      return invalid(fmt::format("lane {} holds {}; in rank order it must hold the input of rank {}", lane,
+                                 describe(x, x.start), lane));
   return {};
 }
 
-std::string symbol_walk::finish(std::vector<symbol_run>& runs) {
+caf::error symbol_walk::finish(std::vector<symbol_run>& runs) {
   if (!reduces(kind_))
-    return fmt::format("finishes, and {} does not reduce", name_of(kind_));
+    return invalid(fmt::format("finishes, and {} does not reduce", name_of(kind_)));
   for (auto& x : runs) {
     if (x.finished || x.of != everybody_)
-      return fmt::format("finishes {}", describe(x, x.start));
+      return invalid(fmt::format("finishes {}", describe(x, x.start)));
     x.finished = true;
   }
   return {};

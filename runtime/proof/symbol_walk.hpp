@@ -3,6 +3,8 @@
 #include "runtime/proof/outcome.hpp"
 #include "runtime/schedule/schedule_walk.hpp"
 
+#include <caf/error.hpp>
+
 #include <string>
 #include <vector>
 
@@ -23,7 +25,7 @@ public:
 
   symbol_walk(const symbol_walk&) = delete;
 
-  std::string moved(step_ref from, step_ref to) override;
+  caf::error moved(step_ref from, step_ref to) override;
 
   /// Of the step that `moved` was told of last: the runs that it took, and those that it wrote.
   const std::vector<symbol_run>& taken() const { return incoming_; }
@@ -32,8 +34,8 @@ public:
   rank_sets& sets() { return sets_; }
   rank_sets::id everybody() const { return everybody_; }
 
-  /// After a walk without a fault: whether every output holds what it must.
-  std::string check_outcome();
+  /// After a walk without a fault. Error: an output does not hold what it must.
+  caf::error check_outcome();
 
 private:
   struct rank_symbols {
@@ -44,13 +46,15 @@ private:
   symbol_buffer& at(uint32_t rank, const block_range& range);
   /// "the finished reduction of ranks 0 to 3 from element 2 on": of the element at `position`.
   std::string describe(const symbol_run& x, uint64_t position) const;
-  std::string read(uint32_t rank, const block_range& range, std::vector<symbol_run>& result);
-  /// What is taken, of `count` elements, reduced with `own_`.
-  std::string combine(uint64_t count);
-  std::string fold(uint32_t rank, const step& what);
-  /// Whether what was read last, lane `lane` of a fold, is that rank's input.
-  std::string check_lane(uint32_t lane) const;
-  std::string finish(std::vector<symbol_run>& runs);
+  /// Leaves in `*result_` what the step `to` writes. Errors lack the step's place.
+  caf::error compute(step_ref from, step_ref to);
+  caf::error read(uint32_t rank, const block_range& range, std::vector<symbol_run>& result);
+  /// Reduces `incoming_`, of `count` elements, with `own_`.
+  caf::error combine(uint64_t count);
+  caf::error fold(uint32_t rank, const step& what);
+  /// Error: what was read last, lane `lane` of a fold, is not that rank's input.
+  caf::error check_lane(uint32_t lane) const;
+  caf::error finish(std::vector<symbol_run>& runs);
 
   proto::CollectiveKind kind_;
   const plan_request& request_;

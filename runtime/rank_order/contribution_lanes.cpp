@@ -1,5 +1,6 @@
 #include "runtime/rank_order/contribution_lanes.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ void contribution_lanes::expect(size_t index, const step& x) {
     for_each_segment(run, [&](size_t i) { segments_[i].folded = true; });
 }
 
-std::string contribution_lanes::lay_out(uint64_t first) {
+caf::error contribution_lanes::lay_out(uint64_t first) {
   for (size_t i = 0; i < segments_.size(); ++i) {
     auto& x = segments_[i];
     if (x.folded)
@@ -31,8 +32,9 @@ std::string contribution_lanes::lay_out(uint64_t first) {
     std::vector<rank_sets::run> joined;
     for (auto run : x.held) {
       if (!joined.empty() && run.first < joined.back().last)
-        return fmt::format("rank {} gets rank {}'s contribution to element {} twice, so it is not known which to add",
-                           rank_, run.first, all_.cuts()[i]);
+        return invalid(
+          fmt::format("rank {} gets rank {}'s contribution to element {} twice, so it is not known which to add", rank_,
+                      run.first, all_.cuts()[i]));
       if (joined.empty() || run.first != joined.back().last)
         joined.push_back(run);
       joined.back().last = run.last;

@@ -2,8 +2,9 @@
 
 #include "runtime/rank_order/contributions.hpp"
 
+#include <caf/error.hpp>
+
 #include <algorithm>
-#include <string>
 
 namespace ringmaster {
 
@@ -15,8 +16,9 @@ public:
 
   /// The rank's steps, before `lay_out`.
   void expect(size_t index, const step& x);
-  /// Gives each its place, from element `first` of the scratch on. Returns what is wrong, if anything, as a sentence.
-  std::string lay_out(uint64_t first);
+  /// Gives each its place, from element `first` of the scratch on. Errors: invalid_argument, for a contribution that
+  /// the rank gets twice.
+  caf::error lay_out(uint64_t first);
 
   /// Where the next element of the scratch is free.
   uint64_t end() const { return end_; }

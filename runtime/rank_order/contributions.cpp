@@ -1,9 +1,9 @@
 #include "runtime/rank_order/contributions.hpp"
 
-#include "messages/errc.hpp"
 #include "runtime/proof/proof.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ringmaster {
 
@@ -16,9 +16,8 @@ public:
       result.places_.emplace_back(x.steps.size());
   }
 
-  std::string moved(step_ref from, step_ref to) override {
-    auto fault = symbols_.moved(from, to);
-    if (!fault.empty())
+  caf::error moved(step_ref from, step_ref to) override {
+    if (auto fault = symbols_.moved(from, to))
       return fault;
     const auto& what = ranks_[to.rank].steps[to.index];
     const auto count = what.destination.count;
@@ -86,10 +85,10 @@ caf::expected<contributions> contributions::of(proto::CollectiveKind kind, const
   symbol_walk symbols{kind, request, ranks, counts};
   contribution_walk walk{symbols, ranks, result};
   auto walked = walk_schedules(ranks, counts, 1, walk);
-  if (walked.fault.empty())
+  if (!walked.fault)
     walked.fault = symbols.check_outcome();
-  if (!walked.fault.empty())
-    return make_error(errc::invalid_argument, walked.fault);
+  if (walked.fault)
+    return std::move(walked.fault);
   walk.end();
   return result;
 }

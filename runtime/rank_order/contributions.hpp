@@ -3,6 +3,8 @@
 #include "runtime/proof/rank_sets.hpp"
 #include "runtime/schedule/schedule.hpp"
 
+#include <caf/expected.hpp>
+
 #include <span>
 #include <vector>
 
@@ -22,7 +24,7 @@ struct contribution_run {
 /// rank knows of its own steps and its peers' what stands for what. It takes 16 bytes a step.
 class contributions {
 public:
-  /// The schedules must be right: errors are those that the walk finds, invalid_argument.
+  /// Errors: invalid_argument, for the first fault of the schedules.
   static caf::expected<contributions> of(proto::CollectiveKind kind, const plan_request& request,
                                          const std::vector<schedule>& ranks);
 

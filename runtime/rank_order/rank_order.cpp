@@ -1,6 +1,5 @@
 #include "runtime/rank_order/rank_order.hpp"
 
-#include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/contribution_lanes.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -26,8 +25,8 @@ public:
   caf::expected<schedule> run(const schedule& from) {
     for (size_t i = 0; i < from.steps.size(); ++i)
       lanes_.expect(i, from.steps[i]);
-    if (auto fault = lanes_.lay_out(from.scratch_count); !fault.empty())
-      return make_error(errc::invalid_argument, fault);
+    if (auto fault = lanes_.lay_out(from.scratch_count))
+      return fault;
     result_.rounds = from.rounds;
     result_.scratch_count = lanes_.end();
     auto chain_begun = false;

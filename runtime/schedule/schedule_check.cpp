@@ -1,5 +1,7 @@
 #include "runtime/schedule/schedule_check.hpp"
 
+#include "messages/errc.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,39 +14,39 @@ bool overlap(const block_range& a, const block_range& b) {
   return a.where == b.where && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
 }
 
-std::string check_range(const block_range& range, uint64_t limit) {
+caf::error check_range(const block_range& range, uint64_t limit) {
   if (range.count == 0)
-    return "a step without elements";
+    return invalid("a step without elements");
   if (range.offset > limit || range.count > limit - range.offset)
-    return fmt::format("{} is out of bounds, there are {} elements", text_of(range), limit);
+    return invalid(fmt::format("{} is out of bounds, there are {} elements", text_of(range), limit));
   return {};
 }
 
 /// One step, apart from the others.
-std::string check_step(uint32_t rank, uint32_t world_size, const schedule& all, const buffer_counts& counts,
-                       const step& x) {
+caf::error check_step(uint32_t rank, uint32_t world_size, const schedule& all, const buffer_counts& counts,
+                      const step& x) {
   auto limit_of = [&](const block_range& range) {
     return range.where == buffer::scratch ? all.scratch_count
            : range.where == buffer::input ? counts.input
                                           : counts.output;
   };
   if (is_local(x) ? x.peer != rank : x.peer == rank || x.peer >= world_size)
-    return fmt::format("rank {} is no peer for it", x.peer);
+    return invalid(fmt::format("rank {} is no peer for it", x.peer));
   if (reads_own(x))
-    if (auto fault = check_range(x.source, limit_of(x.source)); !fault.empty())
+    if (auto fault = check_range(x.source, limit_of(x.source)))
       return fault;
   if (!writes(x))
-    return x.finish ? "a send finishes nothing" : "";
-  if (auto fault = check_range(x.destination, limit_of(x.destination)); !fault.empty())
+    return x.finish ? invalid("a send finishes nothing") : caf::error{};
+  if (auto fault = check_range(x.destination, limit_of(x.destination)))
     return fault;
   if (x.destination.where == buffer::input)
-    return fmt::format("writes {}, and nobody writes an input", text_of(x.destination));
+    return invalid(fmt::format("writes {}, and nobody writes an input", text_of(x.destination)));
   if (!reads_own(x))
     return {};
   if (x.what == action::fold ? x.source.count % x.destination.count != 0 : x.source.count != x.destination.count)
-    return fmt::format("{} does not fit {}", text_of(x.source), text_of(x.destination));
+    return invalid(fmt::format("{} does not fit {}", text_of(x.source), text_of(x.destination)));
   if (x.source != x.destination && overlap(x.source, x.destination))
-    return fmt::format("{} overlaps its own source {}", text_of(x.destination), text_of(x.source));
+    return invalid(fmt::format("{} overlaps its own source {}", text_of(x.destination), text_of(x.source)));
   return {};
 }
 
@@ -86,7 +88,7 @@ public:
   hazard_check(uint32_t rank, const std::vector<step>& steps) : rank_(rank), steps_(steps) {}
 
   /// The round of steps [first, last).
-  std::string check(uint32_t first, uint32_t last) {
+  caf::error check(uint32_t first, uint32_t last) {
     if (last - first == 1)
       return {};
     collect(first, last);
@@ -123,16 +125,16 @@ private:
     }
   }
 
-  std::string describe(const access& a, const access& b) const {
+  caf::error describe(const access& a, const access& b) const {
     const auto& writer = a.writes ? a : b;
     const auto& other = a.writes ? b : a;
     const auto& x = steps_[writer.index];
     const auto& y = steps_[other.index];
     if (other.writes)
-      return fmt::format("{}{} is written twice in this round, by step {} ({}), too", place_of(rank_, writer.index, x),
-                         text_of(x.destination), other.index, text_of(y));
-    return fmt::format("{}{} is written while it may still be read by step {} ({})", place_of(rank_, writer.index, x),
-                       text_of(x.destination), other.index, text_of(y));
+      return invalid(fmt::format("{}: {} is written twice in this round, by step {} ({}), too",
+                                 place_of(rank_, writer.index, x), text_of(x.destination), other.index, text_of(y)));
+    return invalid(fmt::format("{}: {} is written while it may still be read by step {} ({})",
+                               place_of(rank_, writer.index, x), text_of(x.destination), other.index, text_of(y)));
   }
 
   uint32_t rank_;
@@ -160,10 +162,10 @@ std::string text_of(const step& x) {
 }
 
 std::string place_of(uint32_t rank, size_t index, const step& x) {
-  return fmt::format("rank {}, round {}, step {} ({}): ", rank, x.round, index, text_of(x));
+  return fmt::format("rank {}, round {}, step {} ({})", rank, x.round, index, text_of(x));
 }
 
-std::string check_schedule(uint32_t rank, uint32_t world_size, const schedule& what, const buffer_counts& counts) {
+caf::error check_schedule(uint32_t rank, uint32_t world_size, const schedule& what, const buffer_counts& counts) {
   const auto& steps = what.steps;
   hazard_check hazards{rank, steps};
   uint32_t first = 0; // of the round
@@ -171,18 +173,19 @@ std::string check_schedule(uint32_t rank, uint32_t world_size, const schedule& w
     const auto& x = steps[i];
     auto before = i == 0 ? 0 : steps[i - 1].round;
     if (x.round < before || x.round >= what.rounds)
-      return fmt::format("{}round {} after round {} of {}", place_of(rank, i, x), x.round, before, what.rounds);
+      return invalid(fmt::format("{}: round {} after round {} of {}", place_of(rank, i, x), x.round, before,
+                                 what.rounds));
     if (i != 0 && x.round != before) {
-      if (auto fault = hazards.check(first, i); !fault.empty())
+      if (auto fault = hazards.check(first, i))
         return fault;
       first = i;
     }
     if (x.then && i == first)
-      return place_of(rank, i, x) + "is marked `then` and is the first step of its round";
-    if (auto fault = check_step(rank, world_size, what, counts, x); !fault.empty())
-      return place_of(rank, i, x) + fault;
+      return invalid(place_of(rank, i, x) + ": is marked `then` and is the first step of its round");
+    if (const auto fault = check_step(rank, world_size, what, counts, x))
+      return with_context(place_of(rank, i, x), fault);
   }
-  return steps.empty() ? "" : hazards.check(first, static_cast<uint32_t>(steps.size()));
+  return steps.empty() ? caf::error{} : hazards.check(first, static_cast<uint32_t>(steps.size()));
 }
 
 } // namespace ringmaster

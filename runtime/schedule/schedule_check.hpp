@@ -2,6 +2,8 @@
 
 #include "runtime/schedule/schedule.hpp"
 
+#include <caf/error.hpp>
+
 #include <string>
 #include <vector>
 
@@ -36,12 +38,12 @@ inline bool is_local(const step& x) {
 std::string text_of(const block_range& x);
 /// "recv_reduce of output[2, 4) from rank 1"
 std::string text_of(const step& x);
-/// "rank 0, round 3, step 7 (send of output[2, 4) to rank 1): ", as every fault of a step begins.
+/// "rank 0, round 3, step 7 (send of output[2, 4) to rank 1)": the subject of every fault of a step.
 std::string place_of(uint32_t rank, size_t index, const step& x);
 
-/// What is wrong with the schedule of one rank for itself; empty: nothing. The order of its rounds, its peers, its
-/// ranges' bounds and sizes, what it may not write, and any range that is written while another step of the same round
-/// may read or write it.
-std::string check_schedule(uint32_t rank, uint32_t world_size, const schedule& what, const buffer_counts& counts);
+/// Checks the schedule of one rank by itself: the order of its rounds, its peers, the bounds and sizes of its ranges,
+/// what it may not write, and that no range is written while another step of the same round may read or write it.
+/// Errors: invalid_argument, for the first fault, with rank, round and step.
+caf::error check_schedule(uint32_t rank, uint32_t world_size, const schedule& what, const buffer_counts& counts);
 
 } // namespace ringmaster

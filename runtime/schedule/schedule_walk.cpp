@@ -1,5 +1,6 @@
 #include "runtime/schedule/schedule_walk.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/schedule/step_partners.hpp"
 
 #include <fmt/format.h>
@@ -27,10 +28,10 @@ public:
   walk_result run() {
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
       open_round(rank);
-    while (result_.fault.empty() && !ready_.empty())
+    while (!result_.fault && !ready_.empty())
       do_one();
-    if (result_.fault.empty())
-      check_end();
+    if (!result_.fault)
+      result_.fault = check_end();
     return std::move(result_);
   }
 
@@ -79,13 +80,13 @@ private:
     const auto& to = at(receiver);
     auto elements = from.source.count;
     if (elements != to.destination.count && to.what != action::fold) {
-      result_.fault = fmt::format("{}{} elements meet {} of rank {}, round {}, step {} ({})",
-                                  place_of(sender.rank, sender.index, from), elements, to.destination.count,
-                                  receiver.rank, to.round, receiver.index, text_of(to));
+      result_.fault = invalid(fmt::format("{}: {} elements meet {} of rank {}, round {}, step {} ({})",
+                                          place_of(sender.rank, sender.index, from), elements, to.destination.count,
+                                          receiver.rank, to.round, receiver.index, text_of(to)));
       return;
     }
     result_.fault = observer_.moved(sender, receiver);
-    if (!result_.fault.empty())
+    if (result_.fault)
       return;
     if (!is_local(to)) {
       result_.elements_sent[sender.rank] += elements;
@@ -118,11 +119,11 @@ private:
     return {rank, wanted};
   }
 
-  /// When nothing can be done any more, all ranks have ended, or some wait for each other in a circle.
-  void check_end() {
+  /// When no step can run any more, all ranks have finished, or some wait for each other in a circle: a deadlock.
+  caf::error check_end() {
     auto stuck = std::find_if(open_.begin(), open_.end(), [](auto& x) { return x.left != 0; });
     if (stuck == open_.end())
-      return;
+      return {};
     std::vector<step_ref> path;
     auto place_in_path = [&](step_ref x) {
       return std::find_if(path.begin(), path.end(), [&](auto& y) { return y.rank == x.rank && y.index == x.index; });
@@ -133,10 +134,11 @@ private:
       x = stuck_on(partner(x).rank, partner(x).index);
     }
     auto circle = place_in_path(x);
-    result_.fault = "deadlock: ";
+    std::string circle_text;
     for (auto y = circle; y != path.end(); ++y)
-      result_.fault += fmt::format("{}rank {}, round {}, step {} ({}) waits for rank {}", y == circle ? "" : ", ",
-                                   y->rank, at(*y).round, y->index, text_of(at(*y)), at(*y).peer);
+      circle_text += fmt::format("{}rank {}, round {}, step {} ({}) waits for rank {}", y == circle ? "" : ", ",
+                                 y->rank, at(*y).round, y->index, text_of(at(*y)), at(*y).peer);
+    return invalid("deadlock: " + circle_text);
   }
 
   struct pair {
@@ -160,13 +162,14 @@ walk_result walk_schedules(const std::vector<schedule>& ranks, const std::vector
   walk_result failed;
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     failed.fault = check_schedule(rank, static_cast<uint32_t>(ranks.size()), ranks[rank], counts[rank]);
-    if (failed.fault.empty() && ranks[rank].rounds != ranks[0].rounds)
-      failed.fault = fmt::format("rank {} has {} rounds, and rank 0 has {}", rank, ranks[rank].rounds, ranks[0].rounds);
-    if (!failed.fault.empty())
+    if (!failed.fault && ranks[rank].rounds != ranks[0].rounds)
+      failed.fault = invalid(fmt::format("rank {} has {} rounds, and rank 0 has {}", rank, ranks[rank].rounds,
+                                         ranks[0].rounds));
+    if (failed.fault)
       return failed;
   }
   auto partners = match_steps(ranks);
-  if (!partners.fault.empty()) {
+  if (partners.fault) {
     failed.fault = std::move(partners.fault);
     return failed;
   }

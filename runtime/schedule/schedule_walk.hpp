@@ -2,35 +2,36 @@
 
 #include "runtime/schedule/schedule_check.hpp"
 
+#include <caf/error.hpp>
+
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace ringmaster {
 
-/// What came of walking the schedules of all ranks together.
+/// The result of walking the schedules of all ranks together.
 struct walk_result {
-  std::string fault; ///< Empty: none. Else a sentence that names rank, round, step and reason.
+  caf::error fault; ///< The first fault: invalid_argument with rank, round, step and reason.
   uint32_t rounds = 0;
   std::vector<uint64_t> elements_sent, messages_sent, elements_received, messages_received; ///< By rank.
 };
 
-/// Whoever wants to see the steps happen.
+/// Is called for each step of a walk.
 class walk_observer {
 public:
   virtual ~walk_observer() = default;
 
   /// The step is under way.
   virtual void started(step_ref) {}
-  /// `to` takes what `from` offers, and both end; the two are the same for a copy or a reduce. Returns what is wrong,
-  /// if anything, as a sentence.
-  virtual std::string moved(step_ref from, step_ref to) = 0;
+  /// `to` takes what `from` offers, and both end; the two are the same for a copy or a reduce. An error is the fault at
+  /// which the walk stops.
+  virtual caf::error moved(step_ref from, step_ref to) = 0;
 };
 
 /// Walks the schedules of all ranks by the rules in runtime/schedule/schedule.hpp: a send ends only when its peer has
 /// read the block, and no rank waits for the others between two rounds. What can be done next is done in an order drawn
 /// from `seed`. Stops at the first fault: what `check_schedule` and `match_steps` find, ranks that differ in their
-/// number of rounds, blocks of different sizes that meet, a deadlock, and what the observer says.
+/// number of rounds, blocks of different sizes that meet, a deadlock, and errors of the observer.
 ///
 /// Whether there is a deadlock, and what every step reads, does not depend on the order: which send meets which receive
 /// is fixed, a step that can start stays so whatever else happens, and the ranges of steps that are under way at once

@@ -1,5 +1,6 @@
 #include "runtime/schedule/step_partners.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
 #include <fmt/format.h>
@@ -63,8 +64,8 @@ step_partners match_steps(const std::vector<schedule>& ranks) {
         continue;
       auto send = sends.take(steps[i].peer);
       if (send == step_partners::none) {
-        result.fault = fmt::format("{}rank {} sends nothing more that it could take", place_of(rank, i, steps[i]),
-                                   steps[i].peer);
+        result.fault = invalid(fmt::format("{}: rank {} sends nothing more that it could take",
+                                           place_of(rank, i, steps[i]), steps[i].peer));
         return result;
       }
       result.of[rank][i] = send;
@@ -72,8 +73,8 @@ step_partners match_steps(const std::vector<schedule>& ranks) {
     }
     for (auto send : by_receiver[rank])
       if (result.of[send.rank][send.index] == step_partners::none) {
-        result.fault = fmt::format("{}left over: rank {} takes nothing more from it",
-                                   place_of(send.rank, send.index, ranks[send.rank].steps[send.index]), rank);
+        result.fault = invalid(fmt::format("{}: left over: rank {} takes nothing more from it",
+                                           place_of(send.rank, send.index, ranks[send.rank].steps[send.index]), rank));
         return result;
       }
   }

@@ -26,8 +26,8 @@ caf::expected<std::string> read_text_file(const std::string& path) {
     return make_error(errc::io_error, fmt::format("cannot read {} to its end", path));
   if (text.size() > largest)
     return make_error(errc::io_error, fmt::format("{} is larger than the 16 MiB that such a file may have", path));
-  if (auto wrong = wide_encoding_problem(text); !wrong.empty())
-    return make_error(errc::io_error, fmt::format("{}: {}", path, wrong));
+  if (const auto wrong = wide_encoding_problem(text))
+    return make_error(errc::io_error, fmt::format("{}: {}", path, render(wrong)));
   text.erase(0, byte_order_mark_bytes(text));
   return text;
 }

@@ -1,5 +1,7 @@
 #include "runtime/text/utf8.hpp"
 
+#include "messages/errc.hpp"
+
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -102,13 +104,14 @@ size_t byte_order_mark_bytes(std::string_view text) {
   return text.starts_with(mark) ? mark.size() : 0;
 }
 
-std::string wide_encoding_problem(std::string_view text) {
+caf::error wide_encoding_problem(std::string_view text) {
   const char* name = looks_like_utf16(text) ? "UTF-16" : nullptr;
   for (auto& each : marks)
     if (name == nullptr && text.starts_with(each.start))
       name = each.name;
-  return name == nullptr ? std::string{}
-                         : fmt::format("it is in {0}, and must be in UTF-8: `iconv -f {0} -t UTF-8` converts it", name);
+  if (name == nullptr)
+    return {};
+  return malformed(fmt::format("it is in {0}, and must be in UTF-8: `iconv -f {0} -t UTF-8` converts it", name));
 }
 
 } // namespace ringmaster

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <caf/error.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -34,8 +36,8 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
   return text.substr(byte_order_mark_bytes(text));
 }
 
-/// For a text in UTF-16 or UTF-32, with a byte order mark or without: "it is in UTF-16, and must be in UTF-8: ...".
-/// Empty: it is in neither.
-std::string wide_encoding_problem(std::string_view text);
+/// Errors: corrupt, for a text in UTF-16 or UTF-32, with a byte order mark or without: "it is in UTF-16, and must be in
+/// UTF-8: ...". Any other text passes.
+caf::error wide_encoding_problem(std::string_view text);
 
 } // namespace ringmaster

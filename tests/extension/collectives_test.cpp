@@ -159,10 +159,10 @@ TEST_CASE("extension: an algorithm from outside is planned, proved and simulated
     const plan_request request{.world_size = world_size, .count = count};
     auto schedules = plan_all(proto::ALL_REDUCE, "all_around", request);
     REQUIRE_MESSAGE(schedules.engaged(), render(schedules.error()));
-    CHECK(prove(proto::ALL_REDUCE, request, *schedules).fault == "");
+    CHECK_FALSE(prove(proto::ALL_REDUCE, request, *schedules).fault);
     auto ordered = plan_all_in_rank_order(proto::ALL_REDUCE, "all_around", request);
     REQUIRE_MESSAGE(ordered.engaged(), render(ordered.error()));
-    CHECK(prove(proto::ALL_REDUCE, request, *ordered, 1, addition_order::ranks).fault == "");
+    CHECK_FALSE(prove(proto::ALL_REDUCE, request, *ordered, 1, addition_order::ranks).fault);
     network net;
     net.link = {.latency = 1'000'000, .bandwidth = 1e9}; // 1 us; a byte a nanosecond
     auto found = simulate(*schedules, net, sizeof(double));

@@ -44,9 +44,9 @@ bool algorithm_holds() {
   plan_request request{.world_size = 5, .count = 7};
   request.root = 2;
   auto ranks = plan_all(proto::BROADCAST, "roll_call", request);
-  auto found = ranks ? prove(proto::BROADCAST, request, *ranks).fault : render(ranks.error());
-  fmt::print("algorithm: {}\n", found.empty() ? "proved" : found);
-  return found.empty();
+  const auto fault = ranks ? prove(proto::BROADCAST, request, *ranks).fault : ranks.error();
+  fmt::print("algorithm: {}\n", fault ? render(fault) : "proved");
+  return !fault;
 }
 
 /// Data parallel that keeps all gradients to the end.

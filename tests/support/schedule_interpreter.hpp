@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/proof/proof.hpp"
 
@@ -35,7 +36,7 @@ public:
   value_walk(std::vector<rank_memory<Value>>& memory, const std::vector<schedule>& ranks, Op op, Finish finish)
     : memory_(memory), ranks_(ranks), op_(op), finish_(finish) {}
 
-  std::string moved(step_ref from, step_ref to) override {
+  caf::error moved(step_ref from, step_ref to) override {
     const auto& what = ranks_[to.rank].steps[to.index];
     auto* in = memory_[from.rank].at(ranks_[from.rank].steps[from.index].source);
     auto* own = memory_[to.rank].at(what.source);

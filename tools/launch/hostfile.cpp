@@ -244,8 +244,8 @@ std::string read_line(const std::vector<std::string_view>& words, std::vector<no
 caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, const std::string& file_name,
                                                       uint32_t default_devices, const std::string& own_host) {
   std::vector<node_place> places;
-  if (auto wrong = wide_encoding_problem(text); !wrong.empty())
-    return make_error(errc::invalid_argument, fmt::format("{}: {}", file_name, wrong));
+  if (const auto wrong = wide_encoding_problem(text))
+    return make_error(errc::invalid_argument, fmt::format("{}: {}", file_name, render(wrong)));
   text = without_byte_order_mark(text);
   for (size_t number = 1; !text.empty(); ++number) {
     auto end = std::min(text.find('\n'), text.size());

@@ -78,8 +78,8 @@ caf::expected<schedule_set> read_schedule_file(const std::string& file) {
 }
 
 caf::error check_proof(const std::string& file, const schedule_set& written) {
-  auto fault = prove(written.kind, written.request, written.ranks).fault;
-  return fault.empty() ? caf::error{} : malformed(fmt::format("{}: the proof does not hold: {}", file, fault));
+  const auto fault = prove(written.kind, written.request, written.ranks).fault;
+  return fault ? malformed(fmt::format("{}: the proof does not hold: {}", file, render(fault))) : caf::error{};
 }
 
 caf::expected<schedule_set> schedules_for(const collective_options& told, const char* ranks_option) {

@@ -45,7 +45,7 @@ caf::expected<drawing> drawing_of(collective_options told) {
 
 /// Whether the ranks' steps fit together is all that a picture needs.
 struct silent_observer : walk_observer {
-  std::string moved(step_ref, step_ref) override { return {}; }
+  caf::error moved(step_ref, step_ref) override { return {}; }
 };
 
 caf::expected<drawing> drawing_of_file(const collective_options& told) {
@@ -56,14 +56,14 @@ caf::expected<drawing> drawing_of_file(const collective_options& told) {
   silent_observer observer;
   auto walked = walk_schedules(ranks, buffer_counts_of(kind, request), 1, observer);
   auto story = walk(kind, algorithm_name_of(told.schedule), request,
-                    walked.fault.empty() ? ranks : runnable_part(kind, request, ranks));
+                    walked.fault ? runnable_part(kind, request, ranks) : ranks);
   if (!story)
     return std::move(story.error());
-  if (!walked.fault.empty())
-    story->fault = fmt::format("{}: {}", told.schedule, walked.fault);
+  if (walked.fault)
+    story->fault = malformed(fmt::format("{}: {}", told.schedule, render(walked.fault)));
   else if (auto problem = check_proof(told.schedule, *written))
-    story->fault = render(problem);
-  const auto formula = story->fault.empty() ? "from a file" : "from a file, as far as it goes";
+    story->fault = std::move(problem);
+  const auto formula = story->fault ? "from a file, as far as it goes" : "from a file";
   return drawing{std::move(*story), formula};
 }
 
@@ -112,8 +112,8 @@ class draw_call final : public command_call {
   caf::expected<int> run(const console& to) override {
     if (auto problem = write(drawn_, opts_.svg, to.out))
       return problem;
-    if (!drawn_.story.fault.empty())
-      return make_error(errc::corrupt, drawn_.story.fault);
+    if (drawn_.story.fault)
+      return drawn_.story.fault;
     return exit_ok;
   }
 

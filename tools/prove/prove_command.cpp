@@ -25,8 +25,8 @@ caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
   auto found = prove(read->kind, read->request, read->ranks, opts.seed, order_of(opts));
   terminal paint{out};
   auto what = fmt::format("{}, {}", name_of(read->kind), text_of(read->kind, read->request));
-  if (!found.fault.empty()) {
-    fmt::print(out, "{}: {}\n{}\n", what, paint.bad("there is a fault"), found.fault);
+  if (found.fault) {
+    fmt::print(out, "{}: {}\n{}\n", what, paint.bad("there is a fault"), render(found.fault));
     return false;
   }
   fmt::print(out, "{}: {}\n", what, paint.good("the proof holds"));
@@ -73,11 +73,11 @@ std::string row_of(const algorithm_proofs& x, const terminal& paint) {
   auto text = fmt::format("{:<15} {:<20} {:<20} {:>7} {:>7.2f} s\n", name_of(x.of->kind), x.of->name,
                           worlds_text(x.worlds), x.proofs, std::chrono::duration<double>{x.time}.count());
   if (x.declined != 0)
-    text += fmt::format("  {}\n",
-                        paint.dim(fmt::format("{} requests declined, the first: {}", x.declined, x.why_declined)));
+    text += fmt::format(
+      "  {}\n", paint.dim(fmt::format("{} requests declined, the first: {}", x.declined, render(x.why_declined))));
   for (auto* fault : {&x.fault, &x.cost_fault})
-    if (!fault->empty())
-      text += fmt::format("  {}\n", paint.bad(*fault));
+    if (*fault)
+      text += fmt::format("  {}\n", paint.bad(render(*fault)));
   return text;
 }
 
@@ -100,7 +100,7 @@ caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
   uint64_t proofs = 0, faults = 0;
   for (auto& x : *all) {
     proofs += x.proofs;
-    faults += x.fault.empty() && x.cost_fault.empty() ? 0 : 1;
+    faults += x.fault || x.cost_fault ? 1 : 0;
   }
   if (proofs == 0)
     return make_error(errc::invalid_argument, "there was nothing to prove");

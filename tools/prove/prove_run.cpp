@@ -31,7 +31,7 @@ struct proof_job {
   std::vector<plan_request> cases;
   uint64_t proofs = 0, declined = 0;
   std::chrono::nanoseconds time{0};
-  std::string fault, cost_fault, why_declined;
+  caf::error fault, cost_fault, why_declined;
 };
 
 std::chrono::nanoseconds thread_time() {
@@ -44,18 +44,17 @@ uint64_t largest(const std::vector<uint64_t>& by_rank) {
   return by_rank.empty() ? 0 : *std::max_element(by_rank.begin(), by_rank.end());
 }
 
-std::string compare_cost(const algorithm& of, const plan_request& request, const proof& found) {
+caf::error compare_cost(const algorithm& of, const plan_request& request, const proof& found) {
   auto cost = cost_of(of.kind, of.name, request);
   if (!cost)
-    return render(cost.error());
+    return std::move(cost.error());
   auto elements = largest(found.elements_sent);
   auto messages = std::max(largest(found.messages_sent), largest(found.messages_received));
   if (found.rounds == cost->rounds && elements == cost->elements && messages == cost->messages)
     return {};
-  return fmt::format("the schedules take {}, {} and {} at the busiest rank, but the cost says "
-                     "{}, {} and {}",
-                     counted(found.rounds, "round"), counted(elements, "element"), counted(messages, "message"),
-                     cost->rounds, cost->elements, cost->messages);
+  return invalid(fmt::format("the schedules take {}, {} and {} at the busiest rank, but the cost says {}, {} and {}",
+                             counted(found.rounds, "round"), counted(elements, "element"), counted(messages, "message"),
+                             cost->rounds, cost->elements, cost->messages));
 }
 
 /// `watch` is told which part of the job is done.
@@ -68,12 +67,12 @@ void run(const algorithm& of, const prove_options& opts, proof_job& job, const s
     done(0);
     auto ranks = schedules_of(of.kind, of.name, request, opts);
     if (!ranks && opts.deterministic && plan(of.kind, of.name, request)) {
-      job.fault = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
+      job.fault = with_context(text_of(of.kind, request), ranks.error());
       break;
     }
     if (!ranks) { // the request is right for the kind, but not every algorithm takes all of them
       if (++job.declined == 1)
-        job.why_declined = fmt::format("{}: {}", text_of(of.kind, request), render(ranks.error()));
+        job.why_declined = with_context(text_of(of.kind, request), ranks.error());
       continue;
     }
     if (request.chunk != 0 && *ranks == without_chunk)
@@ -81,13 +80,13 @@ void run(const algorithm& of, const prove_options& opts, proof_job& job, const s
     done(0.3);  // of planning
     auto found = prove(of.kind, request, *ranks, opts.seed, order_of(opts));
     ++job.proofs;
-    if (!found.fault.empty()) {
-      job.fault = fmt::format("{}: {}", text_of(of.kind, request), found.fault);
+    if (found.fault) {
+      job.fault = with_context(text_of(of.kind, request), found.fault);
       break;
     }
-    if (!opts.deterministic && job.cost_fault.empty())
-      if (auto fault = compare_cost(of, request, found); !fault.empty())
-        job.cost_fault = fmt::format("{}: {}", text_of(of.kind, request), fault);
+    if (!opts.deterministic && !job.cost_fault)
+      if (const auto fault = compare_cost(of, request, found))
+        job.cost_fault = with_context(text_of(of.kind, request), fault);
     if (request.chunk == 0)
       without_chunk = std::move(*ranks);
   }
@@ -220,11 +219,11 @@ private:
       sum.proofs += job->proofs;
       sum.declined += job->declined;
       sum.time += job->time;
-      if (sum.fault.empty())
+      if (!sum.fault)
         sum.fault = std::move(job->fault);
-      if (sum.why_declined.empty())
+      if (!sum.why_declined)
         sum.why_declined = std::move(job->why_declined);
-      if (sum.cost_fault.empty())
+      if (!sum.cost_fault)
         sum.cost_fault = std::move(job->cost_fault);
     }
   }

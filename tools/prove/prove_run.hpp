@@ -4,6 +4,9 @@
 #include "runtime/proof/proof.hpp"
 #include "tools/prove/prove_options.hpp"
 
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+
 #include <chrono>
 #include <functional>
 #include <string>
@@ -11,16 +14,16 @@
 
 namespace ringmaster {
 
-/// What came of one algorithm.
+/// The results of one algorithm. Each error starts with the request that it is about.
 struct algorithm_proofs {
   const algorithm* of = nullptr;
   std::vector<uint32_t> worlds;
   uint64_t proofs = 0;
   std::chrono::nanoseconds time{0}; ///< Of one processor.
-  std::string fault;                ///< Of the smallest world that has one, with the request.
+  caf::error fault;                 ///< Of the smallest world that has one.
   uint64_t declined = 0;            ///< Requests that the algorithm does not take.
-  std::string why_declined;         ///< The first of them, with its reason.
-  std::string cost_fault;           ///< Where the algorithm's cost is not what its schedules take.
+  caf::error why_declined;          ///< The first of them, with its reason.
+  caf::error cost_fault;            ///< The algorithm's cost is not what its schedules take.
 };
 
 /// The schedules of all ranks. Errors: as of `plan_all`.

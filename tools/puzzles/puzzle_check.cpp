@@ -58,7 +58,7 @@ puzzle_result check(const puzzle& which, const strategy_function& program) {
   auto found = simulate(program, which.trained, which.ranks, puzzle_costs(), false, puzzle_operations_max);
   if (!found) {
     result.judged = verdict::wrong;
-    result.error = render(found.error());
+    result.error = std::move(found.error());
     return result;
   }
   result.time = found->time;

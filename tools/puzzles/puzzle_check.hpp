@@ -3,6 +3,11 @@
 #include "runtime/training/simulated/simulator.hpp"
 #include "tools/puzzles/puzzle_table.hpp"
 
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+
+#include <cstdint>
+
 namespace ringmaster {
 
 /// From none to best.
@@ -13,11 +18,11 @@ enum class verdict : uint8_t {
   solved,
 };
 
-/// What a program for a puzzle comes to.
+/// The verdict on a program for a puzzle.
 struct puzzle_result {
   verdict judged = verdict::not_written_yet;
-  std::string error; ///< Where it is wrong: a sentence.
-  double time = 0;   ///< Where it is right, as well as the peak memory.
+  caf::error error; ///< Of a wrong one: what is wrong with it.
+  double time = 0;  ///< Of a right one, as well as the peak memory.
   uint64_t peak_memory = 0;
   bool slower = false, larger = false; ///< Than the reference.
 };

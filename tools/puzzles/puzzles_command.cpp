@@ -47,7 +47,7 @@ std::string sentence_of(const puzzle& which, const puzzle_result& x) {
     case verdict::not_written_yet:
       return fmt::format("not written yet. Write it, then: ./run build && build/release/ringmaster puzzles {}",
                          which.number);
-    case verdict::wrong: return "wrong. " + x.error;
+    case verdict::wrong: return "wrong. " + render(x.error);
     case verdict::right: return short_verdict(x) + " than the reference. It trains the whole model.";
     case verdict::solved: break;
   }
@@ -88,7 +88,7 @@ void write_json(json_writer& json, const puzzle& which, const puzzle_result& stu
     .member("stub", which.stub_file())
     .member("verdict", words_of(stub.judged))
     .key("error");
-  stub.error.empty() ? json.null() : json.value(stub.error);
+  stub.error ? json.value(render(stub.error)) : json.null();
   write_numbers(json, "time", "peak_memory", stub);
   json.member("reference_time", which.reference_time)
     .member("reference_memory", which.reference_memory)

@@ -38,8 +38,8 @@ caf::expected<csv_table> csv_table::read(const std::string& file, std::span<cons
   std::string line;
   if (!in || !std::getline(in, line))
     return make_error(errc::io_error, fmt::format("cannot read {}", file));
-  if (auto wrong = wide_encoding_problem(line); !wrong.empty())
-    return make_error(errc::corrupt, fmt::format("{}: {}", file, wrong));
+  if (const auto wrong = wide_encoding_problem(line))
+    return with_context(file, wrong);
   line.erase(0, byte_order_mark_bytes(line));
   csv_table result;
   result.file_ = file;

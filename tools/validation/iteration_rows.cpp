@@ -1,5 +1,6 @@
 #include "tools/validation/iteration_rows.hpp"
 
+#include "messages/errc.hpp"
 #include "tools/validation/csv_table.hpp"
 
 #include <fmt/format.h>
@@ -25,15 +26,15 @@ constexpr std::array<std::string_view, 11> columns{"GPUs",
                                                    "iteration time (ms)"};
 constexpr size_t time_column = 10;
 
-/// Why it cannot be what was measured.
-std::string problem_of(const measured_iteration& x, uint32_t gpus) {
+/// Errors: corrupt, where it cannot have been measured.
+caf::error check_iteration(const measured_iteration& x, uint32_t gpus) {
   auto& how = x.how;
   if (uint64_t{how.shape.tensor} * how.shape.data * how.shape.pipeline != gpus)
-    return fmt::format("{} tensor x {} data x {} pipeline parallelism is not {} GPUs", how.shape.tensor, how.shape.data,
-                       how.shape.pipeline, gpus);
+    return malformed(fmt::format("{} tensor x {} data x {} pipeline parallelism is not {} GPUs", how.shape.tensor,
+                                 how.shape.data, how.shape.pipeline, gpus));
   if (how.global_batch % (uint64_t{how.micro_batch} * how.shape.data) != 0)
-    return fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks", how.global_batch,
-                       how.micro_batch, how.shape.data);
+    return malformed(fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
+                                 how.global_batch, how.micro_batch, how.shape.data));
   return {};
 }
 
@@ -56,8 +57,8 @@ caf::expected<measured_iteration> read_row(const csv_table& table, const csv_tab
   result.older_software = whole(0) <= 8;
   result.how.again = result.older_software ? recomputation::none : recomputation::full;
   result.seconds = x[time_column] / 1e3;
-  if (auto problem = problem_of(result, whole(0)); !problem.empty())
-    return table.refused(from, problem);
+  if (const auto problem = check_iteration(result, whole(0)))
+    return table.refused(from, render(problem));
   return result;
 }
 

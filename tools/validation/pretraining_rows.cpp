@@ -1,5 +1,6 @@
 #include "tools/validation/pretraining_rows.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "tools/validation/csv_table.hpp"
 #include "tools/validation/pretraining_recipes.hpp"
@@ -94,19 +95,19 @@ std::optional<double> months_of(const std::string& release_text) {
   return (static_cast<double>(year) - 25) * 12 + month - 11 + (again > 0 ? 0.5 : 0);
 }
 
-/// Why the numbers do not go together.
-std::string problem_of(const published_training& x, uint32_t devices) {
+/// Errors: corrupt, where the numbers contradict each other.
+caf::error check_training(const published_training& x, uint32_t devices) {
   auto& how = x.how;
   const auto others = how.shape.tensor * how.shape.pipeline * how.context;
   if (devices % others != 0)
-    return fmt::format("{} GPUs do not divide by tensor {} x pipeline {} x context {}", devices, how.shape.tensor,
-                       how.shape.pipeline, how.context);
+    return malformed(fmt::format("{} GPUs do not divide by tensor {} x pipeline {} x context {}", devices,
+                                 how.shape.tensor, how.shape.pipeline, how.context));
   if (how.global_batch % (devices / others * how.micro_batch) != 0)
-    return fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks", how.global_batch,
-                       how.micro_batch, devices / others);
+    return malformed(fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
+                                 how.global_batch, how.micro_batch, devices / others));
   if (x.trained.experts.count % how.expert != 0 || devices / how.shape.pipeline % how.expert != 0)
-    return fmt::format("{} experts on {} GPUs of a stage do not divide by {}", x.trained.experts.count,
-                       devices / how.shape.pipeline, how.expert);
+    return malformed(fmt::format("{} experts on {} GPUs of a stage do not divide by {}", x.trained.experts.count,
+                                 devices / how.shape.pipeline, how.expert));
   return {};
 }
 
@@ -157,8 +158,8 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   how.attention = attention_kernel::flash;
   correct(x, *months);
   how.schedule = how.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
-  if (auto problem = problem_of(x, whole[column::gpus]); !problem.empty())
-    return table.refused(from, problem);
+  if (const auto problem = check_training(x, whole[column::gpus]))
+    return table.refused(from, render(problem));
   how.shape.data = whole[column::gpus] / (how.shape.tensor * how.shape.pipeline * how.context);
   x.seconds = static_cast<double>(how.global_batch) * x.trained.sequence / (*tokens * whole[column::gpus]);
   return x;

@@ -204,8 +204,8 @@ private:
 } // namespace
 
 caf::expected<json_value> parse_json(std::string_view document) {
-  if (auto wrong = wide_encoding_problem(document); !wrong.empty())
-    return make_error(errc::invalid_argument, "this is no JSON: " + wrong);
+  if (const auto wrong = wide_encoding_problem(document))
+    return make_error(errc::invalid_argument, "this is no JSON: " + render(wrong));
   if (!is_utf8(document))
     return make_error(errc::invalid_argument, "this is no JSON: the text is not UTF-8");
   json_value result;

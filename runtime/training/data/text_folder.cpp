@@ -80,8 +80,8 @@ std::string why_no_text(std::span<const std::byte> bytes) {
   const auto text = without_byte_order_mark(as_text(bytes));
   if (text.empty())
     return "it is empty";
-  if (auto wrong = wide_encoding_problem(text); !wrong.empty())
-    return wrong;
+  if (const auto wrong = wide_encoding_problem(text))
+    return render(wrong);
   return text.find('\0') != text.npos || !is_utf8(text) ? "it is no text (UTF-8)" : "";
 }
 

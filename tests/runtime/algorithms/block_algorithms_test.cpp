@@ -67,7 +67,7 @@ void check(const entry& x, const plan_request& request) {
                           request.root, request.count, request.counts.size());
   CAPTURE(what);
   auto found = prove(x.kind, request, planned(x.kind, x.name, request), request.world_size * 7919 + request.count);
-  REQUIRE(found.fault == "");
+  REQUIRE_MESSAGE(!found.fault, render(found.fault));
   auto largest = [](const std::vector<uint64_t>& values) { return *std::max_element(values.begin(), values.end()); };
   auto cost = cost_of(x.kind, x.name, request);
   REQUIRE(cost);
@@ -189,7 +189,7 @@ TEST_CASE("block algorithms: all ranks end with the same bits, direct ones with 
             rank.input.push_back(std::ldexp(digits(random), static_cast<int>(random() % 40)));
         auto walked = interpret_on(memory, planned(x.kind, x.name, request), counts, world_size, std::plus<double>{},
                                    [&](double sum) { return sum / world_size; });
-        REQUIRE(walked.fault == "");
+        REQUIRE_MESSAGE(!walked.fault, render(walked.fault));
         const auto in_rank_order = x.name == "direct" || x.name == "one_shot" || x.name == "naive";
         for (uint32_t rank = 0; rank < world_size; ++rank)
           for (uint64_t i = 0; i < counts[rank].output; ++i) {

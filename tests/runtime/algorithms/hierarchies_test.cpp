@@ -88,7 +88,7 @@ void check_layout(proto::CollectiveKind kind, const plan_request& request) {
   CAPTURE(text_of_request(kind, request));
   const auto ranks = planned(kind, hierarchical, request);
   const auto found = prove(kind, request, ranks, request.world_size * 7919 + request.count);
-  REQUIRE(found.fault == "");
+  REQUIRE_MESSAGE(!found.fault, render(found.fault));
   const auto cost = cost_of(kind, hierarchical, request);
   REQUIRE(cost);
   auto most = [](const std::vector<uint64_t>& by_rank) { return *std::max_element(by_rank.begin(), by_rank.end()); };
@@ -227,13 +227,14 @@ TEST_CASE("hierarchies: all ranks end with the same bits; in rank order with tho
                                    : plan_all(kind, hierarchical, request);
         REQUIRE(ranks);
         const auto order = in_rank_order ? addition_order::ranks : addition_order::any;
-        REQUIRE(prove(kind, request, *ranks, 3, order).fault == "");
+        const auto found = prove(kind, request, *ranks, 3, order);
+        REQUIRE_MESSAGE(!found.fault, render(found.fault));
         std::vector<rank_memory<double>> memory(n);
         for (auto& rank : memory)
           for (uint64_t i = 0; i < counts[0].input; ++i)
             rank.input.push_back(std::ldexp(digits(random), static_cast<int>(random() % 40)));
         auto walked = interpret_on(memory, *ranks, counts, n, std::plus<double>{}, [&](double sum) { return sum / n; });
-        REQUIRE(walked.fault == "");
+        REQUIRE_MESSAGE(!walked.fault, render(walked.fault));
         for (uint32_t rank = 0; rank < n; ++rank)
           for (uint64_t i = 0; i < counts[rank].output; ++i) {
             if (kind == proto::ALL_REDUCE)

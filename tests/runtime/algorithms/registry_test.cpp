@@ -33,7 +33,7 @@ std::vector<rank_memory<term>> added_up(const algorithm& which, const plan_reque
   for (uint32_t rank = 0; rank < request.world_size; ++rank)
     memory[rank].input.assign(counts[rank].input, term(1, static_cast<char>('a' + rank)));
   auto walked = interpret_on(memory, *schedules, counts, 1, commuting, [](const term& x) { return x; });
-  REQUIRE(walked.fault == "");
+  REQUIRE_MESSAGE(!walked.fault, render(walked.fault));
   return memory;
 }
 

@@ -101,7 +101,7 @@ void check_proof_and_cost(const subject& x, const plan_request& request) {
   CAPTURE(request.chunk);
   auto ranks = planned(x.kind, x.name, request);
   auto found = prove(x.kind, request, ranks, request.world_size * 7919 + request.count);
-  REQUIRE(found.fault == "");
+  REQUIRE_MESSAGE(!found.fault, render(found.fault));
   auto cost = cost_of(x.kind, x.name, request);
   REQUIRE(cost);
   CHECK(found.rounds == cost->rounds);
@@ -131,7 +131,7 @@ std::vector<rank_memory<double>> average(const subject& x, const plan_request& r
   auto memory = random_inputs(x, request);
   auto result = interpret_on(memory, planned(x.kind, x.name, request), buffer_counts_of(x.kind, request), seed,
                              std::plus<double>{}, [&](double sum) { return sum / request.world_size; });
-  REQUIRE(result.fault == "");
+  REQUIRE_MESSAGE(!result.fault, render(result.fault));
   return memory;
 }
 

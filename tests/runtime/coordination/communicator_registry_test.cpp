@@ -35,9 +35,9 @@ TEST_CASE("communicator_registry: says of one that is not alive whether it faile
   auto destroyed = make(registry);
   CHECK(failed == communicator_id{7});
   CHECK(registry.known(failed));
-  CHECK(registry.ended(failed, "it was killed"));
-  CHECK(registry.ended(destroyed, ""));
-  CHECK_FALSE(registry.ended(destroyed, "too late"));
+  CHECK(registry.ended(failed, make_error(errc::killed_on_request, "it was killed")));
+  CHECK(registry.ended(destroyed, {}));
+  CHECK_FALSE(registry.ended(destroyed, make_error(errc::timed_out, "too late")));
   CHECK(why_not(registry, failed) == "communicator 7 has failed: it was killed");
   CHECK(why_not(registry, destroyed) == "communicator 8 has been destroyed");
   CHECK(why_not(registry, communicator_id{9}) == "there is no communicator 9: CommInit makes one and says its number");
@@ -53,7 +53,7 @@ TEST_CASE("communicator_registry: there is room until its limit, and again when 
   CHECK(render(too_many) == "1 communicators are alive, 2 more would be over the limit of 2; destroy some");
   make(registry);
   CHECK(registry.admit(1) == errc::too_many);
-  registry.ended(first, "");
+  registry.ended(first, {});
   CHECK_FALSE(registry.admit(1));
 }
 
@@ -69,6 +69,6 @@ TEST_CASE("communicator_registry: a lost device's inputs are wanted until all of
   CHECK(registry.inputs_wanted(lost_device));
   registry.place_filled(lost_device, first);
   CHECK(registry.inputs_wanted(lost_device));
-  CHECK(registry.ended(second, "")->lost == std::set{lost_device});
+  CHECK(registry.ended(second, {})->lost == std::set{lost_device});
   CHECK_FALSE(registry.inputs_wanted(lost_device));
 }

@@ -54,14 +54,14 @@ TEST_CASE("device_registry: a node that is gone is no way that another one lacks
   auto a = *registry.node_joined(about, nullptr);
   about.set_name("b");
   auto b = *registry.node_joined(about, nullptr);
-  registry.node_apart(a, "b", "unplugged");
+  registry.node_apart(a, "b", make_error(errc::unreachable, "unplugged"));
   CHECK(registry.nodes().at(a).apart == std::map<std::string, std::string>{{"b", "unplugged"}});
-  registry.node_apart(a, "b", "");
+  registry.node_apart(a, "b", {});
   CHECK(registry.nodes().at(a).apart.empty());
-  registry.node_apart(a, "b", "unplugged");
+  registry.node_apart(a, "b", make_error(errc::unreachable, "unplugged"));
   registry.node_gone(b);
   CHECK(registry.nodes().at(a).apart.empty());
-  registry.node_apart(a, "b", "unplugged");
+  registry.node_apart(a, "b", make_error(errc::unreachable, "unplugged"));
   CHECK(registry.nodes().at(a).apart.empty());
 }
 
@@ -72,17 +72,19 @@ TEST_CASE("device_registry: nodes are apart from each other when both have said 
   auto one = *registry.node_joined(about, nullptr);
   about.set_name("two");
   auto two = *registry.node_joined(about, nullptr);
-  registry.node_apart(one, "two", "its connection was lost");
+  registry.node_apart(one, "two", make_error(errc::unreachable, "its connection was lost"));
   CHECK(registry.apart_from_each_other(one, "two").empty());
-  registry.node_apart(two, "one", "its connection was lost");
+  registry.node_apart(two, "one", make_error(errc::unreachable, "its connection was lost"));
   auto both = registry.apart_from_each_other(two, "one");
   REQUIRE(both.size() == 2);
   CHECK(both[0].about.name() == "two");
   CHECK(both[1].about.name() == "one");
-  registry.node_apart(two, "one", "");
+  registry.node_apart(two, "one", {});
   CHECK(registry.apart_from_each_other(one, "two").empty());
   registry.node_gone(two);
-  registry.node_apart(one, "two", "its connection was lost"); // word of it comes behind that of the node's end
+  registry.node_apart(one, "two",
+                      make_error(errc::unreachable,
+                                 "its connection was lost")); // word of it comes behind that of the node's end
   CHECK(registry.nodes().at(one).apart.empty());
 }
 

@@ -63,10 +63,10 @@ TEST_CASE("drain_desk: each communicator is asked once, and the node is told to 
   CHECK(step.ask.at({7}) == device_ids{{3}, {4}});
   CHECK(step.ask.at({8}) == device_ids{{3}});
   CHECK(x.desk.next(x.second).ask.empty());
-  x.desk.answered(x.second, {7}, step.ask.at({7}), {2}, "");
+  x.desk.answered(x.second, {7}, step.ask.at({7}), {2}, {});
   CHECK_FALSE(x.desk.next(x.second).end_node);
   CHECK(x.devices.members_of({7}) == device_ids{{2}});
-  x.desk.answered(x.second, {8}, step.ask.at({8}), {5}, "");
+  x.desk.answered(x.second, {8}, step.ask.at({8}), {5}, {});
   CHECK(x.desk.next(x.second).end_node);
   CHECK_FALSE(x.desk.next(x.second).end_node); // it has been told
   auto ended = x.desk.gone(x.second);
@@ -88,9 +88,9 @@ TEST_CASE("drain_desk: one that cannot let go is asked again at the next event, 
   x.desk.begin(x.second, 1);
   x.desk.begin(x.second, 2);
   CHECK(x.desk.next(x.second).ask.size() == 1); // of the other one the end is waited for
-  x.desk.answered(x.second, {7}, {{3}}, {1}, "no spare is free");
+  x.desk.answered(x.second, {7}, {{3}}, {1}, make_error(errc::refused, "no spare is free"));
   CHECK(x.desk.next(x.second).ask.count({7}) == 1);
-  x.desk.answered(x.second, {7}, {{3}}, {1}, "no spare is free");
+  x.desk.answered(x.second, {7}, {{3}}, {1}, make_error(errc::refused, "no spare is free"));
   auto waited = x.desk.expired(1);
   REQUIRE(waited);
   CHECK(*waited
@@ -116,6 +116,6 @@ TEST_CASE("drain_desk: a node that goes before it was told to is no success") {
   CHECK_FALSE(ended->told);
   CHECK_FALSE(x.desk.is_told(x.second));
   CHECK(ended->to.size() == 1);
-  x.desk.answered(x.second, {7}, {{3}}, {2}, ""); // late: nobody waits, but the device has left
+  x.desk.answered(x.second, {7}, {{3}}, {2}, {}); // late: nobody waits, but the device has left
   CHECK(x.devices.members_of({7}) == device_ids{{2}});
 }

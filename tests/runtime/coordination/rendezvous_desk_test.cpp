@@ -85,13 +85,19 @@ TEST_CASE("rendezvous_desk: whoever waits longest says for all who is missing, a
 TEST_CASE("rendezvous_desk: whoever waits longest knows for whom, until all have come") {
   three_ranks x;
   x.come(0);
-  CHECK(x.desk.awaited_by(10) == "ranks 1, 2 of 3 of \"world\"");
+  auto missing = x.desk.awaited_by(10);
+  REQUIRE(missing);
+  CHECK(missing->text == "ranks 1, 2 of 3 of \"world\"");
+  CHECK(missing->count == 2);
   x.come(1);
-  CHECK(x.desk.awaited_by(10) == "rank 2 of 3 of \"world\"");
-  CHECK(x.desk.awaited_by(11).empty()); // the other says it
+  missing = x.desk.awaited_by(10);
+  REQUIRE(missing);
+  CHECK(missing->text == "rank 2 of 3 of \"world\"");
+  CHECK(missing->count == 1);
+  CHECK_FALSE(x.desk.awaited_by(11)); // the other says it
   x.come(2);
   x.desk.formed("world", communicator_id{7});
-  CHECK(x.desk.awaited_by(10).empty());
+  CHECK_FALSE(x.desk.awaited_by(10));
 }
 
 TEST_CASE("rendezvous_desk: of many that are missing it names some") {

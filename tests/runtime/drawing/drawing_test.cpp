@@ -219,7 +219,7 @@ TEST_CASE("drawing: what cannot be drawn is refused with a sentence") {
   plan_request request{.world_size = 2, .count = 1};
   auto stuck = walk(proto::ALL_REDUCE, "mine", request, ranks);
   REQUIRE(stuck);
-  CHECK(stuck->fault == "rank 0 waits in round 0 for ever");
+  CHECK(render(stuck->fault) == "rank 0 waits in round 0 for ever");
   CHECK(stuck->rounds.size() == 2);
   CHECK(svg_of(*stuck, "").find("fault: rank 0 waits in round 0 for ever") != std::string::npos);
   ranks[0].steps[1].source.offset = 7;

@@ -51,7 +51,7 @@ public:
                          std::vector<T>(ranks[rank].scratch_count)});
   }
 
-  std::string moved(step_ref from, step_ref to) override {
+  caf::error moved(step_ref from, step_ref to) override {
     const auto& what = ranks_[to.rank].steps[to.index];
     const auto world_size = static_cast<uint32_t>(ranks_.size());
     const auto in = at(from.rank, ranks_[from.rank].steps[from.index].source);
@@ -104,7 +104,8 @@ void check_bits(const algorithm& which, const plan_request& request, const std::
             reinterpret_cast<std::byte*>(inputs[rank].data()), inputs[rank].size());
   const auto counts = buffer_counts_of(which.kind, request);
   element_walk<T> walk{ranks, *combine, std::move(inputs), counts};
-  REQUIRE(walk_schedules(ranks, counts, seed, walk).fault == "");
+  const auto walked = walk_schedules(ranks, counts, seed, walk);
+  REQUIRE_MESSAGE(!walked.fault, render(walked.fault));
   for (uint32_t rank = 0; rank < request.world_size; ++rank)
     for (uint64_t i = 0; i < counts[rank].output; ++i) {
       CAPTURE(rank);
@@ -139,7 +140,8 @@ TEST_CASE("rank order: every algorithm is proved to add in rank order, in every 
         CAPTURE(request.root);
         auto ranks = plan_all_in_rank_order(which->kind, which->name, request);
         REQUIRE(ranks.engaged());
-        REQUIRE(prove(which->kind, request, *ranks, world_size, addition_order::ranks).fault == "");
+        const auto found = prove(which->kind, request, *ranks, world_size, addition_order::ranks);
+        REQUIRE_MESSAGE(!found.fault, render(found.fault));
         auto last = request;
         last.rank = world_size - 1;
         auto alone = plan_in_rank_order(which->kind, which->name, last);
@@ -193,7 +195,7 @@ TEST_CASE("rank order: the ways and rounds of the algorithm stay, and its order 
       CHECK((*ordered)[rank].rounds == (*plain)[rank].rounds);
       CHECK(ways((*ordered)[rank]) == ways((*plain)[rank]));
     }
-    auto fault = prove(which->kind, request, *plain, 1, addition_order::ranks).fault;
+    auto fault = render(prove(which->kind, request, *plain, 1, addition_order::ranks).fault);
     CHECK(fault.find("in rank order only a fold adds") != std::string::npos);
   }
 }
@@ -203,7 +205,7 @@ TEST_CASE("rank order: a ring keeps (N-1)/2 buffers of contributions, and its ow
   auto ranks = plan_all_in_rank_order(proto::ALL_REDUCE, "ring", request);
   REQUIRE(ranks.engaged());
   auto found = prove(proto::ALL_REDUCE, request, *ranks, 1, addition_order::ranks);
-  CHECK(found.fault == "");
+  CHECK_MESSAGE(!found.fault, render(found.fault));
   for (uint32_t rank = 0; rank < 8; ++rank) {
     CHECK((*ranks)[rank].scratch_count == 7 * 800 / 2 + 100);
     CHECK(found.elements_sent[rank] == 7 * 800 / 2 + 700);
@@ -216,7 +218,7 @@ TEST_CASE("rank order: the proof finds lanes that are out of order, and a fold o
     auto ranks = plan_all_in_rank_order(proto::ALL_REDUCE, "naive", request);
     auto& steps = (*ranks)[0].steps;
     change(*std::find_if(steps.begin(), steps.end(), [](auto& x) { return x.what == action::fold; }));
-    return prove(proto::ALL_REDUCE, request, *ranks, 1, addition_order::ranks).fault;
+    return render(prove(proto::ALL_REDUCE, request, *ranks, 1, addition_order::ranks).fault);
   };
   CHECK(fault_after([](step& x) {
           x.source = {buffer::scratch, 2, 4};
@@ -232,7 +234,7 @@ TEST_CASE("rank order: the proof finds lanes that are out of order, and a fold o
   REQUIRE(from_1 != steps.end());
   REQUIRE(from_2 != steps.end());
   std::swap(from_1->destination, from_2->destination);
-  CHECK(prove(proto::ALL_REDUCE, request, *ranks, 1, addition_order::ranks).fault
+  CHECK(render(prove(proto::ALL_REDUCE, request, *ranks, 1, addition_order::ranks).fault)
         == "rank 0, round 1, step 3 (fold of scratch[0, 6) into output[0, 2)): lane 1 holds the input of rank 2 from "
            "element 0 on; in rank order it must hold the input of rank 1");
 }

@@ -1,6 +1,8 @@
 // What one rank's schedule may not do: the steps of a round may all be under way at once.
 #include "runtime/schedule/schedule_check.hpp"
 
+#include "messages/errc.hpp"
+
 #include <doctest/doctest.h>
 
 #include <random>
@@ -26,7 +28,7 @@ step after_it(step x) {
 }
 
 /// What is wrong with these steps of one round, of rank 0.
-std::string fault_of(std::vector<step> steps) {
+caf::error fault_of(std::vector<step> steps) {
   return check_schedule(0, three_ranks, {1, room, std::move(steps)}, {room, room});
 }
 
@@ -73,7 +75,7 @@ step random_step(std::mt19937_64& random) {
       x.source = range(count);
     if (writes(x))
       x.destination = range(x.what == action::fold && count % 2 == 0 ? count / 2 : count);
-    if (fault_of({x}).empty())
+    if (!fault_of({x}))
       return x;
   }
 }
@@ -89,13 +91,13 @@ TEST_CASE("schedule check: every round of a few random steps is judged as the de
       steps.push_back(random_step(random));
       steps.back().then = steps.size() > 1 && random() % 2 == 0;
     }
-    auto fault = fault_of(steps);
+    const auto fault = fault_of(steps);
     std::string text;
     for (auto& x : steps)
       text += (x.then ? ", then " : "; ") + text_of(x);
     CAPTURE(text);
-    REQUIRE(fault.empty() == !has_hazard(steps));
-    (fault.empty() ? right : wrong)++;
+    REQUIRE(static_cast<bool>(fault) == has_hazard(steps));
+    (fault ? wrong : right)++;
   }
   CHECK(right > 5000);
   CHECK(wrong > 5000);
@@ -103,31 +105,32 @@ TEST_CASE("schedule check: every round of a few random steps is judged as the de
 
 TEST_CASE("schedule check: a hazard behind the rank's own chain, which reaches further, is seen") {
   auto fault = fault_of({send(1, scratch(0, 12)), after_it(recv(1, scratch(6, 2))), send(2, scratch(4, 4))});
-  CHECK(fault
+  CHECK(code_of(fault) == errc::invalid_argument);
+  CHECK(render(fault)
         == "rank 0, round 0, step 1 (recv of scratch[6, 8) from rank 1): scratch[6, 8) is written while it may still "
            "be read by step 2 (send of scratch[4, 8) to rank 2)");
-  CHECK(fault_of({send(1, scratch(0, 12)), after_it(recv(1, scratch(6, 2))), send(2, scratch(2, 4))}) == "");
-  CHECK(fault_of({send(1, scratch(0, 12)), after_it(recv(1, scratch(6, 2))), after_it(send(2, scratch(4, 4)))}) == "");
+  CHECK_FALSE(fault_of({send(1, scratch(0, 12)), after_it(recv(1, scratch(6, 2))), send(2, scratch(2, 4))}));
+  CHECK_FALSE(fault_of({send(1, scratch(0, 12)), after_it(recv(1, scratch(6, 2))), after_it(send(2, scratch(4, 4)))}));
 }
 
 TEST_CASE("schedule check: steps of different rounds, and of different buffers, do not disturb each other") {
   auto first = recv(1, scratch(0, 4)), second = send(2, scratch(2, 4));
-  CHECK(fault_of({first, second}) != "");
+  CHECK(fault_of({first, second}));
   second.round = 1;
-  CHECK(check_schedule(0, three_ranks, {2, room, {first, second}}, {room, room}) == "");
+  CHECK_FALSE(check_schedule(0, three_ranks, {2, room, {first, second}}, {room, room}));
   second = send(2, {buffer::output, 2, 4});
-  CHECK(fault_of({first, second}) == "");
+  CHECK_FALSE(fault_of({first, second}));
   // Twice over: the second round is looked at like the first.
   auto third = recv(1, {buffer::output, 3, 1});
   second.round = third.round = 1;
-  CHECK(check_schedule(0, three_ranks, {2, room, {first, second, third}}, {room, room})
+  CHECK(render(check_schedule(0, three_ranks, {2, room, {first, second, third}}, {room, room}))
         == "rank 0, round 1, step 2 (recv of output[3, 4) from rank 1): output[3, 4) is written while it may still be "
            "read by step 1 (send of output[2, 6) to rank 2)");
 }
 
 TEST_CASE("schedule check: what is wrong with a step alone") {
   auto text = [](step x) {
-    auto fault = fault_of({x});
+    const auto fault = render(fault_of({x}));
     return fault.substr(std::min(fault.size(), fault.find("): ") + 3));
   };
   CHECK(text(send(0, scratch(0, 1))) == "rank 0 is no peer for it");

@@ -74,7 +74,7 @@ TEST_CASE("schedule: every algorithm puts each rank's element exactly once into 
         CAPTURE(world_size);
         CAPTURE(count);
         auto result = prove_all_reduce(plan_all(algorithm, world_size, count), count, world_size * 7919 + count);
-        CHECK(result.fault == "");
+        CHECK_MESSAGE(!result.fault, render(result.fault));
       }
 }
 
@@ -83,7 +83,8 @@ TEST_CASE("schedule: the order of events does not matter") {
     auto ranks = plan_all(algorithm, 5, 13);
     for (uint64_t seed = 0; seed < 200; ++seed) {
       CAPTURE(seed);
-      CHECK(prove_all_reduce(ranks, 13, seed).fault == "");
+      const auto found = prove_all_reduce(ranks, 13, seed);
+      CHECK_MESSAGE(!found.fault, render(found.fault));
     }
   }
 }
@@ -93,7 +94,8 @@ TEST_CASE("schedule: every algorithm works for large worlds") {
     for (uint64_t count : {1, 63, 64, 65, 257}) {
       CAPTURE(algorithm);
       CAPTURE(count);
-      CHECK(prove_all_reduce(plan_all(algorithm, 64, count), count, count).fault == "");
+      const auto found = prove_all_reduce(plan_all(algorithm, 64, count), count, count);
+      CHECK_MESSAGE(!found.fault, render(found.fault));
     }
 }
 
@@ -154,7 +156,7 @@ TEST_CASE("schedule: numbers are added in the order that the algorithm states") 
   for (std::string_view name : {"ring", "naive"}) {
     auto result = interpret_on(memory, plan_all(name, world_size, count), count, 3, std::plus<double>{},
                                [&](double x) { return x / world_size; });
-    REQUIRE(result.fault == "");
+    REQUIRE_MESSAGE(!result.fault, render(result.fault));
     for (uint32_t block = 0; block < world_size; ++block) {
       auto range = block_of(buffer::output, count, world_size, block);
       for (auto i = range.offset; i < range.offset + range.count; ++i)

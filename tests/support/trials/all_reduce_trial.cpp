@@ -119,7 +119,7 @@ std::vector<std::byte> all_reduce_trial::expected(const std::vector<uint32_t>& c
     return x;
   };
   auto walked = interpret_on(memory, schedules, options.count, 1, op, finish);
-  REQUIRE(walked.fault == "");
+  REQUIRE_MESSAGE(!walked.fault, render(walked.fault));
   std::vector<std::byte> result(bytes);
   for (uint64_t k = 0; k < options.count; ++k)
     std::memcpy(result.data() + k * element, memory[0].output[k].data(), element);

@@ -1,5 +1,6 @@
 #include "tools/puzzles/puzzles_command.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/text/json/json_value.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
@@ -73,7 +74,7 @@ TEST_CASE("puzzles: our solutions take the originals' time, and hold no more") {
   for (auto& which : puzzles()) {
     CAPTURE(which.number);
     auto found = check_solution(which);
-    CHECK_MESSAGE(found.judged == verdict::solved, found.error);
+    CHECK_MESSAGE(found.judged == verdict::solved, render(found.error));
     CHECK(found.peak_memory <= which.reference_memory);
     // Puzzle 7's has fewer ranks in a collective, and fewer updates a rank.
     const auto expected = which.number == 7 ? 14.0 : which.reference_time;
@@ -102,7 +103,7 @@ TEST_CASE("puzzles: a program is wrong, slower, larger or solved, and a sentence
   };
   auto broken = judged(3);
   CHECK(broken.judged == verdict::wrong);
-  CHECK(broken.error == "rank 0, update: the gradient is incomplete: it has samples 0-2 of 0-3");
+  CHECK(render(broken.error) == "rank 0, update: the gradient is incomplete: it has samples 0-2 of 0-3");
   auto wasteful = judged(4); // it holds the model's output until the end
   CHECK(wasteful.judged == verdict::right);
   CHECK(wasteful.larger);
@@ -119,9 +120,9 @@ TEST_CASE("puzzles: begun is not the same as not written yet") {
   auto& first = puzzles()[0];
   auto begun = check(first, [](rank& self) -> strategy { co_await self.load_weights(0); });
   CHECK(begun.judged == verdict::wrong);
-  CHECK(begun.error == "no rank has finished the weight of layer 0: update it, and finish it");
+  CHECK(render(begun.error) == "no rank has finished the weight of layer 0: update it, and finish it");
   auto refused = check(first, [](rank& self) -> strategy { co_await self.load_weights(7); });
-  CHECK(refused.error == "rank 0, load_weights: there is no layer 7, only 0 to 1");
+  CHECK(render(refused.error) == "rank 0, load_weights: there is no layer 7, only 0 to 1");
 }
 
 TEST_CASE("puzzles: the text has the task and the numbers, the table all eight") {
