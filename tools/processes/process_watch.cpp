@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <csignal>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
