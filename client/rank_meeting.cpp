@@ -3,6 +3,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/calls/wall_clock.hpp"
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/meeting/one_output.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -153,6 +154,7 @@ void rank_meeting::call(proto::RankCall x, std::shared_ptr<work::state> calls) {
   std::scoped_lock lock{device_->guard};
   if (device_->meets != nullptr) // calls are in order, those of the device's other handles, too
     device_->meets->look_until_settled(clock::time_point::max());
+  ensure(!attempt_ && !open_, "a rank meets for one call at a time");
   auto number = ++number_;
   auto request = x.parts_size() == 1 ? request_of(x.parts(0).collective(), where_.ranks, where_.rank) : plan_request{};
   auto meets = can_meet(x, request) && page_.others_are_near(number) && bring_input(x, request, number);
@@ -187,6 +189,8 @@ void rank_meeting::send(proto::RankCall x, std::shared_ptr<work::state> calls) {
 bool rank_meeting::settle(meeting_page::outcome how) {
   if (how == meeting_page::outcome::open)
     return false;
+  ensure(attempt_.has_value(), "what is settled was under way");
+  ensure(device_->meets == this, "the device knows which handle meets");
   auto x = std::move(*attempt_);
   attempt_.reset();
   device_->meets = nullptr;
@@ -211,6 +215,7 @@ void rank_meeting::write_output(const attempt& x) {
   auto& part = x.call.parts(0);
   auto& what = part.collective();
   auto bytes = buffers_of(part, x.request);
+  ensure(bytes.input_bytes <= slot_bytes_, "inputs fit their slots");
   inputs_.clear();
   for (uint32_t rank = 0; rank < where_.ranks; ++rank)
     inputs_.push_back(page_.slot_of(rank, x.number));
@@ -232,6 +237,7 @@ void rank_meeting::write_output(const attempt& x) {
 // -- waiting ----------------------------------------------------------------------
 
 bool rank_meeting::look() {
+  ensure(attempt_.has_value(), "a call is looked at that is under way");
   auto how = page_.look(attempt_->number, attempt_->what);
   if (how == meeting_page::outcome::open && clock::now() >= attempt_->gives_up)
     how = page_.give_up(attempt_->number);

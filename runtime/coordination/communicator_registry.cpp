@@ -1,6 +1,7 @@
 #include "runtime/coordination/communicator_registry.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 namespace ringmaster {
 
 caf::error communicator_registry::admit(size_t more) const {
+  ensure(alive_.size() <= alive_max_, "no more communicators are alive than are admitted");
   if (alive_.size() + more <= alive_max_)
     return caf::none;
   return make_error(errc::too_many,
@@ -20,6 +22,8 @@ std::optional<known_communicator> communicator_registry::ended(communicator_id i
   auto found = alive_.extract(id);
   if (!found)
     return std::nullopt;
+  ensure(failed_.count(id) == 0, "a communicator ends once");
+  ensure(ids_->was_given(id), "a communicator has a number that was given");
   if (reason)
     failed_[id] = reason;
   if (failed_.size() > failed_max)

@@ -1,6 +1,7 @@
 #include "runtime/coordination/device_registry.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about
                                     "this node another one (--node.name), or wait until that one is noticed to be gone",
                                     about.name(), other.about.pid(), other.about.hostname()));
   auto id = ids_->new_node();
+  ensure(nodes_.count(id) == 0, "a node gets a number of its own");
   nodes_[id] = {std::move(about), std::move(handle), joined_ns, false};
   return id;
 }
@@ -112,6 +114,7 @@ std::optional<known_device> device_registry::gone(device_id id, const std::strin
   auto found = devices_.extract(id);
   if (!found)
     return std::nullopt;
+  ensure(devices_.count(id) == 0, "a device that is gone is not known");
   gone_[id] = cause;
   if (gone_.size() > gone_max)
     gone_.erase(gone_.begin());
@@ -151,6 +154,7 @@ device_ids device_registry::leave(communicator_id communicator) {
   auto members = members_of(communicator);
   for (auto id : members)
     leave(id, communicator);
+  ensure(members_of(communicator).empty(), "a communicator that was left has no members");
   return members;
 }
 
@@ -189,6 +193,7 @@ caf::expected<device_ids> device_registry::free_devices(size_t wanted, const std
   for (auto& x : places)
     if (result.size() < wanted)
       result.push_back(std::get<2>(x));
+  ensure(result.size() == wanted, "as many free devices are found as were counted");
   return result;
 }
 

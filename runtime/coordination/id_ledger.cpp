@@ -1,5 +1,6 @@
 #include "runtime/coordination/id_ledger.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include <algorithm>
 
 namespace ringmaster {
@@ -13,6 +14,7 @@ void id_ledger::start_above(const proto::JournalState& known) {
 
 device_id id_ledger::new_device(device_id wanted) {
   auto id = wanted > floor_ && devices_.count(wanted) == 0 ? wanted : given_.device.next();
+  ensure(id != device_id{} && devices_.count(id) == 0, "no device's number is given twice");
   taken(id);
   return id;
 }
@@ -27,6 +29,7 @@ std::optional<proto::Record> id_ledger::mark() {
   auto move = [&](auto given, auto& marked) {
     if (given.value + reserve / 2 <= marked.value)
       return;
+    ensure(marked.value <= given.value + reserve, "marks rise");
     marked.value = given.value + reserve;
     ahead = false;
   };

@@ -1,24 +1,28 @@
 #include "runtime/coordination/ownership.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 namespace ringmaster {
 
 void ownership::made(client_id owner, communicator_id what) {
   ended(what);
   communicators_[what] = owner;
-  owners_[owner].communicators.insert(what);
+  const bool is_new = owners_[owner].communicators.insert(what).second;
+  ensure(is_new, "a communicator has one owner");
 }
 
 void ownership::allocated(client_id owner, owned_range what) {
   freed(what);
   ranges_[what] = owner;
-  owners_[owner].ranges.insert(what);
+  const bool is_new = owners_[owner].ranges.insert(what).second;
+  ensure(is_new, "a range has one owner");
 }
 
 void ownership::ended(communicator_id what) {
   auto found = communicators_.extract(what);
   if (!found)
     return;
-  owners_[found.mapped()].communicators.erase(what);
+  const auto erased = owners_[found.mapped()].communicators.erase(what);
+  ensure(erased == 1, "an owner knows its communicators");
   drop_if_empty(found.mapped());
 }
 
@@ -26,7 +30,8 @@ void ownership::freed(owned_range what) {
   auto found = ranges_.extract(what);
   if (!found)
     return;
-  owners_[found.mapped()].ranges.erase(what);
+  const auto erased = owners_[found.mapped()].ranges.erase(what);
+  ensure(erased == 1, "an owner knows its ranges");
   drop_if_empty(found.mapped());
 }
 
@@ -47,10 +52,14 @@ ownership::belongings ownership::take(client_id owner) {
   auto found = owners_.extract(owner);
   if (!found)
     return {};
-  for (auto x : found.mapped().communicators)
-    communicators_.erase(x);
-  for (auto& x : found.mapped().ranges)
-    ranges_.erase(x);
+  for (auto x : found.mapped().communicators) {
+    const auto erased = communicators_.erase(x);
+    ensure(erased == 1, "a communicator knows its owner");
+  }
+  for (auto& x : found.mapped().ranges) {
+    const auto erased = ranges_.erase(x);
+    ensure(erased == 1, "a range knows its owner");
+  }
   return std::move(found.mapped());
 }
 

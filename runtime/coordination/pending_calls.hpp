@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/health/deadlines.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <caf/error.hpp>
 
@@ -23,6 +24,7 @@ public:
 
   /// `fail` tells the client why there is no answer. `peer`: who has called.
   number begun(Receiver who, time_point due, std::function<void(const caf::error&)> fail, Peer peer = {}) {
+    ensure(static_cast<bool>(fail), "a call that waits can be failed");
     ++by_peer_[peer];
     calls_.emplace(++last_, call{who, std::move(fail), std::move(peer)});
     limits_.add(last_, due);
@@ -82,7 +84,9 @@ private:
   };
 
   void uncount(const call& x) {
-    if (auto its = by_peer_.find(x.peer); --its->second == 0)
+    const auto its = by_peer_.find(x.peer);
+    ensure(its != by_peer_.end() && its->second > 0, "calls that wait are counted for each peer");
+    if (--its->second == 0)
       by_peer_.erase(its);
   }
 

@@ -1,6 +1,7 @@
 #include "runtime/coordination/rendezvous_desk.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -79,6 +80,8 @@ caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::a
         groups_.erase(x.group());
       return problem;
     }
+  ensure(!group.communicator, "a rank comes before its group has formed");
+  ensure(rank.waits == 0, "a rank that comes does not wait yet");
   rank = {device_id{x.device_id()}, who, true, false};
   complete_group result{x.group(), {}};
   for (auto& each : group.ranks) {
@@ -100,6 +103,9 @@ std::vector<rendezvous_desk::number> rendezvous_desk::formed(const std::string& 
     groups_.erase(found);
     return result;
   }
+  ensure(!group.communicator, "a group forms once");
+  ensure(std::all_of(group.ranks.begin(), group.ranks.end(), [](auto& x) { return x.is_here; }),
+         "a group forms when all of its ranks have come");
   group.communicator = *communicator;
   for (auto& rank : group.ranks)
     rank.waits = 0;
@@ -118,6 +124,7 @@ std::optional<rendezvous_desk::left_group> rendezvous_desk::leaves(const proto::
   auto& rank = found->second.ranks[x.rank()];
   if (rank.waits != 0)
     return left_group{{}, {who}}; // it has said so before
+  ensure(rank.is_here, "a rank leaves that has come");
   rank.waits = who;
   rank.has_left = true;
   return take_if_left(found);

@@ -1,6 +1,7 @@
 #include "runtime/coordination/spare_desk.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ communicator_id communicator_of(const proto::SpareRequest& x) {
 } // namespace
 
 void spare_desk::asked(number id, proto::SpareRequest request) {
+  ensure(searches_.count(id) == 0, "a spare is searched for once");
   searches_[id].request = std::move(request);
 }
 
@@ -38,7 +40,9 @@ device_id spare_desk::free_device(const search& x) const {
 }
 
 spare_desk::step spare_desk::next(number id, bool wanted) {
+  ensure(searches_.count(id) != 0, "a search goes on that has begun");
   auto& x = searches_.at(id);
+  ensure(x.device == device_id{}, "a search goes on without a device");
   if (!wanted)
     return {kind::refuse,
             {},
@@ -80,6 +84,7 @@ spare_desk::step spare_desk::expired(number id, bool wanted) {
 
 spare_desk::step spare_desk::restoring(number id, size_t copies, caf::error missing, bool wanted) {
   auto& x = searches_.at(id);
+  ensure(x.device != device_id{} && x.copies_pending == 0, "a device is restored once");
   x.copies_pending = copies;
   x.restorable = !missing;
   x.problem = std::move(missing);
@@ -88,6 +93,7 @@ spare_desk::step spare_desk::restoring(number id, size_t copies, caf::error miss
 
 spare_desk::step spare_desk::copied(number id, caf::error problem, bool wanted) {
   auto& x = searches_.at(id);
+  ensure(x.copies_pending > 0, "a copy ends that was begun");
   if (!x.problem)
     x.problem = std::move(problem);
   return --x.copies_pending == 0 ? restored(id, x, wanted) : step{};

@@ -1,5 +1,6 @@
 #include "runtime/journal/journal_batch.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/operation_state.hpp"
 #include "runtime/journal/record_bytes.hpp"
 
@@ -20,10 +21,13 @@ caf::expected<proto::OperationState*> journal_batch::find(operation_key key, boo
 }
 
 caf::error journal_batch::add(std::span<const proto::Record> records) {
+  ensure(added_.empty(), "a batch gets its records once");
   added_ = records;
   for (auto& record : records) {
+    const auto before = state_.last_index();
     advance(state_, record);
     auto index = state_.last_index();
+    ensure(index == before + 1, "records are numbered without a gap");
     batch_.Put(tables_.files().timeline(), timeline_key(index), record_bytes(record));
     auto key = operation_of(record);
     if (!key)
@@ -51,6 +55,9 @@ caf::error journal_batch::forget(const proto::Record& record) {
 
 caf::error journal_batch::trim(uint64_t first) {
   auto oldest = stored_.first_index();
+  ensure(first > oldest, "the oldest records are trimmed");
+  ensure(first <= state_.last_index() + 1, "no record is trimmed that is not there yet");
+  ensure(stored_.last_index() + added_.size() == state_.last_index(), "a batch follows the stored records");
   state_.set_first_index(first);
   batch_.DeleteRange(tables_.files().timeline(), timeline_key(oldest), timeline_key(first));
   caf::error failure;
@@ -70,6 +77,8 @@ caf::error journal_batch::trim(uint64_t first) {
 }
 
 rocksdb::WriteBatch& journal_batch::finish() {
+  ensure(state_.first_index() >= stored_.first_index() && state_.last_index() >= stored_.last_index(),
+         "a journal's range only moves on");
   auto& files = tables_.files();
   for (auto& [key, operation] : operations_) {
     if (operation.last_index() == 0)

@@ -1,5 +1,6 @@
 #include "runtime/meeting/meeting_page.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -52,7 +53,10 @@ uint64_t meeting_page::bytes_of(uint32_t ranks, uint64_t slot_bytes) {
 }
 
 meeting_page::meeting_page(std::byte* memory, uint32_t ranks, uint64_t slot_bytes, uint32_t rank)
-  : head_(reinterpret_cast<head*>(memory)), ranks_(ranks), rank_(rank), slot_bytes_(rounded(slot_bytes, line_bytes)) {}
+  : head_(reinterpret_cast<head*>(memory)), ranks_(ranks), rank_(rank), slot_bytes_(rounded(slot_bytes, line_bytes)) {
+  ensure(memory != nullptr && reinterpret_cast<uintptr_t>(memory) % line_bytes == 0, "a page begins with a cache line");
+  ensure(rank < ranks, "a rank has its place in the page");
+}
 
 meeting_page::arrival& meeting_page::arrival_of(uint32_t rank) const {
   return reinterpret_cast<arrival*>(head_ + 1)[rank];
@@ -90,6 +94,7 @@ bool meeting_page::others_are_near(uint64_t number) const {
 
 void meeting_page::arrive(uint64_t number, const fingerprint& what) {
   auto& own = arrival_of(rank_);
+  ensure(number > 0, "calls are counted from 1");
   own.calls[number & 1] = what;
   own.word.store(number << 1);
   tell_waiters();
