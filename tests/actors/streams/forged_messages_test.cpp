@@ -44,6 +44,7 @@ struct lone_stream : deterministic_system {
       self->receive([&](const offer& x) { offers.push_back(x); }, [&](const pull& x) { pulls.push_back(x); },
                     [&](const chunk& x) { chunks.push_back(x); }, [&](const taken&) { ++taken_count; },
                     [&](const refused& x) { refusals.push_back(x.reason); },
+                    [&](const proto::RankReport& x) { reports.push_back(x.phase()); },
                     caf::after(std::chrono::seconds{0}) >> [&] { more = false; });
   }
 
@@ -75,6 +76,36 @@ struct lone_stream : deterministic_system {
     REQUIRE(offers.size() == 1);
   }
 
+  /// A broadcast of 64 bytes from rank 0, the test, which is its communicator, too.
+  void order_broadcast() {
+    proto::OperationBatch batch;
+    auto& plan = *batch.add_plans();
+    plan.set_comm_id(number);
+    plan.set_epoch(1);
+    plan.set_sequence(1);
+    plan.mutable_collective()->set_kind(proto::BROADCAST);
+    plan.mutable_collective()->set_algorithm("naive");
+    plan.mutable_collective()->set_datatype(proto::FLOAT64);
+    plan.mutable_collective()->set_count(8);
+    for (uint64_t id : {peer, uint64_t{7}})
+      plan.add_device_ids(id);
+    for (uint64_t address : {uint64_t{4096}, base}) {
+      plan.add_input_addresses(address);
+      plan.add_output_addresses(address + 512);
+    }
+    device_handles members{{me(), me()}, {nullptr, caf::actor_cast<caf::strong_actor_ptr>(handle)}};
+    send(operation_orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
+                          std::make_shared<const device_handles>(std::move(members))});
+  }
+
+  void release() {
+    proto::Release x;
+    x.set_comm_id(number);
+    x.set_epoch(1);
+    x.set_sequence(1);
+    send(x);
+  }
+
   temporary_directory dir;
   std::shared_ptr<device_memory> memory;
   stream_actor handle;
@@ -82,6 +113,7 @@ struct lone_stream : deterministic_system {
   std::vector<pull> pulls;
   std::vector<chunk> chunks;
   std::vector<std::string> refusals;
+  std::vector<proto::RankReport::Phase> reports;
   int taken_count = 0;
 };
 
@@ -168,6 +200,25 @@ TEST_CASE("a chunk may come before an earlier one: where the way between two pro
   CHECK(x.taken_count == 1);
   auto got = x.at(0, 250);
   CHECK(std::equal(got.begin(), got.end(), block.bytes().begin(), block.bytes().end()));
+}
+
+TEST_CASE("forged messages: a release that comes before every step has ended changes nothing") {
+  lone_stream x;
+  x.order_broadcast();
+  x.release();
+  CHECK(x.reports.empty());
+  CHECK(x.state().queue.size() == 1);
+  const transfer_key block{.channel = number, .epoch = {1}, .sequence = {1}, .source = 0, .destination = 1};
+  x.send(offer{block, {device_id{peer}, 4096, 64, nullptr}, x.me()});
+  x.release();
+  CHECK(x.reports.empty());
+  x.send(chunk{block, 0, some_bytes(64)});
+  CHECK(x.reports == std::vector{proto::RankReport::FINISHED});
+  x.release();
+  CHECK(x.reports == std::vector{proto::RankReport::FINISHED, proto::RankReport::COMMITTED});
+  CHECK(x.state().queue.empty());
+  auto got = x.at(512, 64);
+  CHECK(std::equal(got.begin(), got.end(), some_bytes(64).bytes().begin()));
 }
 
 TEST_CASE("forged messages: what is more than the block, or none of it, is not served") {
