@@ -74,6 +74,12 @@ caf::error malformed(std::string text);
 /// `wire_code` gives it. No error stays none.
 caf::error with_context(const std::string& subject, const caf::error& err);
 
+/// An error whose cause is a field of its own. Its message is "what: cause".
+caf::error with_cause(errc code, std::string what, std::string cause);
+
+/// The cause of an error that `with_cause` made; the whole message of any other.
+std::string cause_of(const caf::error& err);
+
 /// The sentence of one of our errors, or CAF's rendering of any other.
 std::string render(const caf::error& err);
 
