@@ -37,7 +37,8 @@ namespace ringmaster {
   X(too_many, "over the limit of a number, which the message names; wait, or end some")                                \
   X(suspected, "ended by the coordinator, because it was silent or late")                                              \
   X(unreachable, "no process listens there, or the network is cut; the message names both ends")                       \
-  X(not_ringmaster, "what answers there is no process of Ringmaster")
+  X(not_ringmaster, "what answers there is no process of Ringmaster")                                                  \
+  X(no_space, "the disk, a quota or the limit on file sizes has no room")
 
 enum class errc : uint8_t {
 #define RINGMASTER_ENUMERATOR(name, meaning) name,

@@ -1,5 +1,6 @@
 #include "actors/training/trainer.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/coordination/comm_name.hpp"
 #include "runtime/text/quantity_text.hpp"
 

@@ -58,7 +58,7 @@ caf::error plan_timeline_options::write(const plan_outcome& x, const std::functi
   const auto& best = x.best.front();
   if (!best.simulated)
     return make_error(errc::invalid_argument, fmt::format("{}: the best plan, {}, cannot be shown: {}", given(),
-                                                          short_text(best.plan.how), best.problem));
+                                                          short_text(best.plan.how), render(best.problem)));
   const plan_run run{x.asked, best.plan.how};
   const auto expected = static_cast<double>(run.operations());
   auto all = run.simulate(true,

@@ -67,7 +67,7 @@ int compare(const train_options& opts, std::FILE* out) {
       write_json(one, about(its), *found);
       json.literal(one.take() + "\n");
     } else {
-      side_by_side.add(which.name, render(found.error()));
+      side_by_side.add(which.name, found.error());
       json.object().member("strategy", which.name).member("error", render(found.error())).end();
     }
   }
