@@ -92,7 +92,7 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
   if (problem_) // told of the first such model, not of the one that the run ends with because of it
     return std::nullopt;
   if (!result)
-    problem_ = make_error(code_of(result.error()), "what is held out: " + render(result.error()));
+    problem_ = with_context("what is held out", result.error());
   else
     problem_ = make_error(errc::aborted,
                           fmt::format("the model behind {} gives no numbers any more, and is not kept: a lower "
