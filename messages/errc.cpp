@@ -49,6 +49,17 @@ caf::error with_context(const std::string& subject, const caf::error& err) {
   return err ? make_error(static_cast<errc>(wire_code(err)), subject + ": " + render(err)) : caf::error{};
 }
 
+caf::error with_cause(errc code, std::string what, std::string cause) {
+  return caf::error{static_cast<uint8_t>(code), caf::atom("ringmaster"),
+                    caf::make_message(std::move(what), std::move(cause))};
+}
+
+std::string cause_of(const caf::error& err) {
+  if (err && err.category() == caf::atom("ringmaster") && err.context().match_elements<std::string, std::string>())
+    return err.context().get_as<std::string>(1);
+  return render(err);
+}
+
 errc code_of(const caf::error& err) {
   return err && err.category() == caf::atom("ringmaster") ? static_cast<errc>(err.code()) : errc::ok;
 }
@@ -110,6 +121,8 @@ std::string render(const caf::error& err) {
     return caf::actor_system_config::render(err);
   if (err.context().match_elements<std::string>())
     return err.context().get_as<std::string>(0);
+  if (err.context().match_elements<std::string, std::string>())
+    return err.context().get_as<std::string>(0) + ": " + err.context().get_as<std::string>(1);
   return to_string(static_cast<errc>(err.code()));
 }
 

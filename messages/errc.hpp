@@ -37,7 +37,8 @@ namespace ringmaster {
   X(too_many, "over the limit of a number, which the message names; wait, or end some")                                \
   X(suspected, "ended by the coordinator, because it was silent or late")                                              \
   X(unreachable, "no process listens there, or the network is cut; the message names both ends")                       \
-  X(not_ringmaster, "what answers there is no process of Ringmaster")
+  X(not_ringmaster, "what answers there is no process of Ringmaster")                                                  \
+  X(no_space, "the disk, a quota or the limit on file sizes has no room")
 
 enum class errc : uint8_t {
 #define RINGMASTER_ENUMERATOR(name, meaning) name,
@@ -73,6 +74,12 @@ caf::error malformed(std::string text);
 /// The same error with the subject before its message: "subject: message". An error of CAF gets the code that
 /// `wire_code` gives it. No error stays none.
 caf::error with_context(const std::string& subject, const caf::error& err);
+
+/// An error whose cause is a field of its own. Its message is "what: cause".
+caf::error with_cause(errc code, std::string what, std::string cause);
+
+/// The cause of an error that `with_cause` made; the whole message of any other.
+std::string cause_of(const caf::error& err);
 
 /// The sentence of one of our errors, or CAF's rendering of any other.
 std::string render(const caf::error& err);

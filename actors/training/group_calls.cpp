@@ -190,14 +190,15 @@ void group_calls::next(line& of) {
           });
 }
 
-std::string group_calls::overdue() const {
+caf::error group_calls::check_overdue() const {
   const auto now = self_->clock().now();
   for (auto& [where, each] : lines_)
     if (!each.under_way.empty() && now >= each.due)
-      return fmt::format("the coordinator has not told within {} how {} of communicator {} ended",
-                         duration_text(2 * settings_.limit), counted(each.under_way.size(), "operation"),
-                         each.communicator);
-  return {};
+      return make_error(errc::timed_out,
+                        fmt::format("the coordinator has not told within {} how {} of communicator {} ended",
+                                    duration_text(2 * settings_.limit), counted(each.under_way.size(), "operation"),
+                                    each.communicator));
+  return caf::none;
 }
 
 void group_calls::excuse(caf::timespan late) {

@@ -47,10 +47,11 @@ public:
   /// Makes the communicator of all ranks before it is needed, or where none is: a node with a rank is not drained away
   /// from under it.
   void hold();
-  /// "the coordinator has not told within 60 s how 2 operations of communicator 1 ended", if so. The communicator tells
-  /// within the limit; whether it is heard of at all is for the owner to ask now and then, whose timer serves for all
-  /// operations: one for each would cost two more wake-ups of a thread.
-  std::string overdue() const;
+  /// Whether operations are answered in time. The communicator answers within the limit; whether its answer arrives at
+  /// all is for the owner to ask now and then: its timer serves for all operations, and one for each would cost two
+  /// more wake-ups of a thread. Errors: timed_out, "the coordinator has not told within 60 s how 2 operations of
+  /// communicator 1 ended".
+  caf::error check_overdue() const;
   /// So much of the time nobody could hear.
   void excuse(caf::timespan late);
   /// When no stream touches memory for any of them any more. Errors: timed_out, naming a communicator that is not known

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/errc.hpp"
 #include "messages/interfaces.hpp"
 #include "runtime/training/computed/exchange_desk.hpp"
 #include "runtime/training/computed/kept_values.hpp"
@@ -14,12 +15,11 @@
 
 namespace ringmaster::training {
 
-/// RANK -> TRAINER: I can begin, or cannot and why.
+/// RANK -> TRAINER: I can begin, or cannot.
 struct rank_ready {
   device_id device;
-  uint32_t place = 0; ///< Where it stands among all ranks when all are there; as rank_settings has it.
-  std::string error;
-  uint32_t code = 0;             ///< Of the error, as error_from_wire takes it.
+  uint32_t place = 0;            ///< Where it stands among all ranks when all are there; as rank_settings has it.
+  caf::error problem;            ///< Why it cannot begin; none: it can.
   std::vector<std::string> told; ///< As trainer_settings has it.
 };
 
@@ -125,8 +125,7 @@ struct rank_ended {
 struct rank_failed {
   uint64_t attempt = 0;
   uint32_t rank = 0;
-  uint32_t code = 0; ///< Of the error, as error_from_wire takes it.
-  std::string why;
+  caf::error why;
 };
 
 /// TRAINER -> RANK: give up whatever attempt is under way. The answer says that it has, by this number.
@@ -137,7 +136,20 @@ struct step_abandoned {
 /// TRAINER -> RANK: give your memory back, and end. The answer, of no meaning, comes when others may have the memory.
 struct run_over {};
 
-// Each crosses the network, field by field.
+// Each crosses the network, field by field; an error as its text and code.
+
+/// An error on its way between processes, or back from its text and code. No error is an empty text.
+class error_on_wire {
+public:
+  explicit error_on_wire(caf::error& x) : text(x ? render(x) : std::string{}), code(wire_code(x)), x_(x) {}
+  void restore() { x_ = error_from_wire(code, text); }
+
+  std::string text;
+  uint32_t code;
+
+private:
+  caf::error& x_;
+};
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, shard& x) {
@@ -201,7 +213,12 @@ typename Inspector::result_type inspect(Inspector& f, event& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ready& x) {
-  return f(caf::meta::type_name("rank_ready"), x.device, x.place, x.error, x.code, x.told);
+  error_on_wire problem{x.problem};
+  return f(caf::meta::type_name("rank_ready"), x.device, x.place, problem.text, problem.code, x.told,
+           caf::meta::load_callback([&]() -> caf::error {
+             problem.restore();
+             return caf::none;
+           }));
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_order& x) {
@@ -252,7 +269,12 @@ typename Inspector::result_type inspect(Inspector& f, rank_ended& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_failed& x) {
-  return f(caf::meta::type_name("rank_failed"), x.attempt, x.rank, x.code, x.why);
+  error_on_wire why{x.why};
+  return f(caf::meta::type_name("rank_failed"), x.attempt, x.rank, why.code, why.text,
+           caf::meta::load_callback([&]() -> caf::error {
+             why.restore();
+             return caf::none;
+           }));
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_alive& x) {

@@ -35,12 +35,14 @@ void step_record::answered(uint64_t number, const caf::error& problem) {
 
 void step_record::tell(uint64_t step, const caf::error& problem) {
   if (problem)
-    missing_ = {says_.empty() ? step : std::min(missing_.begin, step), std::max(missing_.end, step + 1)};
+    missing_ = {!problem_ ? step : std::min(missing_.begin, step), std::max(missing_.end, step + 1)};
   else
     missing_ = {};
-  if (auto why = problem ? render(problem) : std::string{}; why != std::exchange(says_, why))
-    settings_.note(why.empty() ? "the journal has the steps again"
-                               : fmt::format("the journal may lack step {}, and training goes on: {}", step, why));
+  const auto before = std::exchange(problem_, problem);
+  if (problem && (!before || render(before) != render(problem)))
+    settings_.note(fmt::format("the journal may lack step {}, and training goes on: {}", step, render(problem)));
+  else if (!problem && before)
+    settings_.note("the journal has the steps again");
 }
 
 bool step_record::expire() {
@@ -58,12 +60,12 @@ void step_record::excuse(caf::timespan late) {
 }
 
 void step_record::tell_missing() const {
-  if (says_.empty())
+  if (!problem_)
     return;
   const auto end = std::max(missing_.end, latest_ ? latest_->step + 1 : 0);
   const auto which = missing_.begin + 1 == end ? fmt::format("step {}", missing_.begin)
                                                : fmt::format("steps {} to {}", missing_.begin, end - 1);
-  settings_.note(fmt::format("the journal lacks {} so far: {}", which, says_));
+  settings_.note(fmt::format("the journal lacks {} so far: {}", which, render(problem_)));
 }
 
 } // namespace ringmaster::training

@@ -52,8 +52,8 @@ private:
   bool is_kept_ = true;
   std::optional<recording> latest_; ///< That the journal has not confirmed.
   uint64_t recordings_ = 0;
-  std::string says_; ///< Why it cannot, as it was told.
-  range missing_;    ///< Steps that it may lack meanwhile.
+  caf::error problem_; ///< Why the journal may lack steps, as it was reported; none: it has all.
+  range missing_;      ///< Steps that it may lack meanwhile.
 };
 
 } // namespace ringmaster::training

@@ -1,5 +1,6 @@
 #include "actors/training/trainer.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/coordination/comm_name.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -80,7 +81,7 @@ void trainer_state::begin_step() {
   short_since_.reset();
   if (++attempts_ > settings_.attempts_max)
     return end_with_model(make_error(errc::gave_up, fmt::format("step {} has failed {} times, the last time because {}",
-                                                                step_, settings_.attempts_max, latest_problem_)));
+                                                                step_, settings_.attempts_max, latest_problem())));
   ++attempt_;
   lacks_room_ = false;
   if (!calls_) {
@@ -135,7 +136,7 @@ void trainer_state::alive(const rank_alive& x) {
 void trainer_state::failed(const rank_failed& x) {
   if (!is_current(x.attempt) || ending_) // for what another one has said, maybe
     return;
-  const auto why = error_from_wire(x.code, fmt::format("step {}: {}", step_, x.why));
+  const auto why = with_context(fmt::format("step {}", step_), x.why);
   if (code_of(why) != errc::out_of_memory || world_ == wanted_)
     return end_with_model(why);
   too_small_.push_back({world_, sides_});

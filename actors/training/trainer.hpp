@@ -137,16 +137,18 @@ private:
   void let_leave(const caf::error& problem);
 
   // trainer_commit.cpp: what the end of a step makes.
-  /// Ends the run where what its program does cannot be: "step 3: why".
-  void refuse(std::string_view why);
+  /// Ends the run because of an error in its program: "step 3: why".
+  void refuse(const caf::error& why);
   /// Refuses it where ranks wait for what never comes.
   bool is_stuck();
   /// Once all ranks have ended the step, and the journal has the one before.
   void commit();
   bool all_have_ended() const;
-  std::string refusal_of_step();
-  /// What of the model nobody has as it is behind the step; empty: somebody has each part.
-  std::string missing_of_step();
+  /// Whether the step counts. Errors: aborted for a loss that is no number; invalid_argument for an error of the
+  /// program, with the step.
+  caf::error check_step();
+  /// Whether the ranks have all of the model as it is after the step. Errors: invalid_argument, with the part.
+  caf::error check_model_of_step();
   proto::TrainingStep step_done() const;
   void tell_profile();
 
@@ -166,14 +168,15 @@ private:
   // trainer_patience.cpp: whom it waits for, and how long.
   /// Says that nothing is heard of the step.
   void tell_silence();
-  std::string awaited() const;
-  /// Which ranks have not ended the step, and since when nothing has come of them; empty: all have.
-  std::string unended() const;
+  /// What is waited for; none: nothing.
+  std::optional<std::string> awaited() const;
+  /// Which ranks have not ended the step, and since when nothing has come of them; none: all have.
+  std::optional<std::string> unended() const;
   /// Of which devices the ranks are awaited.
   std::vector<device_id> awaited_devices() const;
   /// Whether the coordinator has these still, unless it was asked before and has not answered: it may notice late.
   void ask_again();
-  void found_lost(device_id device, const std::string& why);
+  void found_lost(device_id device, const caf::error& lost);
   /// Nothing was heard for as long as is waited for: those that have not become ready are left out.
   void give_up_gathering();
   /// This process has stood still for so long: nobody else was late.
@@ -182,14 +185,15 @@ private:
   bool stands_still_again();
 
   // trainer_recovery.cpp: when a step is given up, and begun again.
-  void recover(const std::string& why);
+  /// `why`: none where nothing has failed, and ranks join or leave.
+  void recover(const caf::error& why);
   /// Its communicators end; `begin_again` waits for that.
   void end_calls();
   void have_given_up(const member& each);
   /// Whether the coordinator has it still: a rank may hear late, or never, that its device's process is gone.
   void ask_after(device_id device);
-  /// It takes part no more.
-  void drop(device_id device, const std::string& why);
+  /// The device takes part no more. `lost`: how it was lost, see `cause_of`.
+  void drop(device_id device, const caf::error& lost);
   /// Of what `recover` waits for, this has come.
   void given_up_by(device_id device);
   void abandoned();
@@ -223,6 +227,7 @@ private:
   static constexpr uint32_t on_host = UINT32_MAX;
   /// One of members_.
   bool is_in_step(const member& x) const { return now_ == phase::stepping && &x < members_.data() + world_; }
+  std::string latest_problem() const { return latest_problem_ ? render(latest_problem_) : std::string{}; }
   bool is_current(uint64_t attempt) const { return now_ == phase::stepping && attempt == attempt_; }
 
   trainer_settings settings_;
@@ -254,9 +259,9 @@ private:
   std::chrono::steady_clock::time_point begun_;
   caf::actor_clock::time_point news_, ticked_;
   std::set<device_id> lost_;
-  size_t abandoning_ = 0;        ///< Answers that `recover` waits for: the coordinator's, and of calls_.
-  std::set<device_id> gives_up_; ///< Of these ranks, too: they have not given up their step yet.
-  std::string latest_problem_;
+  size_t abandoning_ = 0;                     ///< Answers that `recover` waits for: the coordinator's, and of calls_.
+  std::set<device_id> gives_up_;              ///< Of these ranks, too: they have not given up their step yet.
+  caf::error latest_problem_;                 ///< Of an attempt; none: none has failed.
   std::optional<part_gatherings> gatherings_; ///< Since the start.
   model_image image_;         ///< The latest. Where it is of the step, what ranks miss may come from it.
   uint64_t shown_ = 0;        ///< The step of the latest that the watcher has, or had.

@@ -26,53 +26,55 @@ void trainer_state::ended(const rank_ended& x) {
     commit();
 }
 
-void trainer_state::refuse(std::string_view why) {
-  end_run(make_error(errc::invalid_argument, fmt::format("step {}: {}", step_, why)));
+void trainer_state::refuse(const caf::error& why) {
+  end_run(with_context(fmt::format("step {}", step_), why));
 }
 
 bool trainer_state::is_stuck() {
   const auto why = desk_.stuck([this](uint32_t rank) { return members_[rank].losses.has_value(); });
-  if (!why.empty())
+  if (why)
     refuse(why);
-  return !why.empty();
+  return static_cast<bool>(why);
 }
 
-std::string trainer_state::missing_of_step() {
+caf::error trainer_state::check_model_of_step() {
   const auto ranks = std::span{members_}.first(world_);
   if (std::ranges::equal(ranks, whole_made_, {}, &member::makes))
-    return {}; // as in the step before
+    return caf::none; // as in the step before
   whole_made_.clear();
   model_parts all{*settings_.job};
   for (uint32_t i = 0; i < world_; ++i)
     for (auto& part : ranks[i].makes)
       all.add(part, i);
   if (auto part = all.missing())
-    return fmt::format("no rank has finished the whole of {}: update it, and finish it",
-                       ringmaster::training::text_of(*part));
+    return invalid(fmt::format("no rank has finished the whole of {}: update it, and finish it",
+                               ringmaster::training::text_of(*part)));
   for (auto& each : ranks)
     whole_made_.push_back(each.makes);
-  return {};
+  return caf::none;
 }
 
-/// Why the step cannot count; empty: it can.
-std::string trainer_state::refusal_of_step() {
+caf::error trainer_state::check_step() {
   const auto first = members_.begin(), last = first + world_;
   const auto bad = std::find_if(first, last, [](auto& x) { return !std::isfinite(x.losses->loss); });
   if (bad == last) {
     auto why = desk_.left_behind(); // nobody waits: that was stuck
-    if (why.empty())
-      why = missing_of_step();
-    return why.empty() ? why : fmt::format("step {}: {}", step_, why);
+    if (!why)
+      why = check_model_of_step();
+    return with_context(fmt::format("step {}", step_), why);
   }
   const auto source = std::min_element(first, last, [](auto& x, auto& y) { return x.strays_at < y.strays_at; });
   constexpr auto advice = "a lower learning rate, or inputs without infinities, would help";
   if (source->strays_at == no_layer)
-    return fmt::format("the loss of rank {} in step {} is no number, and all outputs of its layers are: {}",
-                       bad - first, step_, advice);
-  return fmt::format(
-    "the loss of rank {} in step {} is no number: the first layer that gave none is {}, {}, on rank {}; "
-    "{}",
-    bad - first, step_, source->strays_at, settings_.job->layers[source->strays_at]->name(), source - first, advice);
+    return make_error(errc::aborted,
+                      fmt::format("the loss of rank {} in step {} is no number, and all outputs of its layers are: {}",
+                                  bad - first, step_, advice));
+  return make_error(
+    errc::aborted,
+    fmt::format("the loss of rank {} in step {} is no number: the first layer that gave none is {}, {}, on rank {}; "
+                "{}",
+                bad - first, step_, source->strays_at, settings_.job->layers[source->strays_at]->name(), source - first,
+                advice));
 }
 
 bool trainer_state::all_have_ended() const {
@@ -84,8 +86,8 @@ void trainer_state::commit() {
     return;
   if (!all_have_ended() || (record_ && record_->is_awaited()) || ending_) // the step before comes first
     return;
-  if (auto why = refusal_of_step(); !why.empty())
-    return end_run(make_error(errc::aborted, why));
+  if (auto why = check_step())
+    return end_run(why);
   lacks_room_ = !settings_.watcher.has_room(step_, shows_model_of(step_ + 1));
   if (lacks_room_)
     return;
@@ -116,7 +118,7 @@ void trainer_state::commit() {
     return finish();
   keep_model();
   if (joins_ || std::ranges::any_of(members_, &member::leaves))
-    recover("");
+    recover(caf::none);
   else
     begin_step();
 }

@@ -67,7 +67,7 @@ void trainer_state::add(device_id device) {
 }
 
 void trainer_state::ready(const rank_ready& x) {
-  auto problem = x.error.empty() ? differing(x, settings_.told) : error_from_wire(x.code, x.error);
+  const auto problem = x.problem ? x.problem : differing(x, settings_.told);
   auto found = std::ranges::find(members_, x.device, &member::device);
   const bool comes_anew = found == members_.end() && !settings_.starts_ranks && lost_.count(x.device) == 0;
   if (now_ == phase::over || !self->current_sender() || (found == members_.end() && !comes_anew))
@@ -122,7 +122,7 @@ void trainer_state::ask_whether_it_comes(device_id device) {
     const auto found = std::ranges::find(members_, device, &member::device);
     if (!lost || now_ != phase::gathering || found == members_.end() || found->handle)
       return;
-    drop(device, render(lost));
+    drop(device, lost);
     gathered();
   });
 }
@@ -154,7 +154,7 @@ void trainer_state::rank_down(const caf::down_msg& x) {
   }
   if (takes_part) {
     --world_;
-    return recover(what);
+    return recover(make_error(errc::device_lost, what));
   }
   settings_.watcher.note(what);
   given_up_by(device);
@@ -167,7 +167,7 @@ void trainer_state::await_devices() {
   auto why = there == 0 ? make_error(errc::device_lost, "no rank is left")
                         : settings_.job->strategy->check(settings_.job->shape, there);
   if (!why || step_world_of(*settings_.job, there).ranks > 0) // it could be, but for what was tried
-    why = make_error(errc::gave_up, latest_problem_);
+    why = make_error(errc::gave_up, latest_problem());
   const auto what = fmt::format("step {} cannot be run by {}: {}", step_, counted(there, "rank"), render(why));
   const auto now = self->clock().now();
   const bool may_come = settings_.starts_ranks || may_return_ > 0;

@@ -48,12 +48,12 @@ void trainer_state::end_without_model(const std::string& why) {
 void trainer_state::finish() {
   now_ = phase::stepping;
   if (++attempts_ > settings_.attempts_max)
-    return end_run(make_error(errc::gave_up, fmt::format("the model cannot be put together: {}", latest_problem_)));
+    return end_run(make_error(errc::gave_up, fmt::format("the model cannot be put together: {}", latest_problem())));
   take_image([this, attempt = ++attempt_](const caf::expected<model_image>& x) {
     if (!is_current(attempt))
       return;
     if (!x)
-      return recover(render(x.error()));
+      return recover(x.error());
     if (settings_.image_every != 0)
       show(*x);
     end_run(caf::none);

@@ -47,7 +47,7 @@ void trainer_state::arrived(rank_arrival& x) {
   mine.output = x.output;
   auto all = desk_.arrive(std::move(mine));
   if (!all)
-    return refuse(render(all.error()));
+    return refuse(all.error());
   if (*all)
     exchange(std::move(**all));
 }
@@ -103,8 +103,8 @@ void trainer_state::run(exchange_desk::exchange all) {
       return;
     news_ = self->clock().now();
     if (problem)
-      return recover(fmt::format("{} over {}: {}", name_of(shared->front().about.what), text_of(*shared, world_),
-                                 render(problem)));
+      return recover(with_context(
+        fmt::format("{} over {}", name_of(shared->front().about.what), text_of(*shared, world_)), problem));
     const auto ended = seconds_now();
     for (auto& each : *shared)
       self->send(members_[each.about.rank].handle, exchange_ended{attempt, each.number, each.about.results[0], ended});

@@ -18,7 +18,8 @@ void trainer_state::part_wanted(const training::part_wanted& x) {
   heard_of(x.rank);
   auto sources = parts().sources_of(x.what);
   if (!sources) // who had it is gone, and was of no use in this step: it goes back
-    return recover(fmt::format("nobody has the whole of layer {} as of step {} any more", x.what.layer, step_));
+    return recover(make_error(errc::device_lost, fmt::format("nobody has the whole of layer {} as of step {} any more",
+                                                             x.what.layer, step_)));
   const auto owner = sources->front().owner;
   if (sources->front().what == x.what && owner < world_ && owner != x.rank)
     return hand_on(x, owner);
@@ -28,7 +29,7 @@ void trainer_state::part_wanted(const training::part_wanted& x) {
     if (found)
       give(x, *found);
     else
-      recover(render(found.error()));
+      recover(found.error());
   });
 }
 
@@ -55,8 +56,8 @@ void trainer_state::found_at(const training::part_wanted& x, const group_calls::
   const auto device = members_[source.rank].device;
   if (source.address == 0) {
     has_nothing(device, step_);
-    return recover(fmt::format("{} no longer has the part of layer {} that it made", ringmaster::text_of(device),
-                               x.what.layer));
+    return recover(make_error(errc::device_lost, fmt::format("{} no longer has the part of layer {} that it made",
+                                                             ringmaster::text_of(device), x.what.layer)));
   }
   auto all = std::move(wanted_parts_.extract(x.what).mapped());
   all.insert(all.begin(), source);
@@ -65,8 +66,9 @@ void trainer_state::found_at(const training::part_wanted& x, const group_calls::
       return;
     news_ = self->clock().now();
     if (problem)
-      return recover(fmt::format("broadcast of a part of layer {}, to {} without it: {}", x.what.layer,
-                                 counted(all.size() - 1, "rank"), render(problem)));
+      return recover(with_context(fmt::format("broadcast of a part of layer {}, to {} without it", x.what.layer,
+                                              counted(all.size() - 1, "rank")),
+                                  problem));
     for (auto& each : std::span{all}.subspan(1))
       self->send(members_[each.rank].handle, part_found{x.attempt, x.what, {}});
   };

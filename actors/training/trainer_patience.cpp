@@ -26,7 +26,7 @@ void trainer_state::tick() {
   tell_silence();
   if (now_ == phase::recovering)
     ask_again();
-  if (auto why = now_ == phase::stepping && calls_ ? calls_->overdue() : std::string{}; !why.empty())
+  if (auto why = now_ == phase::stepping && calls_ ? calls_->check_overdue() : caf::error{})
     return recover(why);
   if (now_ == phase::gathering && !settings_.starts_ranks)
     for (auto& each : members_)
@@ -42,12 +42,12 @@ void trainer_state::tick() {
     return;
   const auto waiting = desk_.waiting();
   const auto why = fmt::format("nothing has happened for {}, which training.patience allows{}",
-                               duration_text(settings_.patience), waiting.empty() ? "" : ": " + waiting);
+                               duration_text(settings_.patience), waiting ? ": " + *waiting : "");
   if (stands_still_again())
     return end_with_model(
       make_error(errc::gave_up,
                  fmt::format("step {} has stood still {} times with the same ranks: {}", step_, standstills_max, why)));
-  recover(why);
+  recover(make_error(errc::timed_out, why));
 }
 
 bool trainer_state::stands_still_again() {
@@ -84,26 +84,25 @@ void trainer_state::excuse(caf::timespan late) {
     calls_->excuse(late);
 }
 
-/// Of whom; empty: of nobody.
-std::string trainer_state::awaited() const {
+std::optional<std::string> trainer_state::awaited() const {
   if (handing_over_)
     return "what the ranks that leave have of the model has not come";
   if (now_ == phase::recovering && !gives_up_.empty())
     return fmt::format("{} has not said that its rank has given the step up", ringmaster::text_of(*gives_up_.begin()));
   if (now_ != phase::stepping || step_ >= settings_.steps || lacks_room_ || (record_ && record_->is_awaited()))
-    return {};
-  const auto why = desk_.waiting();
-  return why.empty() ? unended() : why;
+    return std::nullopt;
+  auto why = desk_.waiting();
+  return why ? why : unended();
 }
 
-std::string trainer_state::unended() const {
+std::optional<std::string> trainer_state::unended() const {
   constexpr size_t told = 4;
   std::vector<const member*> all;
   for (auto& each : std::span{members_}.first(world_))
     if (!each.losses)
       all.push_back(&each);
   if (all.empty())
-    return {};
+    return std::nullopt;
   std::ranges::sort(all, {}, [](auto* x) { return x->heard; }); // those first that have been silent the longest
   std::vector<std::string> parts;
   for (auto* each : std::span{all}.first(std::min(told, all.size()))) {
@@ -122,7 +121,7 @@ void trainer_state::tell_silence() {
   if (silent < quiet_max - answers_within)
     return;
   auto why = awaited();
-  if (why.empty())
+  if (!why)
     return;
   ask_again();
   if (std::exchange(silent_since_, news_) != news_)
@@ -133,7 +132,7 @@ void trainer_state::tell_silence() {
   if (asked_at_ && now - *asked_at_ >= answers_within)
     why = "the coordinator does not answer";
   settings_.watcher.note(fmt::format("step {} stands still, for {} now: {}; {} behind {}", step_,
-                                     duration_text(std::chrono::floor<std::chrono::seconds>(silent)), why,
+                                     duration_text(std::chrono::floor<std::chrono::seconds>(silent)), *why,
                                      now_ == phase::recovering
                                        ? "whoever is late is left out where its device is lost, or"
                                        : "it is given up where a rank is lost, or",
@@ -151,7 +150,7 @@ void trainer_state::ask_again() {
       if (--asking_ == 0)
         asked_at_.reset();
       if (lost && attempt == attempt_)
-        found_lost(device, render(lost));
+        found_lost(device, lost);
     });
 }
 
@@ -164,16 +163,16 @@ std::vector<device_id> trainer_state::awaited_devices() const {
   return result;
 }
 
-void trainer_state::found_lost(device_id device, const std::string& why) {
+void trainer_state::found_lost(device_id device, const caf::error& lost) {
   const auto found = std::ranges::find(members_, device, &member::device);
   if (found == members_.end())
     return;
   const bool in_step = is_in_step(*found);
-  drop(device, why);
+  drop(device, lost);
   if (!in_step)
     return;
   --world_;
-  recover(fmt::format("{} is lost", ringmaster::text_of(device)));
+  recover(make_error(errc::device_lost, fmt::format("{} is lost", ringmaster::text_of(device))));
 }
 
 } // namespace ringmaster::training

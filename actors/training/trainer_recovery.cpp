@@ -9,11 +9,11 @@
 
 namespace ringmaster::training {
 
-void trainer_state::recover(const std::string& why) {
+void trainer_state::recover(const caf::error& why) {
   now_ = phase::recovering;
-  if (!why.empty()) {
+  if (why) {
     latest_problem_ = why;
-    settings_.watcher.note(fmt::format("step {} is given up: {}", step_, why));
+    settings_.watcher.note(fmt::format("step {} is given up: {}", step_, render(why)));
   }
   ++attempt_;
   news_ = self->clock().now();
@@ -25,7 +25,7 @@ void trainer_state::recover(const std::string& why) {
       have_given_up(each);
       ask_after(each.device);
     }
-  const bool hands_over = why.empty() && std::ranges::any_of(members_, &member::leaves);
+  const bool hands_over = !why && std::ranges::any_of(members_, &member::leaves);
   if (calls_ && !hands_over) // else behind that: with its last communicator a node that is drained ends
     end_calls();
   abandoned();
@@ -52,7 +52,7 @@ void trainer_state::have_given_up(const member& each) {
     .then([done](uint64_t) { done(); },
           [this, done, attempt = attempt_, device = each.device](const caf::error& problem) {
             if (attempt == attempt_ && problem == caf::sec::request_timeout)
-              drop(device, "its rank did not give up its step in time"); // it hangs
+              drop(device, make_error(errc::timed_out, "its rank did not give up its step in time")); // it hangs
             done();
           });
 }
@@ -63,20 +63,18 @@ void trainer_state::ask_after(device_id device) {
     if (attempt != attempt_ || now_ != phase::recovering)
       return;
     if (lost)
-      drop(device, render(lost));
+      drop(device, lost);
     abandoned();
   });
 }
 
-void trainer_state::drop(device_id device, const std::string& why) {
+void trainer_state::drop(device_id device, const caf::error& lost) {
   auto found = std::ranges::find(members_, device, &member::device);
   if (found == members_.end())
-    return;                           // its rank has ended, too
-  const auto behind = why.find(": "); // what became of which device
-  const auto lost = fmt::format("{} is lost: {}", ringmaster::text_of(device),
-                                behind == std::string::npos ? why : why.substr(behind + 2));
-  settings_.watcher.note(lost);
-  leave_out(*found, lost);
+    return; // its rank has ended, too
+  const auto why = fmt::format("{} is lost: {}", ringmaster::text_of(device), cause_of(lost));
+  settings_.watcher.note(why);
+  leave_out(*found, why);
   members_.erase(found);
   ++may_return_; // its process may stand still
   given_up_by(device);

@@ -82,8 +82,9 @@ void training_rank_state::allocated(const gpu_sim::MemAddr& at, uint64_t bytes) 
 }
 
 void training_rank_state::ready(const caf::error& problem) {
-  self->send(settings_.trainer, rank_ready{settings_.device, settings_.place, problem ? render(problem) : std::string{},
-                                           problem ? wire_code(problem) : 0, settings_.told});
+  // With a code of ours, also for a trainer of this process: a time-out of CAF is errc::timed_out.
+  auto ours = problem ? error_from_wire(wire_code(problem), render(problem)) : caf::error{};
+  self->send(settings_.trainer, rank_ready{settings_.device, settings_.place, std::move(ours), settings_.told});
 }
 
 // -- a step --
@@ -109,7 +110,8 @@ void training_rank_state::run(std::coroutine_handle<> next) {
   try {
     next.resume();
   } catch (const std::exception& problem) {
-    fail(order_.rank, fmt::format("rank {}: the strategy has thrown an exception: {}", order_.rank, problem.what()));
+    fail(order_.rank, make_error(errc::aborted, fmt::format("rank {}: the strategy has thrown an exception: {}",
+                                                            order_.rank, problem.what())));
   }
   if (stopped_)
     return;
@@ -203,17 +205,13 @@ uint64_t training_rank_state::address_of(const part_sought& x) const {
   return found == nullptr ? 0 : found->address;
 }
 
-void training_rank_state::fail(uint32_t rank, std::string why) {
-  fail(rank, make_error(errc::aborted, std::move(why)));
-}
-
-void training_rank_state::fail(uint32_t rank, const caf::error& why) {
+void training_rank_state::fail(uint32_t rank, caf::error why) {
   if (!std::exchange(stopped_, true))
-    self->send(settings_.trainer, rank_failed{order_.attempt, rank, wire_code(why), render(why)});
+    self->send(settings_.trainer, rank_failed{order_.attempt, rank, std::move(why)});
 }
 
 void training_rank_state::fail(const pending& x, const caf::error& why) {
-  fail(order_.rank, make_error(code_of(why), refused(x, render(why))));
+  fail(order_.rank, refused(x, why));
 }
 
 // -- its operations --

@@ -54,7 +54,7 @@ public:
   // The strategy's program calls these.
   bool begin(pending& x) override;
   bool await(pending& x) override;
-  void fail(uint32_t rank, std::string why) override;
+  void fail(uint32_t rank, caf::error why) override;
   bool failed() const override { return stopped_; }
   void release(uint32_t, uint64_t memory) noexcept override { store_->release(memory); }
 
@@ -91,7 +91,6 @@ private:
   /// and as long as the process's communicators have slices that it can move.
   void tell_and_help();
   void end(pending& x);
-  void fail(uint32_t rank, const caf::error& why);
   void fail(const pending& x, const caf::error& why);
   /// Goes on with the program at that place, and whatever is ready behind it.
   void run(std::coroutine_handle<> next);

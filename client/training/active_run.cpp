@@ -191,7 +191,7 @@ caf::error active_run::play(process_group& group) {
   if (!trainer_ended && !mine.problem() && !leaves)
     hear(asked ? std::chrono::seconds{1} : leave_limit); // all ranks are let go first, then it says why
   if (trainer_ended && code_of(*trainer_ended) != errc::ok)
-    return make_error(code_of(*trainer_ended), fmt::format("the run has ended: {}", render(*trainer_ended)));
+    return with_context("the run has ended", *trainer_ended);
   if (trainer_ended && *trainer_ended && *trainer_ended != caf::exit_reason::user_shutdown)
     return make_error(
       errc::device_lost,

@@ -3,16 +3,15 @@
 
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
+#include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/computed/evaluation.hpp"
+#include "runtime/training/computed/model_parts.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 
 namespace ringmaster::training {
 
@@ -22,12 +21,6 @@ using clock = std::chrono::steady_clock;
 
 /// Of the samples held out, of a model that is kept because the run ends.
 constexpr uint32_t early_tries_max = 64;
-
-/// Whether more room would have helped.
-bool is_of_room(const std::string& sentence) {
-  return std::ranges::any_of(std::array{ENOSPC, EDQUOT, EFBIG},
-                             [&](int x) { return sentence.find(std::strerror(x)) != sentence.npos; });
-}
 
 } // namespace
 
@@ -99,7 +92,7 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
   if (problem_) // told of the first such model, not of the one that the run ends with because of it
     return std::nullopt;
   if (!result)
-    problem_ = make_error(code_of(result.error()), "what is held out: " + render(result.error()));
+    problem_ = with_context("what is held out", result.error());
   else
     problem_ = make_error(errc::aborted,
                           fmt::format("the model behind {} gives no numbers any more, and is not kept: a lower "
@@ -151,10 +144,9 @@ void active_run::save(const model_image& x, const std::string& next) {
   outcome_.not_kept = problem;
   if (!problem)
     return;
-  const auto why = render(problem);
   watcher_.note(fmt::format("no checkpoint of step {}, and {}: {}; {}{}", x.step,
-                            ends ? "the run ends" : "training goes on", why,
-                            is_of_room(why) ? "make room on the disk: " : "", next));
+                            ends ? "the run ends" : "training goes on", render(problem),
+                            code_of(problem) == errc::no_space ? "make room on the disk: " : "", next));
 }
 
 } // namespace ringmaster::training

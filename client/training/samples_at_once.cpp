@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,10 @@ bool would_do(const run_settings& x) {
   return can_train(x.job, {x.ranks, sides_of(x.job.shape)});
 }
 
-/// The option with the first value of from, from + by, ... that would do, of so many. Empty: none.
+/// The option with the first of `count` values from, from + by, ... that would do; none: none would.
 template <class Set>
-std::string first_of(std::string_view option, const run_settings& x, uint64_t from, int by, uint64_t count, Set set) {
+std::optional<std::string> first_of(std::string_view option, const run_settings& x, uint64_t from, int by,
+                                    uint64_t count, Set set) {
   constexpr uint64_t most = 256; // whoever is further off wants another run
   for (uint64_t i = 0; i < std::min(count, most); ++i) {
     const auto value = by > 0 ? from + i : from - i;
@@ -29,7 +31,7 @@ std::string first_of(std::string_view option, const run_settings& x, uint64_t fr
     if (would_do(changed))
       return fmt::format("{} {}", option, value);
   }
-  return {};
+  return std::nullopt;
 }
 
 std::string advice(const run_settings& x) {
@@ -44,9 +46,9 @@ std::string advice(const run_settings& x) {
   };
   const auto ranks = [](run_settings& of, uint64_t value) { of.ranks = static_cast<uint32_t>(value); };
   std::vector<std::string> found;
-  const auto add = [&](std::string what) {
-    if (!what.empty())
-      found.push_back(std::move(what));
+  const auto add = [&](std::optional<std::string> what) {
+    if (what)
+      found.push_back(std::move(*what));
   };
   add(first_of("--micro-batch", x, m.micro_batch + 1, 1, m.global_batch - m.micro_batch, batch_at_once));
   if (found.empty())

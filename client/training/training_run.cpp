@@ -20,12 +20,12 @@ caf::expected<sampler> order_of(const run_settings& x) {
 
 namespace {
 
-/// "layer 0, conv 3x3 ...: why not"; empty: so many ranks can share each.
-std::string unshared(const run_settings& x, const model_layers& layers, uint32_t tensor) {
+/// Whether this number of ranks can share each layer. Errors: as of layer::cannot_share, "layer 0, conv 3x3 ...: why".
+caf::error unshared(const run_settings& x, const model_layers& layers, uint32_t tensor) {
   for (size_t l = 0; tensor > 1 && l < layers.size(); ++l)
-    if (auto why = layers[l]->cannot_share(tensor); !why.empty())
-      return fmt::format("layer {}, {}: {}", l, x.job.layers[l]->name(), why);
-  return {};
+    if (auto why = layers[l]->cannot_share(tensor))
+      return with_context(fmt::format("layer {}, {}", l, x.job.layers[l]->name()), why);
+  return caf::none;
 }
 
 caf::error check_sharing(const run_settings& x) {
@@ -35,15 +35,14 @@ caf::error check_sharing(const run_settings& x) {
   const auto& strategy = *x.job.strategy;
   const auto tensor = strategy.shape(x.job.shape, x.ranks).tensor;
   const auto why = unshared(x, *layers, tensor);
-  if (why.empty())
+  if (!why)
     return caf::none;
   auto m = x.job.shape;
   for (m.tensor = tensor - 1; m.tensor > 0; --m.tensor)
-    if (!strategy.check(m, x.ranks) && strategy.shape(m, x.ranks).tensor == m.tensor
-        && unshared(x, *layers, m.tensor).empty())
+    if (!strategy.check(m, x.ranks) && strategy.shape(m, x.ranks).tensor == m.tensor && !unshared(x, *layers, m.tensor))
       break;
   return make_error(errc::invalid_argument,
-                    fmt::format("{} ranks cannot share {}{}", tensor, why,
+                    fmt::format("{} ranks cannot share {}{}", tensor, render(why),
                                 m.tensor > 0 ? fmt::format("; --tensor {} would do", m.tensor) : ""));
 }
 

@@ -135,7 +135,7 @@ caf::expected<const known_device*> device_registry::known(device_id id) const {
   if (auto device = find(id))
     return device;
   if (auto gone = gone_.find(id); gone != gone_.end())
-    return make_error(errc::unknown_device, fmt::format("device 0x{:x} has died: {}", id, gone->second));
+    return with_cause(errc::unknown_device, fmt::format("device 0x{:x} has died", id), gone->second);
   return make_error(errc::unknown_device,
                     fmt::format("there is no device 0x{:x}; {} devices are here", id, devices_.size()));
 }

@@ -14,21 +14,22 @@ bool is_sequence_shard(const value_tag& x) {
 }
 
 /// For what attention is needed.
-std::string is_shard_of_sequence(const value_tag& x) {
-  return unless(is_sequence_shard(x), [&] {
-    return fmt::format("it needs a sequence shard, of at most {}, and has the {}", position_run::of_max, text_of(x));
-  });
+std::string no_sequence_shard(const value_tag& x) {
+  return fmt::format("it needs a sequence shard, of at most {}, and has the {}", position_run::of_max, text_of(x));
 }
 
 /// Whether one is of the same layer, step, samples and part of them as the other.
+bool is_beside(const value_tag& x, const value_tag& other) {
+  return x.layer == other.layer && x.step == other.step && x.samples == other.samples && x.part == other.part
+         && x.has == other.has;
+}
+
 std::string not_beside(const value_tag& x, const value_tag& other) {
-  return unless(x.layer == other.layer && x.step == other.step && x.samples == other.samples && x.part == other.part
-                  && x.has == other.has,
-                [&] { return fmt::format("the {} does not go with the {}", text_of(other), text_of(x)); });
+  return fmt::format("the {} does not go with the {}", text_of(other), text_of(x));
 }
 
 std::string not_all(const value_tag& x) {
-  return unless(x.positions().all(), [&] { return fmt::format("it needs all positions, and has the {}", text_of(x)); });
+  return fmt::format("it needs all positions, and has the {}", text_of(x));
 }
 
 } // namespace
@@ -41,10 +42,23 @@ operation<attention_keys> rank::keys(const activation& x, const weight& w) {
   work.results[0] = x.tag();
   work.results[0].kind = value_kind::attention_keys;
   work.results[0].tensor = w.tag().tensor;
-  result.refuse(first_of({expects(x, "input"), expects(w, "weight"),
-                          x.tag().has == form::whole ? "" : is_shard_of_sequence(x.tag()), is_whole(w.tag()),
-                          not_for(x, w)}));
+  require_usable(result, x, "input");
+  require_usable(result, w, "weight");
+  result.require(x.tag().has == form::whole || is_sequence_shard(x.tag()), [&] { return no_sequence_shard(x.tag()); });
+  result.require(whole(w.tag()), [&] { return not_whole(w.tag()); });
+  result.require(is_for(x, w), [&] { return not_for(x, w); });
   return result;
+}
+
+template <class... Values>
+void rank::require_attention(operation<Values...>& its, const activation& x, const attention_keys& to) const {
+  const auto &a = x.tag(), &b = to.tag();
+  const bool same = a.layer == b.layer && a.step == b.step && a.samples == b.samples;
+  const bool parts = b.has == form::whole || (b.has == form::sequence && a.part.count == b.part.count);
+  require_usable(its, x, "input");
+  require_usable(its, to, "keys");
+  its.require(is_sequence_shard(a), [&] { return no_sequence_shard(a); });
+  its.require(same && parts, [&] { return fmt::format("the {} are not for the {}", text_of(b), text_of(a)); });
 }
 
 operation<attention> rank::attend(const activation& x, const attention_keys& to) {
@@ -56,16 +70,8 @@ operation<attention> rank::attend(const activation& x, const attention_keys& to)
   work.memory = {x.memory_.token(), to.memory_.token()};
   work.results[0] = work.argument;
   work.results[0].kind = value_kind::attention;
-  result.refuse(cannot_attend(x, to));
+  require_attention(result, x, to);
   return result;
-}
-
-std::string rank::cannot_attend(const activation& x, const attention_keys& to) const {
-  const auto &a = x.tag(), &b = to.tag();
-  const bool same = a.layer == b.layer && a.step == b.step && a.samples == b.samples;
-  const bool parts = b.has == form::whole || (b.has == form::sequence && a.part.count == b.part.count);
-  return first_of({expects(x, "input"), expects(to, "keys"), is_shard_of_sequence(a),
-                   same && parts ? "" : fmt::format("the {} are not for the {}", text_of(b), text_of(a))});
 }
 
 operation<activation> rank::forward(const activation& x, const weight& w, attention made) {
@@ -76,12 +82,27 @@ operation<activation> rank::forward(const activation& x, const weight& w, attent
   work.results[0] = x.tag();
   ++work.results[0].layer;
   add_up(work.results[0], x.tag(), w);
-  result.refuse(first_of({expects(x, "input"), expects(w, "weight"), expects(made, "attention"),
-                          is_shard_of_sequence(x.tag()), is_whole(w.tag()), not_for(x, w),
-                          not_beside(x.tag(), made.tag()), of_other_columns(w.tag(), made.tag()),
-                          not_all(made.tag())}));
+  const auto& other = made.tag();
+  require_usable(result, x, "input");
+  require_usable(result, w, "weight");
+  require_usable(result, made, "attention");
+  result.require(is_sequence_shard(x.tag()), [&] { return no_sequence_shard(x.tag()); });
+  result.require(whole(w.tag()), [&] { return not_whole(w.tag()); });
+  result.require(is_for(x, w), [&] { return not_for(x, w); });
+  result.require(is_beside(x.tag(), other), [&] { return not_beside(x.tag(), other); });
+  result.require(same_columns(w.tag(), other), [&] { return of_other_columns(w.tag(), other); });
+  result.require(other.positions().all(), [&] { return not_all(other); });
   work.consumed = std::move(made.memory_);
   return result;
+}
+
+template <class... Values>
+void rank::require_by_output(operation<Values...>& its, const activation& x,
+                             const activation_gradient& by_output) const {
+  auto there = x.tag();
+  ++there.layer;
+  require_usable(its, by_output, "gradient");
+  its.require(is_beside(there, by_output.tag()), [&] { return not_beside(there, by_output.tag()); });
 }
 
 operation<keys_gradient> rank::attend_backward(const activation& x, const attention_keys& to,
@@ -95,15 +116,9 @@ operation<keys_gradient> rank::attend_backward(const activation& x, const attent
   work.results[0] = to.tag();
   work.results[0].kind = value_kind::keys_gradient;
   work.results[0].set_positions(positions_of(x.tag()));
-  result.refuse(first_of({cannot_attend(x, to), not_by_output_of(x, by_output)}));
+  require_attention(result, x, to);
+  require_by_output(result, x, by_output);
   return result;
-}
-
-/// Of sequence shards.
-std::string rank::not_by_output_of(const activation& x, const activation_gradient& by_output) const {
-  auto there = x.tag();
-  ++there.layer;
-  return first_of({expects(by_output, "gradient"), not_beside(there, by_output.tag())});
 }
 
 operation<weight_gradient, activation_gradient> rank::backward(
@@ -114,10 +129,17 @@ operation<weight_gradient, activation_gradient> rank::backward(
   work.memory = {x.memory_.token(), w.memory_.token(), by_output.memory_.token()};
   set_gradient(work.results[0], value_kind::weight_gradient, x, w, model_->replicated);
   set_gradient(work.results[1], value_kind::activation_gradient, x, w, model_->replicated);
-  result.refuse(first_of({expects(x, "input"), expects(w, "weight"), expects(by_keys, "gradient by keys"),
-                          is_shard_of_sequence(x.tag()), is_whole(w.tag()), not_for(x, w),
-                          not_by_output_of(x, by_output), not_beside(x.tag(), by_keys.tag()),
-                          of_other_columns(w.tag(), by_keys.tag()), not_all(by_keys.tag())}));
+  const auto& other = by_keys.tag();
+  require_usable(result, x, "input");
+  require_usable(result, w, "weight");
+  require_usable(result, by_keys, "gradient by keys");
+  result.require(is_sequence_shard(x.tag()), [&] { return no_sequence_shard(x.tag()); });
+  result.require(whole(w.tag()), [&] { return not_whole(w.tag()); });
+  result.require(is_for(x, w), [&] { return not_for(x, w); });
+  require_by_output(result, x, by_output);
+  result.require(is_beside(x.tag(), other), [&] { return not_beside(x.tag(), other); });
+  result.require(same_columns(w.tag(), other), [&] { return of_other_columns(w.tag(), other); });
+  result.require(other.positions().all(), [&] { return not_all(other); });
   work.consumed = std::move(by_keys.memory_);
   return result;
 }
@@ -128,23 +150,22 @@ operation<> rank::joined(Value& sum, Value more) {
   auto result = start<>(op::add);
   result.work_.argument = more.tag();
   result.work_.memory = {sum.memory_.token(), more.memory_.token()};
-  if (!usable(more)) {
-    result.refuse(expects(more, "summand"));
-  } else if (!sum.valid()) {
+  require_usable(result, more, "summand");
+  if (!result.error_ && !sum.valid()) {
     sum = std::move(more);
     result.work_.memory = {};
     return result;
-  } else if (!usable(sum)) {
-    result.refuse(expects(sum, "sum"));
-  } else if (auto problem = first_of({not_beside(sum.tag(), more.tag()), of_other_columns(sum.tag(), more.tag())});
-             !problem.empty()) {
-    result.refuse(problem);
-  } else if (auto both = sum.tag().positions(); join(both, more.tag().positions())) {
-    sum.tag_.set_positions(both);
-  } else {
-    result.refuse(fmt::format("the {} does not go on where the {} begins or ends", text_of(more.tag()),
-                              text_of(sum.tag())));
   }
+  const auto &a = sum.tag(), &b = more.tag();
+  require_usable(result, sum, "sum");
+  result.require(is_beside(a, b), [&] { return not_beside(a, b); });
+  result.require(same_columns(a, b), [&] { return of_other_columns(a, b); });
+  auto both = a.positions();
+  result.require(join(both, b.positions()), [&] {
+    return fmt::format("the {} does not go on where the {} begins or ends", text_of(b), text_of(a));
+  });
+  if (!result.error_)
+    sum.tag_.set_positions(both);
   result.work_.consumed = std::move(more.memory_);
   return result;
 }

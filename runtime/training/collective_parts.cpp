@@ -2,14 +2,14 @@
 
 namespace ringmaster::training::detail {
 
-std::string in_order(arguments all) {
+caf::error in_order(arguments all) {
   for (uint32_t i = 0; i < all.size(); ++i)
     if (auto& x = all[i]->argument; x.part.index != i)
       return refused(*all[i], fmt::format("the {} is not shard {}, which its place in the group is", text_of(x), i));
-  return {};
+  return caf::none;
 }
 
-std::string complete(arguments all) {
+caf::error complete(arguments all) {
   auto& whole = all.front()->argument;
   return complete(all, whole.part.count, [&](auto& x) {
     const bool same = alike(x, whole) && x.tensor == whole.tensor && x.run == whole.run
@@ -18,7 +18,7 @@ std::string complete(arguments all) {
   });
 }
 
-std::string complete_sum(arguments all) {
+caf::error complete_sum(arguments all) {
   auto& whole = all.front()->argument;
   return complete(all, whole.tensor.count, [&](auto& x) {
     const bool same = alike(x, whole) && x.part == whole.part && x.tensor.count == whole.tensor.count
@@ -27,7 +27,7 @@ std::string complete_sum(arguments all) {
   });
 }
 
-std::string cover(arguments all, covered& total, value_tag& (*of)(pending& x)) {
+caf::error cover(arguments all, covered& total, value_tag& (*of)(pending& x)) {
   for (size_t i = 0; i < all.size(); ++i) {
     auto &x = of(*all[i]), &before = of(*all[i - (i > 0)]);
     auto& run = total.positions;
@@ -42,7 +42,7 @@ std::string cover(arguments all, covered& total, value_tag& (*of)(pending& x)) {
                                           total.samples.text()));
   }
   if (total.positions.all() || total.samples == of(*all.front()).samples)
-    return {};
+    return caf::none;
   return refused(*all.back(), fmt::format("the ranks do not have all positions of the {}", text_of(of(*all.back()))));
 }
 

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <span>
-#include <string>
 #include <vector>
 
-/// What ranks that meet have between them, by their arguments' tags. An empty sentence: it is right.
+/// What ranks that meet have between them, by their arguments' tags. Errors: invalid_argument, with the rank, the
+/// operation and what is missing.
 namespace ringmaster::training::detail {
 
 using arguments = std::span<pending* const>;
@@ -21,7 +21,7 @@ inline bool alike(const value_tag& a, const value_tag& b) {
 
 /// All ranks have other ones of so many; `of` says which of them a tag is.
 template <class Shard>
-std::string complete(arguments all, uint32_t count, Shard of) {
+caf::error complete(arguments all, uint32_t count, Shard of) {
   auto& first = *all.front();
   std::vector<bool> there(count);
   for (auto* each : all) {
@@ -33,17 +33,17 @@ std::string complete(arguments all, uint32_t count, Shard of) {
       there[i] = true;
   }
   if (std::ranges::find(there, false) == there.end())
-    return {};
+    return caf::none;
   return refused(first, fmt::format("{} ranks do not have all of the {} parts of the {}", all.size(), there.size(),
                                     text_of(first.argument)));
 }
 
 /// All ranks have other shards of the same, and together all that there are.
-std::string complete(arguments all);
+caf::error complete(arguments all);
 /// The same of summands.
-std::string complete_sum(arguments all);
+caf::error complete_sum(arguments all);
 /// Shards are put one behind the other, as the ranks are.
-std::string in_order(arguments all);
+caf::error in_order(arguments all);
 
 /// Samples, and which of their positions.
 struct covered {
@@ -53,12 +53,12 @@ struct covered {
 
 /// What ranks have between them: the positions of the same samples first, whose ranks are neighbours in the order of
 /// positions; then the samples. `of` says of which tag of each.
-std::string cover(arguments all, covered& total, value_tag& (*of)(pending& x));
+caf::error cover(arguments all, covered& total, value_tag& (*of)(pending& x));
 inline value_tag& argument_of(pending& x) {
   return x.argument;
 }
 
 /// What the sum over the ranks is of: of gradients by weights, the samples add up; of summands, the parts.
-std::string sum(arguments all, value_tag& total);
+caf::error sum(arguments all, value_tag& total);
 
 } // namespace ringmaster::training::detail

@@ -14,7 +14,7 @@ using namespace detail;
 namespace {
 
 /// All shards of one that is a sequence shard itself, in their order.
-std::string gather_part(arguments all, value_tag& whole) {
+caf::error gather_part(arguments all, value_tag& whole) {
   const auto count = static_cast<uint32_t>(all.size());
   const auto first = whole.part.index;
   for (uint32_t i = 0; i < count; ++i)
@@ -23,10 +23,10 @@ std::string gather_part(arguments all, value_tag& whole) {
       return refused(*all[i], fmt::format("the {} is not part {} of {} of what the ranks have: rank {} has the {}",
                                           text_of(x), i, count, all.front()->rank, text_of(whole)));
   whole.part = {first / count, whole.part.count / count};
-  return {};
+  return caf::none;
 }
 
-std::string gather(arguments all, value_tag& whole) {
+caf::error gather(arguments all, value_tag& whole) {
   const bool of_sequence = of_activation(whole.kind) && whole.has == form::sequence;
   const bool of_columns = of_activation(whole.kind) && whole.has == form::columns;
   if (whole.kind != value_kind::weight && !of_sequence && !of_columns)
@@ -37,11 +37,11 @@ std::string gather(arguments all, value_tag& whole) {
   if (of_activation(whole.kind))
     whole.has = form::whole;
   whole.part = {};
-  return problem.empty() ? in_order(all) : problem;
+  return problem ? problem : in_order(all);
 }
 
 /// Positions of each rank go to all ranks' experts.
-std::string dispatch(arguments all, value_tag& x) {
+caf::error dispatch(arguments all, value_tag& x) {
   for (auto* each : all)
     if (!alike(each->argument, x))
       return refused(*each, fmt::format("the {} does not go with the {} of rank {}", text_of(each->argument),
@@ -56,20 +56,20 @@ std::string dispatch(arguments all, value_tag& x) {
 }
 
 /// Each rank gets what experts have made of the samples that it asks for; they are those that went there.
-std::string bring_back(arguments all, value_tag& x) {
-  if (auto problem = complete(all); !problem.empty())
+caf::error bring_back(arguments all, value_tag& x) {
+  if (auto problem = complete(all))
     return problem;
-  if (auto problem = in_order(all); !problem.empty())
+  if (auto problem = in_order(all))
     return problem;
   covered asked;
   for (auto* each : all) { // of which the sentences speak
     each->results[0].kind = x.kind;
     each->results[0].layer = x.layer;
   }
-  if (auto problem = cover(all, asked, [](pending& its) -> value_tag& { return its.results[0]; }); !problem.empty())
+  if (auto problem = cover(all, asked, [](pending& its) -> value_tag& { return its.results[0]; }))
     return problem;
   if (asked.samples == x.samples && asked.positions == x.positions())
-    return {};
+    return caf::none;
   auto text = [](const range_set& samples, const position_run& run) {
     return run.all() ? samples.text() : fmt::format("{}, {}", samples.text(), text_of(run));
   };
@@ -77,7 +77,7 @@ std::string bring_back(arguments all, value_tag& x) {
                                            text(asked.samples, asked.positions), text(x.samples, x.positions())));
 }
 
-std::string exchange(arguments all, value_tag& x) {
+caf::error exchange(arguments all, value_tag& x) {
   if (of_activation(x.kind) && x.has == form::experts)
     return bring_back(all, x);
   if (of_activation(x.kind) && std::ranges::all_of(all, [](auto* y) { return y->results[0].has == form::experts; }))
@@ -86,7 +86,7 @@ std::string exchange(arguments all, value_tag& x) {
     return refused(*all.front(), fmt::format("the {} is neither a sequence nor a column shard", text_of(x)));
   x.has = x.has == form::sequence ? form::columns : form::sequence;
   auto problem = complete(all);
-  return problem.empty() ? in_order(all) : problem;
+  return problem ? problem : in_order(all);
 }
 
 /// Whether a rank wants columns of a sum, in place of positions.
@@ -95,23 +95,25 @@ bool asks_for_columns(const pending& x) {
 }
 
 /// A sum of activations, of which each rank is to get columns.
-std::string not_for_columns(arguments all, const value_tag& x) {
+caf::error not_for_columns(arguments all, const value_tag& x) {
   for (auto* each : all)
     if (!asks_for_columns(*each))
       return refused(*each,
                      fmt::format("it asks for a sequence shard of the {}, and others for column shards", text_of(x)));
-  return unless(x.part.whole(), [&] {
-    return refused(*all.front(), fmt::format("the {} is not of all positions: there are no columns of it", text_of(x)));
-  });
+  if (x.part.whole())
+    return caf::none;
+  return refused(*all.front(), fmt::format("the {} is not of all positions: there are no columns of it", text_of(x)));
 }
 
-std::string reduce(arguments all, value_tag& x) {
+caf::error reduce(arguments all, value_tag& x) {
   if (all.front()->what == op::reduce_scatter && x.kind == value_kind::weight_gradient && x.has == form::summand)
     return refused(*all.front(), fmt::format("the {}: that comes first", text_of(x)));
   if (all.front()->what == op::reduce_scatter && x.kind == value_kind::weight_gradient && !x.part.whole())
     return refused(*all.front(), fmt::format("it needs the whole, and has the {}", text_of(x)));
-  auto problem = std::ranges::any_of(all, [](auto* y) { return asks_for_columns(*y); }) ? not_for_columns(all, x) : "";
-  return problem.empty() ? sum(all, x) : problem;
+  if (std::ranges::any_of(all, [](auto* y) { return asks_for_columns(*y); }))
+    if (auto problem = not_for_columns(all, x))
+      return problem;
+  return sum(all, x);
 }
 
 pending& root_of(arguments all) {
@@ -126,17 +128,17 @@ bool match(const pending& a, const pending& b) {
   return a.what == op::broadcast ? a.peer == b.peer : a.argument.layer == b.argument.layer;
 }
 
-std::string combine(arguments all) {
+caf::error combine(arguments all) {
   const auto what = all.front()->what;
   auto result = what == op::broadcast ? root_of(all).argument : all.front()->argument;
-  std::string problem;
+  caf::error problem;
   if (what == op::all_reduce || what == op::reduce_scatter)
     problem = reduce(all, result);
   else if (what == op::all_gather)
     problem = gather(all, result);
   else if (what == op::all_to_all)
     problem = exchange(all, result);
-  if (!problem.empty())
+  if (problem)
     return problem;
   const auto count = static_cast<uint32_t>(all.size());
   const bool in_columns = asks_for_columns(*all.front());
@@ -161,7 +163,7 @@ std::string combine(arguments all) {
     if (what == op::reduce_scatter && of_activation(result.kind))
       mine.has = in_columns ? form::columns : form::sequence;
   }
-  return {};
+  return caf::none;
 }
 
 } // namespace ringmaster::training

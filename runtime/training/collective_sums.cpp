@@ -9,14 +9,14 @@ bool addable(const value_tag& a, const value_tag& b) {
   return a.kind == b.kind && a.has == b.has && a.step == b.step && a.part == b.part && a.tensor == b.tensor;
 }
 
-std::string sum_positions(arguments all, value_tag& total) {
+caf::error sum_positions(arguments all, value_tag& total) {
   for (auto* each : all)
     if (!addable(each->argument, total))
       return refused(*each, fmt::format("it has the {}, rank {} the {}", text_of(each->argument), all.front()->rank,
                                         text_of(total)));
   covered sum;
   auto problem = cover(all, sum, argument_of);
-  if (problem.empty() && !sum.positions.all())
+  if (!problem && !sum.positions.all())
     problem = refused(*all.back(),
                       fmt::format("the ranks do not have all positions of the {}", text_of(all.back()->argument)));
   total.samples = std::move(sum.samples);
@@ -24,7 +24,7 @@ std::string sum_positions(arguments all, value_tag& total) {
   return problem;
 }
 
-std::string sum_samples(arguments all, value_tag& total) {
+caf::error sum_samples(arguments all, value_tag& total) {
   if (total.run != 0 && all.size() > 1 && all[1]->argument.run != total.run)
     return sum_positions(all, total);
   for (auto* each : all.subspan(1)) {
@@ -36,11 +36,11 @@ std::string sum_samples(arguments all, value_tag& total) {
       return refused(*each, fmt::format("the {} would count twice: the ranks before it have samples {}", text_of(x),
                                         total.samples.text()));
   }
-  return {};
+  return caf::none;
 }
 
 /// Of what tensor-parallel ranks all have: each has found a summand of its gradient.
-std::string sum_replicated(arguments all, value_tag& total) {
+caf::error sum_replicated(arguments all, value_tag& total) {
   std::vector<bool> there(total.tensor.count);
   for (auto* each : all) {
     auto& x = each->argument;
@@ -55,11 +55,11 @@ std::string sum_replicated(arguments all, value_tag& total) {
     return refused(*all.front(), fmt::format("{} ranks do not have all of the {} tensor shards of the {}", all.size(),
                                              there.size(), text_of(total)));
   total.has = form::whole;
-  return {};
+  return caf::none;
 }
 
 /// Of gradients by all keys of a layer, each from other positions, in their order.
-std::string sum_by_keys(arguments all, value_tag& total) {
+caf::error sum_by_keys(arguments all, value_tag& total) {
   auto run = total.positions();
   for (auto* each : all.subspan(1)) {
     auto& x = each->argument;
@@ -68,12 +68,12 @@ std::string sum_by_keys(arguments all, value_tag& total) {
                      fmt::format("the {} does not go with the {} of the ranks before it", text_of(x), text_of(total)));
   }
   total.set_positions(run);
-  return run.all() ? "" : refused(*all.front(), fmt::format("the ranks have the {} only", text_of(total)));
+  return run.all() ? caf::error{} : refused(*all.front(), fmt::format("the ranks have the {} only", text_of(total)));
 }
 
 } // namespace
 
-std::string sum(arguments all, value_tag& total) {
+caf::error sum(arguments all, value_tag& total) {
   if (total.kind == value_kind::weight_gradient)
     return total.has == form::summand ? sum_replicated(all, total) : sum_samples(all, total);
   if (total.kind == value_kind::keys_gradient && total.has == form::whole)

@@ -1,5 +1,7 @@
 #include "runtime/training/executor.hpp"
 
+#include "messages/errc.hpp"
+
 #include <fmt/format.h>
 
 namespace ringmaster::training {
@@ -33,12 +35,16 @@ std::string_view name_of(op x) {
   return "nothing";
 }
 
-std::string refused(const pending& x, std::string_view why) {
-  return fmt::format("rank {}, {}: {}", x.rank, name_of(x.what), why);
+caf::error refused(const pending& x, std::string_view why) {
+  return invalid(fmt::format("rank {}, {}: {}", x.rank, name_of(x.what), why));
 }
 
-std::string misused(const pending& x, std::string_view how) {
-  return fmt::format("rank {} {} {} of the {}", x.rank, how, name_of(x.what), text_of(x.argument));
+caf::error refused(const pending& x, const caf::error& why) {
+  return with_context(fmt::format("rank {}, {}", x.rank, name_of(x.what)), why);
+}
+
+caf::error misused(const pending& x, std::string_view how) {
+  return invalid(fmt::format("rank {} {} {} of the {}", x.rank, how, name_of(x.what), text_of(x.argument)));
 }
 
 } // namespace ringmaster::training

@@ -3,9 +3,10 @@
 #include "runtime/training/group.hpp"
 #include "runtime/training/value.hpp"
 
+#include <caf/error.hpp>
+
 #include <array>
 #include <coroutine>
-#include <string>
 #include <string_view>
 
 namespace ringmaster::training {
@@ -75,10 +76,12 @@ inline bool needs_others(const pending& x) {
   return is_communication(x.what) && !(is_collective(x.what) && x.among.count == 1);
 }
 
-/// "rank 3, forward: why".
-std::string refused(const pending& x, std::string_view why);
-/// "rank 3 has never awaited its forward of the input of layer 2, samples 0-3".
-std::string misused(const pending& x, std::string_view how);
+/// "rank 3, forward: why", as errc::invalid_argument.
+caf::error refused(const pending& x, std::string_view why);
+/// The same with the code of `why`.
+caf::error refused(const pending& x, const caf::error& why);
+/// "rank 3 has never awaited its forward of the input of layer 2, samples 0-3", as errc::invalid_argument.
+caf::error misused(const pending& x, std::string_view how);
 
 /// What carries out the operations of a strategy's ranks: a simulator, or devices.
 class executor {
@@ -90,8 +93,8 @@ public:
   virtual bool begin(pending& x) = 0;
   /// For one aside that has been begun: returns whether it has ended; else its waiter is resumed when it has.
   virtual bool await(pending& x) = 0;
-  /// The rank did what it must not: nothing of it goes on.
-  virtual void fail(uint32_t rank, std::string why) = 0;
+  /// The rank has made an error: none of its operations continues.
+  virtual void fail(uint32_t rank, caf::error why) = 0;
   virtual bool failed() const = 0;
   virtual void release(uint32_t rank, uint64_t memory) noexcept = 0;
 };

@@ -17,14 +17,16 @@ bool rank::for_experts(const weight& w, std::initializer_list<const value*> othe
   return true;
 }
 
+bool rank::has_positions(const value_tag& x) {
+  return is_of_positions(x);
+}
+
 std::string rank::not_of_positions(const value_tag& x) {
-  return unless(is_of_positions(x),
-                [&] { return fmt::format("it needs the whole or a sequence shard, and has the {}", text_of(x)); });
+  return fmt::format("it needs the whole or a sequence shard, and has the {}", text_of(x));
 }
 
 std::string rank::not_of_experts(const value_tag& x) {
-  return unless(x.has == form::experts,
-                [&] { return fmt::format("it needs what experts have made, and has the {}", text_of(x)); });
+  return fmt::format("it needs what experts have made, and has the {}", text_of(x));
 }
 
 operation<weight, optimizer_state> rank::load_experts(uint32_t layer, shard experts, shard state_part) {

@@ -114,7 +114,7 @@ public:
   template <class Value>
   operation<Value> dispatch(Value x, group among) {
     auto result = together(op::all_to_all, std::move(x), among);
-    result.refuse(not_of_positions(result.work_.argument));
+    require_positions(result);
     result.work_.results[0].has = form::experts;
     return result;
   }
@@ -123,8 +123,8 @@ public:
   template <class Value>
   operation<Value> combine(Value x, range samples, group among, shard positions = {}) {
     auto result = together(op::all_to_all, std::move(x), among);
-    result.refuse(not_of_experts(result.work_.argument));
-    result.refuse(no_samples(samples));
+    require_experts(result);
+    require_samples(result, samples);
     auto& asked = result.work_.results[0];
     asked.samples = range_set{samples};
     asked.part = positions;
@@ -162,7 +162,7 @@ public:
     auto result = start<Value>(op::receive);
     result.work_.peer = from;
     result.work_.argument.kind = Value::kind;
-    result.refuse(no_rank(from));
+    require_other_rank(result, from);
     return result;
   }
 
@@ -186,7 +186,7 @@ private:
     result.work_.among = among;
     result.work_.argument = x.tag();
     result.work_.memory[0] = x.memory_.token();
-    result.refuse(no_member(result.work_, x));
+    require_member(result, x);
     result.work_.consumed = std::move(x.memory_);
     return result;
   }
@@ -198,7 +198,7 @@ private:
     result.work_.argument = x.tag();
     result.work_.argument.kind = Value::kind; // where it shows nothing, too
     result.work_.memory[0] = x.memory_.token();
-    result.refuse(no_member(result.work_, x));
+    require_member(result, x);
     return result;
   }
   template <class Value>
@@ -208,29 +208,77 @@ private:
     work.argument = work.results[0] = x.tag();
     work.results[0].on_host = what == op::offload;
     work.memory[0] = x.memory_.token();
-    result.refuse(not_there(work, x));
+    result.require(is_there(work, x), [&] { return not_there(x); });
     work.consumed = std::move(x.memory_);
     return result;
   }
-  /// Whether it can use the value, and why not; on the device, whole and its own.
+  // Predicates of arguments, the text for each that does not hold, and what refuses the operation then.
+
+  /// Whether the rank can use the value: it is the rank's own, and on the device.
   bool usable(const value& x) const { return x.memory_.belongs_to(on_, index_) && !x.tag().on_host; }
-  std::string expects(const value& x, const char* name) const;
+  std::string unusable(const value& x, const char* name) const;
+  template <class... Values>
+  void require_usable(operation<Values...>& its, const value& x, const char* name) const {
+    its.require(usable(x), [&] { return unusable(x, name); });
+  }
+  /// Whether the value is usable and whole.
   bool ready(const value& x) const;
   bool fits(const activation& x, const weight& w) const;
   bool for_experts(const weight& w, std::initializer_list<const value*> others) const;
   /// Whether it is by all of the output that the weight makes, or by the columns of it.
   bool by_output_of(const weight& w, const activation_gradient& by_output) const;
-  std::string cannot_attend(const activation& x, const attention_keys& to) const;
-  std::string not_by_output_of(const activation& x, const activation_gradient& by_output) const;
+  /// The keys, of one sequence shard or of all, go with x, a sequence shard.
+  template <class... Values>
+  void require_attention(operation<Values...>& its, const activation& x, const attention_keys& to) const;
+  /// The gradient is by the output of x's layer, for x's sequence shard.
+  template <class... Values>
+  void require_by_output(operation<Values...>& its, const activation& x, const activation_gradient& by_output) const;
+  template <class Value>
+  static void require_positions(operation<Value>& its) {
+    its.require(has_positions(its.work_.argument), [&] { return not_of_positions(its.work_.argument); });
+  }
+  static bool has_positions(const value_tag& x);
   static std::string not_of_positions(const value_tag& x);
+  template <class Value>
+  static void require_experts(operation<Value>& its) {
+    its.require(its.work_.argument.has == form::experts, [&] { return not_of_experts(its.work_.argument); });
+  }
   static std::string not_of_experts(const value_tag& x);
+  template <class Value>
+  void require_samples(operation<Value>& its, range samples) const {
+    its.require(samples.begin < samples.end && samples.end <= model_->global_batch,
+                [&] { return no_samples(samples); });
+  }
   std::string no_samples(range samples) const;
-  /// What is wrong with a backward's arguments.
-  std::string mismatch(const activation& x, const weight& w, const activation_gradient& by_output) const;
-  std::string no_rank(uint32_t peer) const;
-  /// What is wrong with a collective's group or argument; with where a value is that is to be moved.
+  template <class... Values>
+  void require_other_rank(operation<Values...>& its, uint32_t peer) const {
+    its.require(peer < world_size_ && peer != index_, [&] { return no_other_rank(peer); });
+  }
+  std::string no_other_rank(uint32_t peer) const;
+  /// The arguments of a backward go together.
+  template <class... Values>
+  void require_match(operation<Values...>& its, const activation& x, const weight& w,
+                     const activation_gradient& by_output) const;
+  /// Both are of the same part of the model, and at the same step.
+  template <class... Values>
+  void require_fit(operation<Values...>& its, const value& base, const value& other) const;
+  /// A collective's group exists, this rank is in it, and has an argument that it can use.
+  template <class Value>
+  void require_member(operation<Value>& its, const value& argument) const {
+    its.require(is_member(its.work_, argument), [&] { return no_member(its.work_, argument); });
+  }
+  bool is_member(const pending& x, const value& argument) const {
+    const auto& among = x.among;
+    return among.count != 0 && among.stride != 0 && among.last() < world_size_ && among.contains(index_)
+           && (x.what != op::broadcast || among.contains(x.peer))
+           && ((x.what == op::broadcast && x.peer != index_) || usable(argument));
+  }
   std::string no_member(const pending& x, const value& argument) const;
-  std::string not_there(const pending& x, const value& argument) const;
+  /// Whether a value that is to be moved is the rank's own, and lies on the other side.
+  bool is_there(const pending& x, const value& argument) const {
+    return argument.memory_.belongs_to(on_, index_) && argument.tag().on_host == (x.what == op::fetch);
+  }
+  std::string not_there(const value& argument) const;
 
   executor* on_;
   uint32_t index_;

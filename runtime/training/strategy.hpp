@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/errc.hpp"
 #include "runtime/training/executor.hpp"
 #include "runtime/training/task.hpp"
 
@@ -45,10 +46,12 @@ private:
     work_.what = what;
     work_.rank = rank;
   }
-  /// Unless `why` is empty. The first sentence counts.
-  void refuse(std::string_view why) {
-    if (!why.empty() && !error_)
-      error_ = std::make_unique<std::string>(refused(work_, why));
+  /// Refuses the operation unless `holds`; `why` then returns the text. The first error counts. An operation that is
+  /// right builds no text and no error: there are millions.
+  template <class Why>
+  void require(bool holds, Why why) {
+    if (!holds && !error_)
+      error_ = std::make_unique<caf::error>(refused(work_, why()));
   }
   /// As it is begun: once, and with its arguments as they were when it was made.
   bool accepted() {
@@ -62,7 +65,7 @@ private:
   }
   void check_ended() {
     if (!std::exchange(work_.ended, false))
-      throw std::logic_error{misused(work_, "takes, before it has ended or twice, the result of its")};
+      throw std::logic_error{render(misused(work_, "takes, before it has ended or twice, the result of its"))};
   }
   template <class Value>
   Value made(size_t index) {
@@ -75,7 +78,7 @@ private:
 
   executor& on_;
   pending work_;
-  std::unique_ptr<std::string> error_; ///< Rare, so it takes little room.
+  std::unique_ptr<caf::error> error_; ///< Null: none.
   uint64_t made_at_ = detail::changes;
   bool begun_ = false;
 };

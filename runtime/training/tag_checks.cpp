@@ -2,25 +2,17 @@
 
 namespace ringmaster::training::detail {
 
-std::string first_of(std::initializer_list<std::string> problems) {
-  for (auto& problem : problems)
-    if (!problem.empty())
-      return problem;
-  return {};
-}
-
-std::string is_whole(const value_tag& x) {
-  return unless(whole(x), [&] { return fmt::format("it needs the whole, and has the {}", text_of(x)); });
+std::string not_whole(const value_tag& x) {
+  return fmt::format("it needs the whole, and has the {}", text_of(x));
 }
 
 std::string not_for(const activation& x, const weight& w) {
-  return unless(x.layer() == w.layer() && x.tag().step == w.tag().step,
-                [&] { return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag())); });
+  return fmt::format("the {} is not for the {}", text_of(x.tag()), text_of(w.tag()));
 }
 
 std::string not_by_output(const value_tag& w, const value_tag& by_output) {
   if (w.has != form::columns)
-    return is_whole(by_output);
+    return not_whole(by_output);
   return fmt::format("the {} is not by the columns that the {} makes", training::text_of(by_output),
                      training::text_of(w));
 }
@@ -51,10 +43,8 @@ std::string misfit(const value_tag& base, const value_tag& other) {
     return "one of them is of experts";
   if ((other.has == form::columns) != (base.has == form::columns))
     return "one of them is of columns of the layer's output";
-  if (other.has != base.has)
-    return other.has == form::summand ? "it is to be summed over the tensor-parallel ranks first"
-                                      : "it has been summed over the tensor-parallel ranks";
-  return {};
+  return other.has == form::summand ? "it is to be summed over the tensor-parallel ranks first"
+                                    : "it has been summed over the tensor-parallel ranks";
 }
 
 shard sequence_shard(shard x, shard part) {
@@ -69,13 +59,11 @@ bool is_of_positions(const value_tag& x) {
 }
 
 std::string of_other_columns(const value_tag& x, const value_tag& other) {
-  return unless(x.tensor == other.tensor, [&] {
-    return fmt::format("the {} and the {} are of other tensor shards of the layer", text_of(other), text_of(x));
-  });
+  return fmt::format("the {} and the {} are of other tensor shards of the layer", text_of(other), text_of(x));
 }
 
 std::string no_shard(shard x) {
-  return unless(x.index < x.count, [&] { return fmt::format("there is no shard {} of {}", x.index, x.count); });
+  return fmt::format("there is no shard {} of {}", x.index, x.count);
 }
 
 } // namespace ringmaster::training::detail

@@ -4,38 +4,43 @@
 
 #include <fmt/format.h>
 
-#include <initializer_list>
 #include <string>
 
-/// What a rank's operations look at in the tags of their arguments, and say of those that are wrong. An empty sentence:
-/// nothing is.
+/// What a rank's operations check in the tags of their arguments: predicates, and the text for each that does not hold.
+/// A text is only made for a predicate that is false.
 namespace ringmaster::training::detail {
-
-/// The first sentence counts.
-std::string first_of(std::initializer_list<std::string> problems);
-
-/// `problem` makes the sentence; most operations are right and need none.
-template <class Problem>
-std::string unless(bool holds, Problem problem) {
-  return holds ? std::string{} : problem();
-}
 
 /// Of a weight, and of a gradient by one, column shards are no parts.
 inline bool whole(const value_tag& x) {
   return x.part.whole() && (x.has == form::whole || (x.has == form::columns && !of_activation(x.kind)));
 }
-std::string is_whole(const value_tag& x);
+std::string not_whole(const value_tag& x);
+/// Whether both are of the same layer and step.
+inline bool is_for(const activation& x, const weight& w) {
+  return x.layer() == w.layer() && x.tag().step == w.tag().step;
+}
 std::string not_for(const activation& x, const weight& w);
-/// Of a gradient that is not by all that the weight makes of the output.
+/// For a gradient that is not by all of the output that the weight makes.
 std::string not_by_output(const value_tag& w, const value_tag& by_output);
-/// Why the other is not of the same part of the model, and at the same step: what would be.
+/// Whether both are of the same part of the model, and at the same step.
+inline bool same_part(const value_tag& a, const value_tag& b) {
+  return a.layer == b.layer && a.step == b.step && a.part == b.part && a.run == b.run && a.tensor == b.tensor
+         && a.has == b.has;
+}
+/// For two that are not: the difference, and what would fit.
 std::string misfit(const value_tag& base, const value_tag& other);
+inline bool is_shard(shard x) {
+  return x.index < x.count;
+}
 std::string no_shard(shard x);
 /// Shard `part` of x's positions, of all of which x has a part; count 0: they would be more than there may be.
 shard sequence_shard(shard x, shard part);
 /// Whether x is all positions, or of a part of them that there may be.
 bool is_of_positions(const value_tag& x);
-/// Whether one has been made with other columns of the layer than the other.
+/// Whether both were made with the same columns of the layer.
+inline bool same_columns(const value_tag& x, const value_tag& other) {
+  return x.tensor == other.tensor;
+}
 std::string of_other_columns(const value_tag& x, const value_tag& other);
 
 /// What a layer makes is of x's part of the samples: for what a tensor shard makes, a summand of that.

@@ -38,7 +38,7 @@ public:
       const auto& run = runs_.emplace_back(asked, plan.how);
       auto& why_not = result.back().problem;
       why_not = run.problem();
-      if (why_not.empty())
+      if (!why_not)
         room.operations -= share_out(run, share);
     }
     wanted_operations_ = static_cast<double>(before - room.operations);
@@ -46,7 +46,7 @@ public:
 
   void run() {
     in_turns(result.size(), [this](size_t i) {
-      if (result[i].problem.empty())
+      if (!result[i].problem)
         simulate_one(i);
     });
   }
@@ -61,7 +61,7 @@ private:
     steady_.back() = run.steady();
     if (steady_.back() && run.operations(*steady_.back()) <= share)
       return run.operations(*steady_.back());
-    result.back().problem = "too many operations";
+    result.back().problem = make_error(errc::too_many, "too many operations");
     return 0;
   }
 
@@ -78,7 +78,7 @@ private:
     if (done)
       x.simulated = *done;
     else
-      x.problem = watch(expected) ? render(done.error()) : why_stopped();
+      x.problem = watch(expected) ? done.error() : why_stopped();
   }
 
   /// This many operations of it are done.
@@ -90,9 +90,9 @@ private:
     return !interrupted_ && clock::now() < until_;
   }
 
-  std::string why_stopped() {
+  caf::error why_stopped() {
     std::scoped_lock lock{mutex_};
-    return interrupted_ ? "interrupted" : "no time left";
+    return interrupted_ ? make_error(errc::aborted, "interrupted") : make_error(errc::timed_out, "no time left");
   }
 
   const std::function<bool(double)>& watch_;

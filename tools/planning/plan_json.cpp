@@ -1,4 +1,5 @@
 // Plans for programs: JSON, CSV.
+#include "messages/errc.hpp"
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/transformer/plans/undivided.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
@@ -63,7 +64,7 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
 void write_frameworks(json_writer& json, const parallel_setting& how) {
   json.list("frameworks");
   for (auto framework : {training_framework::megatron, training_framework::torchtitan})
-    if (why_not_by(framework, how).empty())
+    if (can_run(framework, how))
       json.value(name_of(framework));
   json.end();
 }
@@ -90,7 +91,7 @@ void write_confirmed(json_writer& json, const plan_outcome& outcome, const confi
       .member("micro_batches", x.plan.how.micro_batches())
       .key("simulated_micro_batches")
       .null()
-      .member("not_simulated", x.problem);
+      .member("not_simulated", render(x.problem));
   json.end();
 }
 
@@ -132,7 +133,7 @@ std::string json_of(const plan_outcome& x) {
     .member("evaluated", x.found.evaluated)
     .member("fitting", x.found.fitting)
     .member("interrupted", x.found.interrupted || x.some_unconfirmed)
-    .member("not_calibrated", not_calibrated(x.asked))
+    .member("not_calibrated", not_calibrated(x.asked).value_or(""))
     .list("best");
   for (auto& each : x.best)
     write_confirmed(json, x, each);
@@ -140,7 +141,7 @@ std::string json_of(const plan_outcome& x) {
   const auto counts = counts_of(x.best);
   json.object("launch_options");
   for (auto framework : {training_framework::megatron, training_framework::torchtitan})
-    if (!x.best.empty() && why_not_by(framework, x.best.front().plan.how).empty())
+    if (!x.best.empty() && can_run(framework, x.best.front().plan.how))
       json.member(name_of(framework), launch_options(framework, x.asked.trained, x.best.front().plan.how));
   json.end();
   json.object("confirmed")

@@ -17,7 +17,7 @@ using sentences = std::vector<std::string>;
 
 /// Whose speed this is, and what is known to be slower (docs/cost_models.md).
 void add_software(sentences& to, const plan_outcome& x, const parallel_setting& how) {
-  const bool calibrated = not_calibrated(x.asked).empty();
+  const bool calibrated = !not_calibrated(x.asked);
   const bool experts = x.asked.trained.experts.count > 0;
   const auto* software = generation_of(x.asked.system.software);
   const bool newest = software != nullptr && software->name == newest_software;
@@ -115,7 +115,7 @@ void add_others(sentences& to, const plan_outcome& x, double seconds) {
 
 } // namespace
 
-std::string not_calibrated(const plan_question& asked) {
+std::optional<std::string> not_calibrated(const plan_question& asked) {
   const auto& on = asked.system;
   const auto attention = asked.filter.attention;
   sentences parts;
@@ -132,6 +132,8 @@ std::string not_calibrated(const plan_question& asked) {
                                 on.constants_of.empty() && attention == attention_kernel::flash
                                   ? ", and estimates are 8 to 31 % too fast beside published trainings"
                                   : ""));
+  if (parts.empty())
+    return std::nullopt;
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

@@ -2,14 +2,15 @@
 
 #include "tools/planning/plan_report.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace ringmaster {
 
-/// What of the system's constants was not fitted to trainings on it, of such models and with such attention; empty:
-/// nothing.
-std::string not_calibrated(const training::plan_question& asked);
+/// Which of the system's constants were not fitted to trainings on it, of such models and with such attention; none:
+/// all were.
+std::optional<std::string> not_calibrated(const training::plan_question& asked);
 
 /// What to know of the best plan before it is relied on, a sentence each: whose speed its is, what nobody has measured,
 /// what it takes for granted of where GPUs lie, and what else to ask.

@@ -1,5 +1,6 @@
 #include "tools/planning/plan_report.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/transformer/plans/undivided.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
@@ -50,7 +51,7 @@ std::string ties_text(const plan_outcome& x) {
     const auto band = band_of(x.asked, each.seconds(), first);
     std::string programs;
     for (auto framework : {training_framework::megatron, training_framework::torchtitan})
-      if (why_not_by(framework, each.plan.how).empty())
+      if (can_run(framework, each.plan.how))
         programs += fmt::format("{}{}", programs.empty() ? "" : ", ", name_of(framework));
     rows += fmt::format("{:>2} {:>9.3f} {:>9.3f} to {:>9.3f}  {:<4} {}\n", ++number, each.seconds(), band.least,
                         band.most, band.tie ? "tie" : "-", programs.empty() ? "none" : programs);
@@ -70,7 +71,7 @@ std::string launch_text(const plan_outcome& x) {
   for (auto framework : {training_framework::megatron, training_framework::torchtitan}) {
     const bool is_meant = x.asked.filter.framework == training_framework::any ? text.empty()
                                                                               : x.asked.filter.framework == framework;
-    if (is_meant && why_not_by(framework, how).empty())
+    if (is_meant && can_run(framework, how))
       text += fmt::format("\nThe first of them as options of {}:\n{}", framework_title(framework),
                           launch_options(framework, x.asked.trained, how));
   }
@@ -90,7 +91,7 @@ std::string why_slower(const planned& x, const planned& best) {
 
 std::string text_of(const confirmed_plan& x, const gpu_system& on) {
   if (!x.simulated)
-    return "not simulated: " + x.problem;
+    return "not simulated: " + render(x.problem);
   return fmt::format("{:>9.3f}{}{:>8.1f}{}", x.simulated->seconds, x.by_shorter_steps() ? '*' : ' ',
                      x.simulated->memory_bytes / giga, x.simulated->fits(on) ? "" : ", does not fit");
 }
@@ -291,8 +292,8 @@ std::string report_of(const plan_outcome& x) {
                         m.name, m.position_rows > 0 ? ": its embedding of positions has no more rows" : "");
   if (m.text_only)
     text += "of a model that sees or hears, too: that part is left out\n";
-  if (auto why = not_calibrated(x.asked); !why.empty())
-    text += filled("not calibrated: " + why);
+  if (auto what = not_calibrated(x.asked))
+    text += filled("not calibrated: " + *what);
   if (x.found.best.empty())
     return text + nothing_text(x);
   text += "t, c, d, e, p: tensor-, context-, data-, expert- and pipeline-parallel ranks; v: chunks of a stage\n"

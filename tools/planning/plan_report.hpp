@@ -4,16 +4,18 @@
 #include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_run.hpp"
 
+#include <caf/error.hpp>
+
 #include <optional>
 #include <string>
 
 namespace ringmaster {
 
-/// One of the best, and the same simulated; none: why not.
+/// One of the best, and the same simulated, if it was.
 struct confirmed_plan {
   training::planned plan;
   std::optional<simulated_plan> simulated;
-  std::string problem;
+  caf::error problem; ///< Why it was not simulated; none: it was.
 
   /// Of an iteration: as simulated, else in closed form.
   double seconds() const { return simulated ? simulated->seconds : plan.cost.seconds; }

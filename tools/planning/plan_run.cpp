@@ -35,13 +35,12 @@ plan_run::plan_run(const plan_question& asked, const parallel_setting& how) : as
   trained_.global_batch = uint64_t{how.micro_batches()} * how.micro_batch * shape_.data;
 }
 
-std::string plan_run::problem() const {
+caf::error plan_run::problem() const {
   if (how_.offloads_activations)
-    return "activations that are off-loaded are not simulated";
+    return invalid("activations that are off-loaded are not simulated");
   if (how_.zero > 1 && how_.context > 1)
-    return "ZeRO 2 and 3 over context ranks are not simulated";
-  auto refused = which_->check(trained_, shape_.size());
-  return refused ? render(refused) : std::string{};
+    return invalid("ZeRO 2 and 3 over context ranks are not simulated");
+  return which_->check(trained_, shape_.size());
 }
 
 uint64_t plan_run::operations_of(uint32_t micro_batches) const {

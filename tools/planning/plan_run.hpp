@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 namespace ringmaster {
 
@@ -33,8 +32,8 @@ public:
   /// `asked` and `how` must outlive it.
   plan_run(const training::plan_question& asked, const training::parallel_setting& how);
 
-  /// Why it cannot be simulated; empty: it can.
-  std::string problem() const;
+  /// Whether it can be simulated. Errors: invalid_argument, with the reason.
+  caf::error problem() const;
   /// Expected, a little high: each layer is on one stage.
   uint64_t operations() const { return operations_of(how_.micro_batches()); }
   /// Errors: as of `simulate`.

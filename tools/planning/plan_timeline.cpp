@@ -58,13 +58,13 @@ caf::error plan_timeline_options::write(const plan_outcome& x, const std::functi
   const auto& best = x.best.front();
   if (!best.simulated)
     return make_error(errc::invalid_argument, fmt::format("{}: the best plan, {}, cannot be shown: {}", given(),
-                                                          short_text(best.plan.how), best.problem));
+                                                          short_text(best.plan.how), render(best.problem)));
   const plan_run run{x.asked, best.plan.how};
   const auto expected = static_cast<double>(run.operations());
   auto all = run.simulate(true,
                           [&](uint64_t now) { return watch(std::min(static_cast<double>(now) / expected, 1.0)); });
   if (!all)
-    return make_error(code_of(all.error()), fmt::format("{}: {}", given(), render(all.error())));
+    return with_context(given(), all.error());
   const auto found = first_of_stages(*all, run.shape());
   caf::error problem;
   if (!picture.empty())
@@ -83,8 +83,7 @@ caf::error plan_timeline_options::draw(const plan_question& asked, const plan_ru
   shown.note = note_of(run.how());
   shown.row = row_of(run.how());
   auto drawn = picture_of(shown, found);
-  return drawn ? write_output_file(picture, *drawn, "the picture")
-               : make_error(code_of(drawn.error()), "--timeline: " + render(drawn.error()));
+  return drawn ? write_output_file(picture, *drawn, "the picture") : with_context("--timeline", drawn.error());
 }
 
 caf::error plan_timeline_options::write_trace(const plan_run& run, const training_outcome& found) const {

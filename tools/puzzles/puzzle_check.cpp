@@ -24,7 +24,7 @@ public:
     return false;
   }
   bool await(pending&) override { return false; }
-  void fail(uint32_t, std::string) override { seen_ = true; }
+  void fail(uint32_t, caf::error) override { seen_ = true; }
   bool failed() const override { return seen_; }
   void release(uint32_t, uint64_t) noexcept override {}
 

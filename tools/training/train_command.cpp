@@ -67,7 +67,7 @@ int compare(const train_options& opts, std::FILE* out) {
       write_json(one, about(its), *found);
       json.literal(one.take() + "\n");
     } else {
-      side_by_side.add(which.name, render(found.error()));
+      side_by_side.add(which.name, found.error());
       json.object().member("strategy", which.name).member("error", render(found.error())).end();
     }
   }
@@ -80,7 +80,7 @@ caf::error write_files(const train_options& opts, const training_outcome& found)
   if (!opts.trace.empty()) {
     auto trace = trace_of(found, *opts.costs, opts.trace_bytes_max.value_or(trace_bytes_usual));
     if (!trace)
-      return make_error(code_of(trace.error()), "--trace-limit: " + render(trace.error()));
+      return with_context("--trace-limit", trace.error());
     if (auto problem = write_output_file(opts.trace, *trace, "the trace"))
       return problem;
   }

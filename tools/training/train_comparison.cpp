@@ -1,5 +1,6 @@
 #include "tools/training/train_comparison.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/text/quantity_column.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,8 @@ void train_comparison::left_out(std::string_view strategy, const std::string& op
   left_out_[option].push_back(strategy);
 }
 
-void train_comparison::add(std::string_view strategy, const std::string& problem) {
-  problems_ += fmt::format("| {} | {} |\n", strategy, problem);
+void train_comparison::add(std::string_view strategy, const caf::error& problem) {
+  problems_ += fmt::format("| {} | {} |\n", strategy, render(problem));
 }
 
 std::vector<train_comparison::line> train_comparison::lines() const {

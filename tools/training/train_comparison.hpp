@@ -3,6 +3,8 @@
 #include "runtime/training/pictures/train_run.hpp"
 #include "runtime/training/simulated/simulator.hpp"
 
+#include <caf/error.hpp>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,7 +20,7 @@ public:
   /// That it was run without an option that it does not take.
   void left_out(std::string_view strategy, const std::string& option);
   /// One that cannot be run, and why.
-  void add(std::string_view strategy, const std::string& problem);
+  void add(std::string_view strategy, const caf::error& problem);
 
   bool any() const noexcept { return !runs_.empty(); }
   /// A table in Markdown, its units in the heads: those that fit into what a rank may hold come first, and of them the

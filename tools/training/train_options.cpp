@@ -66,27 +66,31 @@ caf::error misplaced_option(const train_options& x) {
   return caf::none;
 }
 
-/// Whether the model's sides divide among the strategy's.
-std::string not_divided(const language_model& trained, const parallel_setting& how) {
+/// Whether the model's sides divide among the strategy's. Errors: invalid_argument, with the option.
+caf::error check_divided(const language_model& trained, const parallel_setting& how) {
   if (trained.heads % how.shape.tensor != 0)
-    return fmt::format("--tensor: {} does not divide the {} attention heads", how.shape.tensor, trained.heads);
+    return invalid(fmt::format("--tensor: {} does not divide the {} attention heads", how.shape.tensor, trained.heads));
   if (how.expert > 1 && trained.experts.count == 0)
-    return fmt::format("the model has no experts that {} ranks could share: qwen3-30b-a3b and others have", how.expert);
+    return invalid(fmt::format("the model has no experts that {} ranks could share: qwen3-30b-a3b and others have",
+                               how.expert));
   if (trained.experts.count % how.expert != 0)
-    return fmt::format("--experts: {} does not divide the {} experts of a layer", how.expert, trained.experts.count);
+    return invalid(fmt::format("--experts: {} does not divide the {} experts of a layer", how.expert,
+                               trained.experts.count));
   if (how.expert > 1 && trained.experts.every > 1)
-    return fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of them; "
-                       "`plan` knows such models",
-                       trained.experts.every);
+    return invalid(
+      fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of them; "
+                  "`plan` knows such models",
+                  trained.experts.every));
   if (how.context > 1 && trained.sequence % (2 * how.context) != 0)
-    return fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two "
-                       "parts",
-                       2 * how.context, trained.sequence, how.context);
+    return invalid(
+      fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two "
+                  "parts",
+                  2 * how.context, trained.sequence, how.context));
   const bool shares_positions = how.sequence_parallel || how.expert > 1;
   if (const auto own = trained.sequence / how.context; shares_positions && own % how.shape.tensor != 0)
-    return fmt::format("--tensor: {} does not divide the {} of {} positions that a rank has", how.shape.tensor, own,
-                       trained.sequence);
-  return {};
+    return invalid(fmt::format("--tensor: {} does not divide the {} of {} positions that a rank has", how.shape.tensor,
+                               own, trained.sequence));
+  return caf::none;
 }
 
 /// How the strategy has a transformer trained.
@@ -115,8 +119,8 @@ caf::expected<parallel_setting> setting_of(const train_options& x, const languag
   how.overlapped = x.which->prefetches || (!how.as_simulated && how.zero <= 1); // as `plan` has it
   if (how.as_simulated && !x.which->keeps_sums)
     how.shard = how.shape.data;
-  if (auto why = not_divided(trained, how); !why.empty())
-    return make_error(errc::invalid_argument, why);
+  if (auto problem = check_divided(trained, how))
+    return problem;
   return how;
 }
 

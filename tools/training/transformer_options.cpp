@@ -163,14 +163,14 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
   auto x = model_from(named.value_or(name), {sequence, family});
   if (!x)
     return x;
-  if (auto problem = change(*x, layers); !problem.empty())
-    return make_error(errc::invalid_argument, problem);
+  if (auto problem = change(*x, layers))
+    return problem;
   return x;
 }
 
-std::string transformer_options::change(language_model& x, std::optional<uint32_t> layers) const {
+caf::error transformer_options::change(language_model& x, std::optional<uint32_t> layers) const {
   if (!hidden && !heads && !layers && !sequence && !vocabulary && !imbalance && !capacity && !multi_token)
-    return {};
+    return caf::none;
   const auto before = x;
   x.layers = layers.value_or(x.layers);
   x.sequence = sequence.value_or(x.sequence);
@@ -178,36 +178,38 @@ std::string transformer_options::change(language_model& x, std::optional<uint32_
   const auto heads_wanted = heads.value_or(x.heads), hidden_wanted = hidden.value_or(x.hidden);
   if (is_gpt(before) && (hidden || heads)) { // a GPT's other sizes come of these
     if (hidden_wanted % heads_wanted != 0)
-      return fmt::format("a hidden size of {} does not divide among {} heads", hidden_wanted, heads_wanted);
+      return invalid(fmt::format("a hidden size of {} does not divide among {} heads", hidden_wanted, heads_wanted));
     x = gpt_shape(x.name, hidden_wanted, heads_wanted, x.layers, x.sequence, x.vocabulary);
     x.positions = before.positions;
     x.position_rows = before.position_rows;
   }
   x.hidden = hidden_wanted;
   x.heads = heads_wanted;
-  if (auto problem = change_experts(x); !problem.empty())
+  if (auto problem = change_experts(x))
     return problem;
   if (x != before)
     x.name += ", changed";
   return problem_of(x);
 }
 
-std::string transformer_options::change_experts(language_model& x) const {
+caf::error transformer_options::change_experts(language_model& x) const {
   auto& e = x.experts;
   if (auto* given = imbalance.value_or(1) != 1     ? "--imbalance"
                     : capacity                     ? "--capacity"
                     : multi_token.value_or(0) != 0 ? "--multi-token"
                                                    : nullptr;
       given != nullptr && e.count == 0)
-    return fmt::format("{} is of models with experts, such as deepseek-v3; {} has none", given, named.value_or(name));
+    return invalid(fmt::format("{} is of models with experts, such as deepseek-v3; {} has none", given,
+                               named.value_or(name)));
   e.imbalance = imbalance.value_or(e.imbalance);
   e.capacity = capacity.value_or(e.capacity);
   x.multi_token = multi_token.value_or(x.multi_token);
   if (capacity && *capacity >= e.imbalance)
-    return fmt::format("a --capacity of {} drops nothing where no rank has more than {} times the mean: say a larger "
-                       "--imbalance",
-                       *capacity, e.imbalance);
-  return {};
+    return invalid(
+      fmt::format("a --capacity of {} drops nothing where no rank has more than {} times the mean: say a larger "
+                  "--imbalance",
+                  *capacity, e.imbalance));
+  return caf::none;
 }
 
 } // namespace ringmaster

@@ -35,9 +35,9 @@ struct transformer_options {
   caf::expected<training::language_model> model(std::optional<uint32_t> layers);
 
 private:
-  /// What is wrong with what was given.
-  std::string change(training::language_model& x, std::optional<uint32_t> layers) const;
-  std::string change_experts(training::language_model& x) const;
+  /// Changes the model as the options say. Errors: invalid_argument, with what does not go together.
+  caf::error change(training::language_model& x, std::optional<uint32_t> layers) const;
+  caf::error change_experts(training::language_model& x) const;
 };
 
 } // namespace ringmaster

@@ -40,7 +40,7 @@ std::optional<uint64_t> step_of(const std::string& name) {
 }
 
 caf::error refused_by_system(const fs::path& path, std::string_view what, const std::error_code& why) {
-  return make_error(errc::io_error, fmt::format("{}: {}: {}", path.string(), what, why.message()));
+  return make_error(write_failure(why.value()), fmt::format("{}: {}: {}", path.string(), what, why.message()));
 }
 
 /// The names in a directory; none where it is not there.

@@ -31,16 +31,17 @@ size_t write_bytes(int descriptor, std::span<const std::byte> bytes) {
   return done;
 }
 
-caf::error failed(const fs::path& file, const std::string& why) {
-  return make_error(errc::io_error,
-                    fmt::format("{}: cannot be written: {}; what was there before stays", file.string(), why));
+caf::error failed(const fs::path& file, int code, const std::string& details = {}) {
+  return make_error(write_failure(code), fmt::format("{}: cannot be written: {}{}; what was there before stays",
+                                                     file.string(), std::strerror(code), details));
 }
 
-/// Writes the draft and syncs it. Returns what went wrong, or nothing.
-std::string write_draft(const fs::path& draft, std::span<const std::span<const std::byte>> pieces) {
+/// Writes the draft of the file and syncs it. Errors: as of write_durably.
+caf::error write_draft(const fs::path& file, const fs::path& draft,
+                       std::span<const std::span<const std::byte>> pieces) {
   const open_file opened{::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
   if (opened.descriptor < 0)
-    return std::strerror(errno);
+    return failed(file, errno);
   size_t all = 0, done = 0;
   for (auto piece : pieces)
     all += piece.size();
@@ -48,9 +49,9 @@ std::string write_draft(const fs::path& draft, std::span<const std::span<const s
     const auto count = write_bytes(opened.descriptor, piece);
     done += count;
     if (const auto code = errno; count < piece.size())
-      return fmt::format("{} after {} of {} bytes{}", std::strerror(code), done, all, file_size_advice(code));
+      return failed(file, code, fmt::format(" after {} of {} bytes{}", done, all, file_size_advice(code)));
   }
-  return ::fsync(opened.descriptor) == 0 ? "" : std::strerror(errno);
+  return ::fsync(opened.descriptor) == 0 ? caf::error{} : failed(file, errno);
 }
 
 /// A name is on the disk when its directory is.
@@ -61,21 +62,25 @@ bool sync_directory(const fs::path& directory) {
 
 } // namespace
 
+errc write_failure(int code) {
+  return code == ENOSPC || code == EDQUOT || code == EFBIG ? errc::no_space : errc::io_error;
+}
+
 caf::error write_durably(const fs::path& file, std::span<const std::span<const std::byte>> pieces) {
   auto draft = file;
   draft += draft_suffix;
-  if (auto why = write_draft(draft, pieces); !why.empty()) {
+  if (auto problem = write_draft(file, draft, pieces)) {
     ::unlink(draft.c_str());
-    return failed(file, why);
+    return problem;
   }
   if (::rename(draft.c_str(), file.c_str()) != 0) {
-    const auto why = std::strerror(errno);
+    const auto code = errno;
     ::unlink(draft.c_str());
-    return failed(file, why);
+    return failed(file, code);
   }
   const auto directory = file.has_parent_path() ? file.parent_path() : fs::path{"."};
   if (!sync_directory(directory))
-    return make_error(errc::io_error,
+    return make_error(write_failure(errno),
                       fmt::format("{}: is written, but may be gone after a power failure: its directory "
                                   "cannot be synced: {}",
                                   file.string(), std::strerror(errno)));

@@ -41,7 +41,7 @@ caf::expected<loss_sums> computed_world::run_step() {
   const auto shape = step_shape(job_, world);
   if (auto problem = job_.strategy->check(shape, world_size))
     return problem;
-  error_.clear();
+  error_ = caf::none;
   desk_ = {};
   loss_sums losses;
   for (auto& each : ranks_)
@@ -56,37 +56,38 @@ caf::expected<loss_sums> computed_world::run_step() {
       bodies.push_back(job_.strategy->run(each, shape));
       ready_.push_back(bodies.back().body());
     }
-    while (!ready_.empty() && error_.empty()) {
+    while (!ready_.empty() && !error_) {
       auto next = ready_.front();
       ready_.pop_front();
       next.resume();
     }
-    for (auto& why : {desk_.waiting(), desk_.left_behind()})
-      if (error_.empty())
-        error_ = why;
+    if (auto why = desk_.waiting(); why && !error_)
+      error_ = invalid(std::move(*why));
+    if (!error_)
+      error_ = desk_.left_behind();
   }
   ready_.clear();
   open_.clear();
-  if (!error_.empty())
-    return make_error(errc::invalid_argument, error_);
+  if (error_)
+    return error_;
   ++step_;
   for (auto& each : ranks_)
     losses.add(each->computation.losses());
   return losses;
 }
 
-void computed_world::fail(uint32_t, std::string why) {
-  if (error_.empty())
+void computed_world::fail(uint32_t, caf::error why) {
+  if (!error_)
     error_ = std::move(why);
 }
 
 bool computed_world::begin(pending& x) {
-  if (!error_.empty())
+  if (error_)
     return false;
   if (needs_others(x))
     return exchange(x);
   if (auto problem = ranks_[x.rank]->computation.compute(x)) {
-    fail(x.rank, refused(x, render(problem)));
+    fail(x.rank, refused(x, problem));
     return false;
   }
   x.ended = true;
@@ -94,13 +95,13 @@ bool computed_world::begin(pending& x) {
 }
 
 bool computed_world::await(pending& x) {
-  return error_.empty() && x.ended;
+  return !error_ && x.ended;
 }
 
 bool computed_world::exchange(pending& x) {
   auto data = ranks_[x.rank]->computation.prepare(x);
   if (!data) {
-    fail(x.rank, refused(x, render(data.error())));
+    fail(x.rank, refused(x, data.error()));
     return false;
   }
   arrival mine;
@@ -111,13 +112,13 @@ bool computed_world::exchange(pending& x) {
   open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data)};
   auto all = desk_.arrive(std::move(mine));
   if (!all) {
-    fail(x.rank, render(all.error()));
+    fail(x.rank, all.error());
     return false;
   }
   if (*all)
     if (auto problem = take_place(**all, &x))
-      fail(x.rank, render(problem));
-  return error_.empty() && x.ended;
+      fail(x.rank, std::move(problem));
+  return !error_ && x.ended;
 }
 
 void computed_world::end(const arrival& x, const value_tag& result, block_pointer data, const pending* now) {

@@ -27,8 +27,8 @@ public:
 
   bool begin(pending& x) override;
   bool await(pending& x) override;
-  void fail(uint32_t rank, std::string why) override;
-  bool failed() const override { return !error_.empty(); }
+  void fail(uint32_t rank, caf::error why) override;
+  bool failed() const override { return static_cast<bool>(error_); }
   void release(uint32_t rank, uint64_t memory) noexcept override { ranks_[rank]->store.release(memory); }
 
 private:
@@ -56,7 +56,7 @@ private:
   std::map<uint64_t, open_transfer> open_;
   uint64_t numbers_ = 0;
   std::deque<std::coroutine_handle<>> ready_;
-  std::string error_;
+  caf::error error_;
 };
 
 } // namespace ringmaster::training

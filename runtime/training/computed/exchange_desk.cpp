@@ -82,8 +82,8 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
   std::vector<pending*> abouts;
   for (auto& each : all)
     abouts.push_back(&each.about);
-  if (auto problem = combine(abouts); !problem.empty())
-    return invalid(std::move(problem));
+  if (auto problem = combine(abouts))
+    return problem;
   return std::optional<exchange>{std::move(all)};
 }
 
@@ -116,17 +116,17 @@ std::string exchange_desk::told(const wait& x) {
                      fmt::join(late, ", "), name_of(x.meets->what), text_of(x.meets->argument));
 }
 
-std::string exchange_desk::waiting() const {
+std::optional<std::string> exchange_desk::waiting() const {
   const auto all = waits();
-  return all.empty() ? "" : told(all.front());
+  return all.empty() ? std::nullopt : std::optional{told(all.front())};
 }
 
-std::string exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) const {
+caf::error exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) const {
   auto all = waits();
   std::ranges::stable_sort(all, {}, &wait::rank);
   for (auto& each : all)
     if (ended(each.other))
-      return told(each) + ", which has ended";
+      return invalid(told(each) + ", which has ended");
   auto wait_of = [&](uint32_t rank) {
     return std::ranges::find_if(all, [=](auto& x) { return x.rank == rank && !x.aside; });
   };
@@ -140,20 +140,20 @@ std::string exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) con
         std::string text;
         for (auto* each : chain)
           text += (text.empty() ? "" : ", ") + told(*each);
-        return text + ": none of them can go on";
+        return invalid(text + ": none of them can go on");
       }
       chain.push_back(&*next);
     }
   }
-  return {};
+  return caf::none;
 }
 
-std::string exchange_desk::left_behind() const {
+caf::error exchange_desk::left_behind() const {
   for (auto& [where, its] : lines_)
     if (!its.sent.empty())
-      return fmt::format("rank {} has ended without receiving what rank {} sent: the {}", std::get<1>(where),
-                         std::get<0>(where), text_of(its.sent.front().about.argument));
-  return {};
+      return invalid(fmt::format("rank {} has ended without receiving what rank {} sent: the {}", std::get<1>(where),
+                                 std::get<0>(where), text_of(its.sent.front().about.argument)));
+  return caf::none;
 }
 
 } // namespace ringmaster::training

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace ringmaster::training {
@@ -37,14 +38,14 @@ public:
   /// different numbers of elements, and for what they may not add up or gather; `collective_rules` says which.
   caf::expected<std::optional<exchange>> arrive(arrival x);
 
-  /// "rank 2 has not called all_reduce of the ..., for which ranks 0 and 1 wait"; empty: nobody waits for anybody.
-  std::string waiting() const;
-  /// "rank 0 waits for rank 1 to ..., rank 1 waits for rank 0 to ...: none of them can go on", or ", which has ended":
-  /// what `ended` says of a rank; empty: whoever is waited for may come yet. What goes aside keeps nobody from going
-  /// on.
-  std::string stuck(const std::function<bool(uint32_t)>& ended) const;
-  /// Sent and not received; empty: nothing.
-  std::string left_behind() const;
+  /// "rank 0 waits for ranks 1, 2 to call all_reduce of the ..."; none: no rank waits for another.
+  std::optional<std::string> waiting() const;
+  /// Whether ranks wait for what never comes; `ended` says whether a rank has ended. What is aside blocks no rank.
+  /// Errors: invalid_argument, "rank 0 waits for rank 1 to ..., rank 1 waits for rank 0 to ...: none of them can go
+  /// on", or "rank 0 waits for rank 1 to ..., which has ended".
+  caf::error stuck(const std::function<bool(uint32_t)>& ended) const;
+  /// Whether something was sent and not received. Errors: invalid_argument, with the ranks and the value.
+  caf::error left_behind() const;
 
 private:
   /// What one rank's stream sends another's, of a kind.

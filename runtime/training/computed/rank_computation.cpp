@@ -290,8 +290,8 @@ caf::error rank_computation::collect_own(pending& x) {
   if (!data)
     return data.error();
   pending* const all[] = {&x};
-  if (auto problem = combine(all); !problem.empty())
-    return invalid(std::move(problem));
+  if (auto problem = combine(all))
+    return problem;
   if (data->output == nullptr) {
     auto room = room_for(x.results[0]);
     if (!room)

@@ -43,7 +43,7 @@ bool can_train(const training_job& job, const known_strategy& by, const model& m
   if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
     return false;
   const auto tensor = by.shape(m, ranks).tensor;
-  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(tensor).empty(); });
+  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return !each->cannot_share(tensor); });
 }
 
 /// The micro-batch with which a pipeline has four times as many of them as stages, or more: then it is idle for less

@@ -75,14 +75,14 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Empty: it is text.
-std::string why_no_text(std::span<const std::byte> bytes) {
+/// Whether the bytes are text. Errors: corrupt.
+caf::error check_text(std::span<const std::byte> bytes) {
   const auto text = without_byte_order_mark(as_text(bytes));
   if (text.empty())
-    return "it is empty";
-  if (const auto wrong = wide_encoding_problem(text))
-    return render(wrong);
-  return text.find('\0') != text.npos || !is_utf8(text) ? "it is no text (UTF-8)" : "";
+    return malformed("it is empty");
+  if (auto wrong = wide_encoding_problem(text))
+    return malformed(render(wrong));
+  return text.find('\0') != text.npos || !is_utf8(text) ? malformed("it is no text (UTF-8)") : caf::error{};
 }
 
 /// "; left out: a.bin: it is no text (UTF-8), and 3 more"; empty: nothing.
@@ -129,8 +129,8 @@ caf::expected<text_folder> read_text_folder(const fs::path& folder, uint64_t see
       continue;
     }
     const auto mark_bytes = byte_order_mark_bytes(as_text(content->bytes()));
-    if (auto why = why_no_text(content->bytes()); !why.empty())
-      result.skipped.push_back(fmt::format("{}: {}", printable(name), why));
+    if (auto why = check_text(content->bytes()))
+      result.skipped.push_back(fmt::format("{}: {}", printable(name), render(why)));
     else
       files.push_back({name, std::make_shared<const file_bytes>(std::move(*content)), mark_bytes});
   }

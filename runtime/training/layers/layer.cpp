@@ -1,5 +1,6 @@
 #include "runtime/training/layers/layer.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/schedule/schedule.hpp"
 
 #include <fmt/format.h>
@@ -24,14 +25,14 @@ parameter part_of(parameter whole, shard tensor) {
   return whole;
 }
 
-std::string layer::cannot_share(uint32_t ranks) const {
+caf::error layer::cannot_share(uint32_t ranks) const {
   for (auto& x : parameters()) {
     const auto among = x.tensor == cut::rows ? x.rows : x.columns;
     if (x.tensor != cut::replicated && among < ranks)
-      return fmt::format("the {} {} of {} are too few for {} ranks", among, x.tensor == cut::rows ? "rows" : "columns",
-                         x.name, ranks);
+      return invalid(fmt::format("the {} {} of {} are too few for {} ranks", among,
+                                 x.tensor == cut::rows ? "rows" : "columns", x.name, ranks));
   }
-  return {};
+  return caf::none;
 }
 
 uint64_t layer::elements(shard tensor) const {

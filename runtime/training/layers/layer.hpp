@@ -2,6 +2,8 @@
 
 #include "runtime/training/value.hpp"
 
+#include <caf/error.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -77,8 +79,8 @@ public:
   virtual uint64_t outputs() const = 0;
   /// Of the whole layer; those that are replicated come last.
   virtual std::span<const parameter> parameters() const = 0;
-  /// Whether so many ranks can share it; else why not.
-  virtual std::string cannot_share(uint32_t ranks) const;
+  /// Whether this number of ranks can share it. Errors: invalid_argument, with the reason.
+  virtual caf::error cannot_share(uint32_t ranks) const;
   /// Of how many samples at once it can learn at the fewest.
   virtual uint64_t samples_min() const { return 1; }
 

@@ -1,5 +1,6 @@
 #include "runtime/training/libtorch/module_layer.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/training/libtorch/module_instances.hpp"
 
 #include <torch/autograd.h>
@@ -44,13 +45,13 @@ public:
   uint64_t outputs() const override { return static_cast<uint64_t>(outputs_); }
   uint64_t samples_min() const override { return samples_min_; }
   std::span<const parameter> parameters() const override { return parameters_; }
-  std::string cannot_share(uint32_t ranks) const override {
+  caf::error cannot_share(uint32_t ranks) const override {
     if (ranks == 1)
-      return {};
+      return caf::none;
     if (!plan().cannot_share)
-      return fmt::format("it has no cut for {} tensor-parallel ranks", ranks);
-    const auto why = plan().cannot_share(ranks);
-    return why.empty() ? layer::cannot_share(ranks) : why;
+      return invalid(fmt::format("it has no cut for {} tensor-parallel ranks", ranks));
+    auto why = plan().cannot_share(ranks);
+    return why ? why : layer::cannot_share(ranks);
   }
 
   void forward(const pass& at, const std::byte* x, const std::byte* w, std::byte* y) const override {

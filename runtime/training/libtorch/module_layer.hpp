@@ -43,8 +43,8 @@ struct module_plan {
   /// A tensor is a matrix of its first size rows, and a vector a row. Others are replicated,
   /// and begin as PyTorch has it: what is constant as that, the rest within 1 / sqrt(inputs).
   told_parameters told{};
-  /// See layer::cannot_share; none: nobody can share it.
-  std::function<std::string(uint32_t ranks)> cannot_share{};
+  /// See layer::cannot_share; none: only one rank can have it.
+  std::function<caf::error(uint32_t ranks)> cannot_share{};
 };
 
 /// The layer. Autograd's graph is what its forward leaves for its backward; parameters are not copied, gradients once.

@@ -135,8 +135,8 @@ std::unique_ptr<const layer> block_layer(const byte_transformer& of, std::string
     sample.push_back(static_cast<int64_t>(of.width));
   const bool by_heads = std::is_same_v<Module, attention_module>;
   auto cannot_share = [=, heads = of.heads](uint32_t ranks) {
-    return by_heads && heads % ranks != 0 ? fmt::format("{} ranks cannot share {} heads alike", ranks, heads)
-                                          : std::string{};
+    return by_heads && heads % ranks != 0 ? invalid(fmt::format("{} ranks cannot share {} heads alike", ranks, heads))
+                                          : caf::error{};
   };
   return module_layer({.name = std::move(name),
                        .sample = std::move(sample),

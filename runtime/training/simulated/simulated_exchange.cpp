@@ -1,4 +1,5 @@
 // Where ranks meet: messages from one to another, and collectives.
+#include "messages/errc.hpp"
 #include "runtime/training/collective_rules.hpp"
 #include "runtime/training/simulated/simulated_world.hpp"
 
@@ -91,9 +92,10 @@ bool simulated_world::meet(pending& x) {
     auto& other = **std::ranges::find_if(all.ranks, [&](auto* y) { return y != nullptr && !match(*y, x); });
     auto& first = other.rank < x.rank ? other : x;
     auto& second = other.rank < x.rank ? x : other;
-    fail(x.rank, fmt::format("the ranks' collectives do not match: rank {} calls {} of the {}, rank {} {} of the {}",
+    fail(x.rank,
+         invalid(fmt::format("the ranks' collectives do not match: rank {} calls {} of the {}, rank {} {} of the {}",
                              first.rank, name_of(first.what), text_of(first.argument), second.rank,
-                             name_of(second.what), text_of(second.argument)));
+                             name_of(second.what), text_of(second.argument))));
     return false;
   }
   if (all.count < x.among.count || !hold(all))
@@ -106,7 +108,7 @@ bool simulated_world::meet(pending& x) {
 }
 
 bool simulated_world::hold(const meeting& all) {
-  if (auto problem = combine(all.ranks); !problem.empty()) {
+  if (auto problem = combine(all.ranks)) {
     fail(all.ranks.front()->rank, std::move(problem));
     return false;
   }

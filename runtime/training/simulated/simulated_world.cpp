@@ -25,7 +25,7 @@ simulated_world::simulated_world(const model& trained, uint32_t world_size, cons
 void simulated_world::take_place(pending& x, double duration) {
   constexpr uint64_t between_looks = 1 << 14;
   if (++outcome_.operations % between_looks == 0 && watch_ && !watch_(outcome_.operations))
-    fail(x.rank, "it was interrupted");
+    fail(x.rank, invalid("it was interrupted"));
   if (!takes_time(x.what))
     return;
   auto& state = ranks_[x.rank];
@@ -39,8 +39,8 @@ void simulated_world::take_place(pending& x, double duration) {
     its.peak_at = clock;
   }
   if (with_events_ && outcome_.events.size() == events_max)
-    fail(x.rank,
-         fmt::format("there are more than {} events, too many to keep: take fewer ranks or micro-batches", events_max));
+    fail(x.rank, invalid(fmt::format(
+                   "there are more than {} events, too many to keep: take fewer ranks or micro-batches", events_max)));
   if (with_events_)
     outcome_.events.push_back({x.what, x.aside, x.rank, x.peer, x.argument.layer, x.argument.samples.first(), clock,
                                duration, held});
@@ -66,17 +66,17 @@ bool simulated_world::waits_elsewhere(const pending& x) {
   auto* other = ranks_[x.rank].waits;
   if (other == nullptr)
     return false;
-  fail(x.rank, fmt::format("rank {} goes on to its {} while it waits for its {}", x.rank, name_of(x.what),
-                           name_of(other->what)));
+  fail(x.rank, invalid(fmt::format("rank {} goes on to its {} while it waits for its {}", x.rank, name_of(x.what),
+                                   name_of(other->what))));
   return true;
 }
 
 bool simulated_world::begin(pending& x) {
-  if (!error_.empty()) // whatever it is, it leads nowhere
+  if (error_) // whatever it is, it leads nowhere
     return false;
   if (outcome_.operations >= operations_max_) {
-    fail(x.rank, fmt::format("rank {} would begin its {} behind {} operations of all ranks, the limit", x.rank,
-                             name_of(x.what), operations_max_));
+    fail(x.rank, invalid(fmt::format("rank {} would begin its {} behind {} operations of all ranks, the limit", x.rank,
+                                     name_of(x.what), operations_max_)));
     return false;
   }
   if (waits_elsewhere(x))
@@ -108,7 +108,7 @@ bool simulated_world::begin(pending& x) {
 
 void simulated_world::start_next(uint32_t rank) {
   auto& state = ranks_[rank];
-  while (!state.beside.empty() && error_.empty()) {
+  while (!state.beside.empty() && !error_) {
     auto& next = *state.beside.front();
     state.aside = std::max(state.aside, next.note);
     next.begun = true;
@@ -131,7 +131,7 @@ void simulated_world::end_aside(pending& x) {
 }
 
 bool simulated_world::await(pending& x) {
-  if (!error_.empty() || waits_elsewhere(x))
+  if (error_ || waits_elsewhere(x))
     return false;
   auto& state = ranks_[x.rank];
   if (!x.ended) {
@@ -214,7 +214,7 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
       bodies.push_back(program(each));
     for (auto i = world_size(); i-- > 0;)
       ready_.push(i, bodies[i].body());
-    while ((!ready_.empty() || !restarts_.empty()) && error_.empty()) {
+    while ((!ready_.empty() || !restarts_.empty()) && !error_) {
       if (!restarts_.empty()) {
         const auto rank = restarts_.back();
         restarts_.pop_back();
@@ -224,19 +224,19 @@ caf::expected<training_outcome> simulated_world::run(const strategy_function& pr
       try {
         ready_.pop().resume();
       } catch (const std::exception& problem) {
-        fail(0, fmt::format("a strategy has thrown an exception, the latest operation being rank {}'s: {}", latest_,
-                            problem.what()));
+        fail(0, invalid(fmt::format("a strategy has thrown an exception, the latest operation being rank {}'s: {}",
+                                    latest_, problem.what())));
       }
     }
-    if (error_.empty())
+    if (!error_)
       error_ = deadlock();
-    if (error_.empty())
+    if (!error_)
       error_ = left_behind();
-    if (error_.empty())
+    if (!error_)
       error_ = missing_result();
   }
-  if (!error_.empty())
-    return make_error(errc::invalid_argument, error_);
+  if (error_)
+    return error_;
   close();
   return std::move(outcome_);
 }

@@ -69,11 +69,11 @@ public:
 
   bool begin(pending& x) override;
   bool await(pending& x) override;
-  void fail(uint32_t, std::string why) override {
-    if (error_.empty())
+  void fail(uint32_t, caf::error why) override {
+    if (!error_)
       error_ = std::move(why);
   }
-  bool failed() const override { return !error_.empty(); }
+  bool failed() const override { return static_cast<bool>(error_); }
   void release(uint32_t rank, uint64_t memory) noexcept override { ranks_[rank].held -= memory; }
 
 private:
@@ -111,9 +111,10 @@ private:
   void note_finished(const pending& x);
   void close();
 
-  std::string left_behind() const;
-  std::string missing_result() const;
-  std::string deadlock() const;
+  // Errors: invalid_argument, with the ranks.
+  caf::error left_behind() const;
+  caf::error missing_result() const;
+  caf::error deadlock() const;
   std::string waits_for(uint32_t rank, uint32_t& other) const;
 
   const model& trained_;
@@ -129,7 +130,7 @@ private:
   bool arranged_ = false;
   std::vector<uint32_t> restarts_; ///< Ranks whose second stream goes on.
   uint32_t latest_ = 0;            ///< The rank that began the latest operation.
-  std::string error_;
+  caf::error error_;
   training_outcome outcome_;
 };
 

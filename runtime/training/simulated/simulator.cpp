@@ -30,21 +30,21 @@ bool has_whole(std::vector<finished_parts> all) {
 
 } // namespace
 
-std::string simulated_world::left_behind() const {
+caf::error simulated_world::left_behind() const {
   for (uint32_t rank = 0; rank < world_size(); ++rank)
     for (auto& x : ranks_[rank].inboxes)
       if (!x.sent.empty())
-        return fmt::format("rank {} has ended without receiving what rank {} sent: the {}", rank, x.sender,
-                           text_of(x.sent.front().what));
-  return {};
+        return invalid(fmt::format("rank {} has ended without receiving what rank {} sent: the {}", rank, x.sender,
+                                   text_of(x.sent.front().what)));
+  return caf::none;
 }
 
-std::string simulated_world::missing_result() const {
+caf::error simulated_world::missing_result() const {
   for (size_t layer = 0; layer < finished_.size(); ++layer)
     if (!has_whole(finished_[layer]))
-      return fmt::format("no rank has finished {}weight of layer {}: update it, and finish it",
-                         finished_[layer].empty() ? "the " : "the whole ", layer);
-  return {};
+      return invalid(fmt::format("no rank has finished {}weight of layer {}: update it, and finish it",
+                                 finished_[layer].empty() ? "the " : "the whole ", layer));
+  return caf::none;
 }
 
 std::string simulated_world::waits_for(uint32_t rank, uint32_t& other) const {
@@ -61,10 +61,10 @@ std::string simulated_world::waits_for(uint32_t rank, uint32_t& other) const {
                      text_of(x.argument));
 }
 
-std::string simulated_world::deadlock() const {
+caf::error simulated_world::deadlock() const {
   auto stuck = std::find_if(ranks_.begin(), ranks_.end(), [](auto& x) { return x.waits != nullptr; });
   if (stuck == ranks_.end())
-    return {};
+    return caf::none;
   std::vector<uint32_t> chain;
   auto rank = static_cast<uint32_t>(stuck - ranks_.begin());
   while (ranks_[rank].waits != nullptr && std::find(chain.begin(), chain.end(), rank) == chain.end()) {
@@ -77,7 +77,7 @@ std::string simulated_world::deadlock() const {
     uint32_t other = 0;
     text += (text.empty() ? "" : ", ") + waits_for(*i, other);
   }
-  return ended ? fmt::format("{}, which has ended", text) : text + ": none of them can go on";
+  return invalid(ended ? fmt::format("{}, which has ended", text) : text + ": none of them can go on");
 }
 
 caf::expected<training_outcome> simulate(const strategy_function& program, const model& trained, uint32_t world_size,

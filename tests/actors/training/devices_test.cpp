@@ -40,7 +40,7 @@ struct run_of_processes {
     started.push_back(cluster.sys.spawn(training_rank, its));
   }
   void start_silent(uint32_t place, begin_function begin) {
-    started.push_back(cluster.sys.spawn(silent_rank, run.handle, rank_ready{ids[place], place, "", 0, {}}, begin));
+    started.push_back(cluster.sys.spawn(silent_rank, run.handle, rank_ready{ids[place], place, caf::none, {}}, begin));
   }
   void start_ranks() {
     for (uint32_t i = 0; i < ranks; ++i)

@@ -47,7 +47,7 @@ struct run_beside_silence {
                               .events = {}});
     };
     const auto silent = run.settings.devices[0];
-    cluster.sys.spawn(silent_rank, run.handle, rank_ready{silent, 0, "", 0, {}}, ends_step_0);
+    cluster.sys.spawn(silent_rank, run.handle, rank_ready{silent, 0, caf::none, {}}, ends_step_0);
     rank_settings its;
     its.job = run.job;
     its.coordinator = cluster.host;

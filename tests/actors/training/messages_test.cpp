@@ -3,6 +3,7 @@
 
 #include <caf/binary_deserializer.hpp>
 #include <caf/binary_serializer.hpp>
+#include <caf/sec.hpp>
 
 #include <doctest/doctest.h>
 
@@ -40,6 +41,14 @@ TEST_CASE("messages of a training run: where an output strays, how ranks lie and
   rank_ready ready;
   ready.told = {"seed 1", "strategy ddp"};
   CHECK(across(ready).told == ready.told);
+  CHECK(!across(ready).problem);
+  ready.problem = ringmaster::make_error(ringmaster::errc::out_of_memory, "no room");
+  CHECK(ringmaster::code_of(across(ready).problem) == ringmaster::errc::out_of_memory);
+  CHECK(ringmaster::render(across(ready).problem) == "no room");
+  rank_failed failed;
+  failed.why = caf::sec::request_timeout; // CAF's own: it arrives as one of ours
+  CHECK(ringmaster::code_of(across(failed).why) == ringmaster::errc::timed_out);
+  CHECK(ringmaster::render(across(failed).why) == "no answer in time");
   rank_arrival arrival;
   arrival.what = op::reduce_scatter;
   arrival.asked = form::columns;

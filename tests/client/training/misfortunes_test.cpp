@@ -1,4 +1,5 @@
 // What goes wrong around training on real threads: disks, data, memory.
+#include "messages/errc.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/file_size_limit.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -37,7 +38,7 @@ private:
 class whole_layer final : public sociable_layer {
 public:
   using sociable_layer::sociable_layer;
-  std::string cannot_share(uint32_t) const override { return "it stays whole"; }
+  caf::error cannot_share(uint32_t) const override { return ringmaster::invalid("it stays whole"); }
 };
 
 std::string sentence_of(run_settings settings, const run_watcher& watcher = {}) {

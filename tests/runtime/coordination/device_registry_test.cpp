@@ -131,6 +131,7 @@ TEST_CASE("device_registry: says how a device went, and of one that never was ho
   REQUIRE_FALSE(dead);
   CHECK(dead.error() == errc::unknown_device);
   CHECK(render(dead.error()) == "device 0x1 has died: it was killed");
+  CHECK(cause_of(dead.error()) == "it was killed");
   CHECK(render(registry.known(device_id{2}).error()) == "there is no device 0x2; 0 devices are here");
 }
 

@@ -168,7 +168,7 @@ inline void check_columns(const layer& whole, uint64_t samples, uint32_t ranks) 
 inline void check_shards(const layer& of, uint64_t samples, uint32_t ranks, elements_list numbers = {}) {
   CAPTURE(of.name());
   CAPTURE(ranks);
-  CHECK(of.cannot_share(ranks).empty());
+  CHECK(!of.cannot_share(ranks));
   const layer_trial trial{of, samples, std::move(numbers)};
   const auto y = forward(of, samples, {}, trial.x, trial.w);
   const auto whole = backward(of, samples, {}, trial.x, trial.w, trial.g);

@@ -1,4 +1,5 @@
 // What stands for a plan in its simulation, and what confirming may take.
+#include "messages/errc.hpp"
 #include "tools/planning/plan_confirm.hpp"
 
 #include "runtime/training/transformer/costs/transformer_costs.hpp"
@@ -122,11 +123,11 @@ TEST_CASE("plan confirm: all that is simulated stays within the operations, and 
     REQUIRE(all.size() == 10);
     uint64_t done = 0;
     for (auto& x : all) {
-      CHECK(x.simulated.has_value() == x.problem.empty());
+      CHECK(x.simulated.has_value() == !x.problem);
       if (x.simulated)
         done += x.simulated->operations;
       else
-        CHECK(x.problem == "too many operations");
+        CHECK(render(x.problem) == "too many operations");
     }
     CHECK(done <= operations);
     const auto counts = counts_of(all);
@@ -149,12 +150,12 @@ TEST_CASE("plan confirm: no time left, and Ctrl-C, are said of each plan, and on
   x.best = confirm_plans(x.asked, x.found, never_stops, {.time = std::chrono::milliseconds{0}});
   REQUIRE(x.best.size() == 10);
   for (auto& each : x.best)
-    CHECK(each.problem == "no time left");
+    CHECK(render(each.problem) == "no time left");
   CHECK(contains(report_of(x), "confirmed by simulation: 10 not: in closed form alone, for the reason beside it"));
   CHECK(contains(json_of(x), R"("confirmed":{"by_whole_step":0,"by_shorter_steps":0,"in_closed_form":10})"));
   x.best = confirm_plans(x.asked, x.found, [](double) { return false; });
   for (auto& each : x.best)
-    CHECK(each.problem == "interrupted");
+    CHECK(render(each.problem) == "interrupted");
   x.best = confirm_plans(x.asked, x.found, never_stops, {.operations = 1'000'000});
   CHECK(contains(report_of(x), "(*) by two shorter steps"));
   CHECK(contains(json_of(x), R"("simulated_micro_batches":)"));

@@ -1,5 +1,7 @@
 #include "runtime/training/transformer/models/language_model.hpp"
 
+#include "messages/errc.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -155,26 +157,27 @@ double flops_of(const language_model& m, double global_batch, bool whole_scores)
   return 6 * global_batch * s * (active_matrices(m) + scores);
 }
 
-std::string problem_of(const language_model& m) {
+caf::error problem_of(const language_model& m) {
   if (m.hidden == 0 || m.layers == 0 || m.heads == 0 || m.head_size == 0 || m.vocabulary == 0 || m.sequence == 0)
-    return "a model's hidden size, layers, heads, vocabulary and sequence are at least 1";
+    return invalid("a model's hidden size, layers, heads, vocabulary and sequence are at least 1");
   if (m.key_value_heads == 0 || m.heads % m.key_value_heads != 0)
-    return fmt::format("{} heads of queries do not divide among {} of keys and values", m.heads, m.key_value_heads);
+    return invalid(fmt::format("{} heads of queries do not divide among {} of keys and values", m.heads,
+                               m.key_value_heads));
   if (m.experts.count > 0 && (m.experts.chosen == 0 || m.experts.chosen > m.experts.count))
-    return fmt::format("{} experts cannot be chosen of {}", m.experts.chosen, m.experts.count);
+    return invalid(fmt::format("{} experts cannot be chosen of {}", m.experts.chosen, m.experts.count));
   if (m.experts.count > 0 && m.experts.width == 0)
-    return "an expert's width is at least 1";
+    return invalid("an expert's width is at least 1");
   if (m.experts.count > 0 && (m.experts.imbalance < 1 || m.experts.imbalance > m.experts.count))
-    return fmt::format("an imbalance of {} cannot be: the fullest of {} experts has 1 to {} times the mean",
-                       m.experts.imbalance, m.experts.count, m.experts.count);
+    return invalid(fmt::format("an imbalance of {} cannot be: the fullest of {} experts has 1 to {} times the mean",
+                               m.experts.imbalance, m.experts.count, m.experts.count));
   if (m.experts.dense_first > m.layers)
-    return fmt::format("{} dense layers are more than all {}", m.experts.dense_first, m.layers);
+    return invalid(fmt::format("{} dense layers are more than all {}", m.experts.dense_first, m.layers));
   if (m.experts.every == 0)
-    return "experts are in every layer, or in every second, third, ...";
+    return invalid("experts are in every layer, or in every second, third, ...");
   if (auto& x = m.linear; x.value_heads > 0 && (x.key_heads == 0 || x.value_heads % x.key_heads != 0))
-    return fmt::format("{} heads of values do not divide among {} of keys in linear attention", x.value_heads,
-                       x.key_heads);
-  return m.has_dense_layers() && m.width == 0 ? "a feed-forward network's width is at least 1" : "";
+    return invalid(fmt::format("{} heads of values do not divide among {} of keys in linear attention", x.value_heads,
+                               x.key_heads));
+  return m.has_dense_layers() && m.width == 0 ? invalid("a feed-forward network's width is at least 1") : caf::error{};
 }
 
 } // namespace ringmaster::training

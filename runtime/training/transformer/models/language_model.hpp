@@ -1,5 +1,7 @@
 #pragma once
 
+#include <caf/error.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -184,7 +186,7 @@ double parameters_of_layer(const language_model& m, uint32_t layer);
 /// causal mask leaves out, too (Narayanan et al. 2021), else the half that is computed.
 double flops_of(const language_model& m, double global_batch, bool whole_scores = false);
 
-/// Why it cannot be: a sentence, empty if it can.
-std::string problem_of(const language_model& m);
+/// Whether there can be such a model. Errors: invalid_argument, with the sizes that do not go together.
+caf::error problem_of(const language_model& m);
 
 } // namespace ringmaster::training

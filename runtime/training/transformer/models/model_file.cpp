@@ -91,7 +91,7 @@ caf::error unknown_family(const json_place& type, const json_place& file, const 
   for (auto name : likely_families(file)) {
     config_members members{file, all};
     const auto x = model_reader{members, *model_family_of(name), std::nullopt}.read();
-    if (!members.problem() && problem_of(x).empty())
+    if (!members.problem() && !problem_of(x))
       return type.wrong(fmt::format("{} (its members are those of {}: if its layers are the same, --as {} reads it as "
                                     "one)",
                                     known, name, name));
@@ -127,8 +127,8 @@ caf::expected<language_model> parse_model(std::string_view document, const model
   auto x = model_reader{members, *family, opts.sequence}.read();
   if (members.problem())
     return members.problem();
-  if (auto problem = problem_of(x); !problem.empty())
-    return file.refused(problem);
+  if (auto problem = problem_of(x))
+    return file.refused(render(problem));
   x.text_only = has(all, "vision_config") || has(all, "audio_config") || has(all, "thinker_config");
   return x;
 }

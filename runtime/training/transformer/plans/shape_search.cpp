@@ -54,7 +54,7 @@ bool shape_search::runs(uint32_t shard) const {
     return true;
   auto how = how_;
   how.shard = shard;
-  return why_not_by(filter_.framework, how).empty();
+  return can_run(filter_.framework, how);
 }
 
 void shape_search::try_schedules() {

@@ -13,8 +13,8 @@ enum class training_framework : uint8_t { any, megatron, torchtitan };
 /// megatron, ...
 std::string_view name_of(training_framework x);
 
-/// Why the framework cannot run such a plan, a phrase; empty: it can. Megatron: Megatron-LM with Megatron Core and
-/// Megatron FSDP; torchtitan: its trainer and options. docs/cost_models.md has the list.
-std::string_view why_not_by(training_framework x, const parallel_setting& how);
+/// Whether the framework can run such a plan. Megatron: Megatron-LM with Megatron Core and Megatron FSDP; torchtitan:
+/// its trainer and options. docs/cost_models.md has the list.
+bool can_run(training_framework x, const parallel_setting& how);
 
 } // namespace ringmaster::training

@@ -144,8 +144,8 @@ private:
       auto number = system_member_of(key.name, value);
       if (!number)
         return refused(document_, value.offset, render(number.error()));
-      if (auto problem = problem_of_member(key.name, *number); !problem.empty())
-        return refused(document_, value.offset, problem);
+      if (auto problem = problem_of_member(key.name, *number))
+        return refused(document_, value.offset, render(problem));
       x_.*found->member = *number;
       if (key.name.starts_with("launch_expert"))
         x_.experts_of = {}; // the largest part of it is its own

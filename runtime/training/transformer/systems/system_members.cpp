@@ -88,17 +88,18 @@ caf::expected<double> system_member_of(const std::string& name, const json_value
   return x;
 }
 
-std::string problem_of_member(std::string_view name, double x) {
+caf::error problem_of_member(std::string_view name, double x) {
   if (!std::isfinite(x) || x < 0 || (x == 0 && !may_be_zero(name)))
-    return fmt::format("{} is {}; it must be {}", name, x, may_be_zero(name) ? "0 or more" : "more than 0");
+    return invalid(fmt::format("{} is {}; it must be {}", name, x, may_be_zero(name) ? "0 or more" : "more than 0"));
   if ((name.ends_with("_efficiency") || name.starts_with("exposed_") || name.starts_with("unhidden")) && x > 1)
-    return fmt::format("{} is {}; it is a part, at most 1", name, x);
+    return invalid(fmt::format("{} is {}; it is a part, at most 1", name, x));
   if (name.starts_with("devices_per_") && (x != std::floor(x) || x > 65536))
-    return fmt::format("{} is {}; it must be a whole number, at most 65536", name, x);
+    return invalid(fmt::format("{} is {}; it must be a whole number, at most 65536", name, x));
   auto& kind = kind_of(name);
   if (x != 0 && (x < kind.least || x > kind.most))
-    return fmt::format("{} is {}, which nothing has; it must be from {} to {}", name, x, kind.least, kind.most);
-  return {};
+    return invalid(fmt::format("{} is {}, which nothing has; it must be from {} to {}", name, x, kind.least,
+                               kind.most));
+  return caf::none;
 }
 
 } // namespace ringmaster::training

@@ -13,8 +13,8 @@ namespace ringmaster::training {
 /// invalid_argument, with what is wanted there.
 caf::expected<double> system_member_of(const std::string& name, const json_value& value);
 
-/// What is wrong with a member's number; empty: nothing. The limits are orders of magnitude beyond any hardware, and
-/// keep times finite.
-std::string problem_of_member(std::string_view name, double x);
+/// Whether a member can have this number. The limits are orders of magnitude beyond any hardware, and keep times
+/// finite. Errors: invalid_argument, with the member, its number and what it must be.
+caf::error problem_of_member(std::string_view name, double x);
 
 } // namespace ringmaster::training

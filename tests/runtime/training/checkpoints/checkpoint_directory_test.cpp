@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: on a full disk the earlier ones sta
     file_size_limit disk{32 * 1024};
     problem = save(4, 100'000);
   }
-  CHECK(code_of(problem) == errc::io_error);
+  CHECK(code_of(problem) == errc::no_space);
   CHECK(contains(render(problem), "step-000004.safetensors: cannot be written: File too large"));
   CHECK(steps() == steps_list{1, 2, 3});
   CHECK(content_of(kept.file_of(1)) == before);
@@ -183,7 +183,7 @@ TEST_CASE("checkpoints: a full disk removes older ones where the newest is whole
       const auto problem = save(4);
       const auto found = kept.newest();
       return fmt::format("{}; there are {}, and {} is the newest that is whole",
-                         code_of(problem) == errc::io_error ? "not saved" : render(problem),
+                         code_of(problem) == errc::no_space ? "not saved" : render(problem),
                          fmt::join(*kept.steps(), ", "), (*found)->step);
     });
   };

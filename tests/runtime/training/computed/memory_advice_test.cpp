@@ -1,3 +1,4 @@
+#include "messages/errc.hpp"
 #include "runtime/training/computed/memory_advice.hpp"
 
 #include "tests/support/training/sociable_layer.hpp"
@@ -13,7 +14,7 @@ namespace {
 class undivided_layer final : public layer_like {
 public:
   using layer_like::layer_like;
-  std::string cannot_share(uint32_t) const override { return "it has no cut"; }
+  caf::error cannot_share(uint32_t) const override { return ringmaster::invalid("it has no cut"); }
 };
 
 std::string advice_of(const training_job& job, uint32_t ranks, bool of_samples) {

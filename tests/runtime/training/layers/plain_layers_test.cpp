@@ -1,4 +1,5 @@
 // Layers by themselves: figures by hand, gradients beside differences, shards beside the whole.
+#include "messages/errc.hpp"
 #include "runtime/training/layers/matrix_products.hpp"
 #include "runtime/training/layers/optimizer.hpp"
 #include "runtime/training/layers/plain_layers.hpp"
@@ -80,14 +81,15 @@ TEST_CASE("what tensor-parallel ranks make adds up to the whole layer's") {
   for (auto& of : some_layers())
     for (uint32_t ranks : {2, 3, 4})
       check_shards(*of, 3, ranks);
-  CHECK(linear(3, 5)->cannot_share(4) == "the 3 rows of weight are too few for 4 ranks");
+  CHECK(ringmaster::render(linear(3, 5)->cannot_share(4)) == "the 3 rows of weight are too few for 4 ranks");
 }
 
 TEST_CASE("what ranks make by columns lies side by side in the whole layer's output") {
   for (auto f : {nonlinearity::none, nonlinearity::relu, nonlinearity::tanh})
     for (uint32_t ranks : {1, 2, 3, 5})
       check_columns(*linear(7, 5, f), 3, ranks);
-  CHECK(linear(7, 5)->by_columns()->cannot_share(6) == "the 5 columns of weight are too few for 6 ranks");
+  CHECK(ringmaster::render(linear(7, 5)->by_columns()->cannot_share(6))
+        == "the 5 columns of weight are too few for 6 ranks");
   CHECK(feed_forward(6, 9)->by_columns() == nullptr);
 }
 

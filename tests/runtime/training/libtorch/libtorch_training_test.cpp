@@ -59,7 +59,7 @@ const plain_model perceptron_model{plain_model::which::perceptron, {12, 9, 8, 8,
   bytes_model{.kind = plain_model::which::bytes, .bytes = small};
 
 bool all_share(const training_job& job, uint32_t ranks) {
-  return std::ranges::all_of(job.layers, [&](auto& each) { return each->cannot_share(ranks).empty(); });
+  return std::ranges::all_of(job.layers, [&](auto& each) { return !each->cannot_share(ranks); });
 }
 
 /// No gradient changes an attention's bias of keys, nor a convolution's bias before a batch norm: there rounding errors
