@@ -171,12 +171,14 @@ void trainer_state::await_devices() {
   const auto what = fmt::format("step {} cannot be run by {}: {}", step_, counted(there, "rank"), render(why));
   const auto now = self->clock().now();
   const bool may_come = settings_.starts_ranks || may_return_ > 0;
+  // A device that its node restarts comes soon after its operation's limit, however few others can come.
+  const auto limit = may_return_ > 0 ? settings_.patience : std::min(settings_.patience, settings_.replacement_limit);
   if (may_come && !short_since_) {
     short_since_ = now;
     settings_.watcher.note(fmt::format("{}; devices in place of those that are lost are awaited for {}", what,
-                                       duration_text(settings_.patience)));
+                                       duration_text(limit)));
   }
-  if (may_come && now - *short_since_ < settings_.patience) {
+  if (may_come && now - *short_since_ < limit) {
     now_ = phase::recovering;
     self->delayed_send(self, look_again, atom::resume_v, attempt_);
     return;

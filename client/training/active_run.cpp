@@ -39,6 +39,7 @@ trainer_settings trainer_settings_of(const run_settings& x) {
   result.mirror = x.mirror;
   result.memory_bytes = x.memory_bytes;
   result.patience = x.patience;
+  result.replacement_limit = x.replacement_limit;
   result.operation_limit = x.operation_limit;
   return result;
 }

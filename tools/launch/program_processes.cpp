@@ -25,11 +25,15 @@ variables with_configuration(const command_line& line, variables result) {
   return result;
 }
 
-/// The coordinator is there already, whatever else is started within.
-variables environment_of_client(const command_line& line, const std::string& address) {
-  return with_configuration(line, {{"RINGMASTER_COORDINATOR", address},
-                                   {"RINGMASTER_RUNNING_COORDINATOR", address},
-                                   {"RINGMASTER_JOB", line.job}});
+/// The coordinator runs already, whatever else is started within. A node of another host may lose its coordinator and
+/// join it again; one of this host is lost when its process is.
+variables environment_of_client(const command_line& line, const std::string& address, bool nodes_return) {
+  variables result{{"RINGMASTER_COORDINATOR", address},
+                   {"RINGMASTER_RUNNING_COORDINATOR", address},
+                   {"RINGMASTER_JOB", line.job}};
+  if (!nodes_return)
+    result.push_back({"RINGMASTER_NODES_RETURN", "no"});
+  return with_configuration(line, std::move(result));
 }
 
 variables environment_of(const command_line& line, const rank_place& place, size_t world_size,
@@ -69,9 +73,10 @@ child_spec spec_of(const command_line& line, const rank_place& place, size_t wor
 } // namespace
 
 caf::error program_processes::start(process_watch& watch, const command_line& line,
-                                    const std::vector<rank_place>& ranks, const std::string& address) {
+                                    const std::vector<rank_place>& ranks, const std::string& address,
+                                    bool nodes_return) {
   if (ranks.empty()) {
-    auto spec = in_our_group(line.program, environment_of_client(line, address));
+    auto spec = in_our_group(line.program, environment_of_client(line, address, nodes_return));
     spec.unset = rank_variables(); // it is no rank of a launcher around us; within it there may be another one
     auto client = watch.start("program", spec, watched_process::output_use::shown);
     if (!client)

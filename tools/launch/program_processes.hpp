@@ -15,8 +15,9 @@ class program_processes {
 public:
   /// `ranks`: where they are; none: it is a client. Each is told of the coordinator at `address`. Errors: those of
   /// child_process; some may run by then.
+  /// `nodes_return`: a node that is lost may join again.
   caf::error start(process_watch& watch, const command_line& line, const std::vector<rank_place>& ranks,
-                   const std::string& address);
+                   const std::string& address, bool nodes_return);
 
   bool started() const { return !processes_.empty(); }
   bool running() const { return running_count() > 0; }

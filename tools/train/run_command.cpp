@@ -60,6 +60,8 @@ private:
       return std::move(what.error());
     what->devices_limit = cfg_.values().node.join_timeout;
     what->patience = cfg_.values().training.patience;
+    if (process_environment()("RINGMASTER_NODES_RETURN") == "no") // caf-run starts none of its nodes again
+      what->replacement_limit = std::chrono::seconds{3};
     what->operation_limit = cfg_.values().communicator.operation_timeout;
     if (auto problem = training::check(*what))
       return problem;

@@ -261,6 +261,20 @@ TEST_CASE("planner: tensor-parallel ranks share the positions where those of a c
   CHECK(in_sequence(8, 2) == 0);
 }
 
+// Megatron Core refuses others: tokens are dispatched by positions, each of which must have one owner.
+TEST_CASE("planner: experts with tensor-parallel ranks come with sequence parallelism alone") {
+  plan_question asked{*model_of("mixtral-8x7b"), *system_of("h100-80g"), 16, 64};
+  asked.filter.tensor = {2, 2};
+  const auto with = [&](uint32_t expert, bool in_sequence) {
+    asked.filter.expert = {expert, expert};
+    const auto found = plan_transformer(asked, 1'000'000);
+    return std::ranges::count_if(found.best, [=](auto& x) { return x.how.sequence_parallel == in_sequence; });
+  };
+  CHECK(with(4, true) > 0);
+  CHECK(with(4, false) == 0);
+  CHECK(with(1, false) > 0);
+}
+
 TEST_CASE("planner: tensor-parallel ranks divide the heads of linear attention, too, and the shared experts' width") {
   plan_question asked{*model_of("qwen3-30b-a3b"), *system_of("h100-80g"), 8, 8};
   auto most = [&] {
