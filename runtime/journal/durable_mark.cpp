@@ -18,7 +18,7 @@ namespace ringmaster {
 namespace {
 
 constexpr std::string_view prefix = "ringmaster journal, durable up to record ";
-constexpr size_t digits = 20;
+constexpr size_t number_digits = 20;
 
 // The number twice, so that a flipped digit shows.
 std::string text_of(uint64_t value) {
@@ -27,11 +27,11 @@ std::string text_of(uint64_t value) {
 
 std::optional<uint64_t> parse(std::string_view text) {
   uint64_t value = 0;
-  if (text.size() < prefix.size() + digits)
+  if (text.size() < prefix.size() + number_digits)
     return std::nullopt;
-  auto number = text.substr(prefix.size(), digits);
-  auto [end, ec] = std::from_chars(number.data(), number.data() + digits, value);
-  if (ec != std::errc{} || end != number.data() + digits || text != text_of(value))
+  auto number = text.substr(prefix.size(), number_digits);
+  auto [end, ec] = std::from_chars(number.data(), number.data() + number_digits, value);
+  if (ec != std::errc{} || end != number.data() + number_digits || text != text_of(value))
     return std::nullopt;
   return value;
 }

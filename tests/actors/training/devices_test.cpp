@@ -143,6 +143,24 @@ TEST_CASE("where no process is left nobody is waited for, and devices that do no
   }
 }
 
+TEST_CASE("devices in place of those of lost processes are awaited for the limit of replacements") {
+  for (auto limit : {std::chrono::seconds{3}, std::chrono::seconds{30}}) {
+    simulated_cluster cluster{training_devices(2)};
+    simulated_training run{cluster, small_job("ddp", 4, 4, 4), 2, 4};
+    run.settings.replacement_limit = limit;
+    run.start();
+    run.run_steps(1);
+    const auto before = cluster.scheduler.clock().now();
+    for (auto& device : run.devices)
+      cluster.self->send_exit(device, caf::exit_reason::remote_link_unreachable);
+    run.finish();
+    CHECK_MESSAGE(run.problem().find("cannot be run by 0 ranks: no rank is left") != std::string::npos, run.problem());
+    const auto waited = cluster.scheduler.clock().now() - before;
+    CHECK(waited >= limit);
+    CHECK(waited < limit + std::chrono::seconds{10});
+  }
+}
+
 TEST_CASE("a rank whose device was lost before it could begin is told so, and joins with the next one") {
   for (uint32_t lost : {0u, 1u}) {
     CAPTURE(lost);
