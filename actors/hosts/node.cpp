@@ -201,23 +201,23 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
     if (known->second.half_made_until)
-      tell_again(known->second, "a connection that was half made is made");
+      tell_again(known->second, make_error(errc::unreachable, "a connection that was half made is made"));
     if (known->second.apart) {
       spdlog::info("there is a direct way to node {} again", x.peer());
       tell_apart(known->second, {});
     }
     return;
   }
-  not_met(known->second, x.why(), x.half_made());
+  not_met(known->second, make_error(errc::unreachable, x.why()), x.half_made());
 }
 
-void node_state::not_met(known_peer& peer, const std::string& why, bool half_made) {
+void node_state::not_met(known_peer& peer, const caf::error& why, bool half_made) {
   constexpr auto try_again = std::chrono::seconds{5};
   auto now = self->clock().now();
   if (!std::exchange(peer.warned, true))
     spdlog::warn("there is no direct way to node {}, so that what is said to it passes through the coordinator's "
                  "process, and so do blocks where its memory cannot be read: {}",
-                 peer.where.name(), why);
+                 peer.where.name(), render(why));
   tell_apart(peer, why);
   if (half_made)
     peer.half_made_until = now + loss_limit();
@@ -229,29 +229,30 @@ void node_state::not_met(known_peer& peer, const std::string& why, bool half_mad
   self->delayed_send(self, try_again, peer.where);
 }
 
-void node_state::tell_again(known_peer& peer, const std::string& why) {
+void node_state::tell_again(known_peer& peer, const caf::error& why) {
   peer.half_made_until.reset();
   peer.apart = false;
   tell_apart(peer, why);
 }
 
-void node_state::tell_apart(known_peer& peer, const std::string& why) {
-  if (peer.apart == !why.empty())
-    return; // it has been told
-  peer.apart = !why.empty();
+void node_state::tell_apart(known_peer& peer, const caf::error& why) {
+  const bool is_apart = static_cast<bool>(why);
+  if (std::exchange(peer.apart, is_apart) == is_apart)
+    return; // the coordinator knows
   proto::NodeApart x;
   x.set_node_id(id_.value);
   x.set_peer(peer.where.name());
-  x.set_why(why);
+  x.set_why(why ? render(why) : "");
   self->send(options.coordinator, std::move(x));
 }
 
 void node_state::lost_way(known_peer& peer, const caf::error& why) {
   const auto here = places_[options.name], there = places_[peer.where.name()];
   spdlog::debug("the connection with node {} was lost: {}", peer.where.name(), render(why));
-  tell_apart(peer, fmt::format("the connection between {} and {} was lost; where both run, look at cable, switch and "
-                               "firewall between them",
-                               text_of(here.where), text_of(there.where)));
+  tell_apart(peer, make_error(errc::unreachable,
+                              fmt::format("the connection between {} and {} was lost; where both run, look at cable, "
+                                          "switch and firewall between them",
+                                          text_of(here.where), text_of(there.where))));
   if (auto& link = options.device.streams_options.link)
     link->doubt(there.link_process);
 }

@@ -90,11 +90,11 @@ private:
   /// After so long both ends know that a connection is lost.
   caf::timespan loss_limit() const;
   /// Tells the coordinator that there is no direct way to a peer, or, where `why` is empty, that there is one again.
-  void tell_apart(known_peer& peer, const std::string& why);
+  void tell_apart(known_peer& peer, const caf::error& why);
   /// Once more, so that what runs is run again: some of it was lost on a connection that only the other end had.
-  void tell_again(known_peer& peer, const std::string& why);
+  void tell_again(known_peer& peer, const caf::error& why);
   /// A try to connect came to nothing.
-  void not_met(known_peer& peer, const std::string& why, bool half_made);
+  void not_met(known_peer& peer, const caf::error& why, bool half_made);
   /// The connection with this node is gone: says so, and bulk connections do not wait until they notice, too.
   void lost_way(known_peer& peer, const caf::error& why);
 

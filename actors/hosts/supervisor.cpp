@@ -55,17 +55,17 @@ void give_up(supervisor_pointer self, const std::string& cause) {
   end_with(self, make_error(errc::gave_up, std::move(text)));
 }
 
-/// Returns what is wrong, or nothing.
-std::string try_start(supervisor_pointer self, supervised_child& child) {
+/// Errors: gave_up, if the start function throws or returns no handle.
+caf::error try_start(supervisor_pointer self, supervised_child& child) {
   try {
     child.handle = child.spec.start(self);
   } catch (const std::exception& problem) {
-    return problem.what();
+    return make_error(errc::gave_up, problem.what());
   } catch (...) {
-    return "its start function threw something unknown";
+    return make_error(errc::gave_up, "its start function threw something unknown");
   }
   if (!child.handle)
-    return "its start function returned an invalid handle";
+    return make_error(errc::gave_up, "its start function returned an invalid handle");
   child.now = phase::running;
   self->monitor(child.handle);
   return {};
@@ -75,10 +75,9 @@ void start_waiting(supervisor_pointer self) {
   for (auto& child : self->state.children) {
     if (child.now != phase::waiting)
       continue;
-    auto problem = try_start(self, child);
-    if (!problem.empty()) {
+    if (const auto problem = try_start(self, child)) {
       child.handle = nullptr;
-      give_up(self, fmt::format("child {} cannot be started: {}", child.spec.name, problem));
+      give_up(self, fmt::format("child {} cannot be started: {}", child.spec.name, render(problem)));
       go_on(self);
       return;
     }
