@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/coordination/comm_name.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -52,6 +53,7 @@ void trainer_state::choose_world() {
     std::ranges::sort(std::span{members_}.first(found.ranks), {}, &member::place);
   }
   world_ = found.ranks;
+  ensure(world_ <= ready_count(), "a step is of ranks that are ready");
   if (world_ == 0)
     return;
   const auto before = std::exchange(sides_, found.sides);
@@ -78,6 +80,7 @@ void trainer_state::begin_step() {
   choose_world();
   if (world_ == 0)
     return await_devices();
+  ensure(gives_up_.empty() && abandoning_ == 0, "a step begins when every rank has given up the last attempt");
   short_since_.reset();
   if (++attempts_ > settings_.attempts_max)
     return end_with_model(make_error(errc::gave_up, fmt::format("step {} has failed {} times, the last time because {}",
@@ -109,6 +112,7 @@ void trainer_state::begin_step() {
     each.makes.clear();
   for (uint32_t i = 0; i < world_; ++i) {
     auto& its = members_[i];
+    ensure(its.ready && its.handle, "a rank that takes part in a step is ready");
     its.losses.reset();
     its.heard = news_;
     self->send(its.handle, step_order{attempt_, step_, i, world_, sides_, is_profiled(), its.made.empty()});
@@ -125,7 +129,10 @@ bool trainer_state::is_possible(uint32_t rank, bool what_it_says) {
 }
 
 void trainer_state::heard_of(uint32_t rank) {
-  members_[rank].heard = news_ = self->clock().now();
+  ensure(rank < members_.size(), "a rank that was heard of is a member");
+  const auto now = self->clock().now();
+  ensure(news_ <= now, "time does not run backwards");
+  members_[rank].heard = news_ = now;
 }
 
 void trainer_state::alive(const rank_alive& x) {

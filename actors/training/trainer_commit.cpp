@@ -1,6 +1,8 @@
 // What a TRAINER does when all ranks have ended a step: it is put on record, told, and the next one begins.
 #include "actors/training/trainer.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,6 +93,9 @@ void trainer_state::commit() {
   lacks_room_ = !settings_.watcher.has_room(step_, shows_model_of(step_ + 1));
   if (lacks_room_)
     return;
+  ensure(now_ == phase::stepping && world_ > 0, "a step that counts was under way");
+  ensure(std::ranges::equal(std::span{members_}.first(world_), whole_made_, {}, &member::makes),
+         "the ranks of a step that counts have all of the model");
   loss_sums all; // in the order of ranks: the same bits each time
   for (uint32_t i = 0; i < world_; ++i)
     all.add(*members_[i].losses);
@@ -112,6 +117,7 @@ void trainer_state::commit() {
   if (is_profiled() && !events_.empty())
     tell_profile();
   ++step_;
+  ensure(step_ <= settings_.steps, "no more steps count than the run has");
   attempts_ = 0;
   still_ranks_.clear();
   if (step_ == settings_.steps)

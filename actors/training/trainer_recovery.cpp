@@ -1,6 +1,7 @@
 // What a TRAINER does when a rank is lost, comes or leaves: the attempt is given up, and the next one begins with what
 // is left.
 #include "actors/training/trainer.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 
 #include <fmt/format.h>
@@ -87,6 +88,7 @@ void trainer_state::given_up_by(device_id device) {
 }
 
 void trainer_state::abandoned() {
+  ensure(abandoning_ > 0, "what is given up is counted");
   --abandoning_;
   begin_again();
 }
