@@ -240,6 +240,22 @@ TEST_CASE("nobody waits for a rank that is not there, is far behind, or has a se
   }
 }
 
+// `pass` writes the arrival, then settles it: here the other rank looks between the two.
+TEST_CASE("a call that goes by messages is not met by a rank that looks before that is settled") {
+  met_ranks page{2};
+  auto* words = reinterpret_cast<uint64_t*>(page.memory.get());
+  const std::vector<uint64_t> before(words, words + met_ranks::bytes_for(2) / sizeof(uint64_t));
+  page.views[1].arrive(1, same);
+  std::vector<size_t> arrivals;
+  for (size_t i = 0; i < before.size(); ++i)
+    if (words[i] != before[i] && words[i] == 1 << 1) // the number of the call, and that it is to be met
+      arrivals.push_back(i);
+  REQUIRE(arrivals.size() == 1);
+  words[arrivals[0]] |= 1; // by messages
+  page.views[0].arrive(1, same);
+  CHECK(page.views[0].look(1, same) == outcome::apart);
+}
+
 TEST_CASE("after millions of calls that went by messages ranks do not try to meet any more") {
   met_ranks page{2};
   for (auto& x : page.views)
