@@ -215,6 +215,8 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
   CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--trace=x"})
         == "ringmaster plan: --trace is of a transformer, not of --cost-model lab\n");
   CHECK(contains(plan_refusal({"--gpus=8", "--global-batch=8", "--trace-limit=1M"}), "there is none"));
+  CHECK(contains(plan_refusal({"--gpus=8", "--global-batch=8", "--trace=x", "--trace-limit=0"}),
+                 "--trace-limit: \"0\" is not at least 64 KiB"));
   const std::vector<std::string> off_loaded{"--model=llama3-8b",     "--system=h100-80g",     "--gpus=8",
                                             "--global-batch=8",      "--offload=activations", "--schedule=1f1b",
                                             "--timeline=" + picture, "--sequence=8192"};
