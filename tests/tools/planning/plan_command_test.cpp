@@ -374,6 +374,19 @@ TEST_CASE("simulate validate: prints what was calibrated on apart from what was 
                               std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/gpu_pretraining"});
   for (auto* part : {"dense, held out", "with experts, held out", "left out: \"DeepSeekV4 Flash\""})
     CHECK(trainings.out.find(part) != std::string::npos);
+  const auto root = std::string{RINGMASTER_SOURCE_DIR} + "/bench/data";
+  const auto all = simulated({"validate", "--data", root});
+  CHECK(all.code == 0);
+  for (auto* part :
+       {"/a100_iterations\n", "single.csv, held out", "/gpu_pretraining/pretraining.csv\n", "with experts, held out",
+        "/gpu_pretraining_further/pretraining.csv\n", "/pretraining_by_software/pretraining.csv\n"})
+    CHECK_MESSAGE(contains(all.out, part), all.out);
+  CHECK(contains(all.out, "measured: " + root));
+  temporary_directory empty;
+  const auto nothing = simulated({"validate", "--data", empty.path().string()});
+  CHECK(nothing.code == 1);
+  for (auto* part : {"has none of what is read: ", "single.csv and multi.csv", "pretraining.csv", "a100_iterations"})
+    CHECK_MESSAGE(contains(nothing.err, part), nothing.err);
   CHECK(simulated({"validate", "--data=nowhere"}).code == 1);
   CHECK(simulated({"validate", "--system=nowhere"}).code == 2);
 }
