@@ -43,7 +43,7 @@ struct occupied_place {
   auto operator<=>(const occupied_place&) const = default;
 };
 
-occupied_place place_of(const path_part& part, const simulation& x, const network& net) {
+occupied_place occupied_by(const path_part& part, const simulation& x, const network& net) {
   using enum occupied_place::kind;
   auto one_of = [&](const simulation::resource_class& all, occupied_place::kind several, occupied_place::kind single) {
     return all.alike && all.used > 1 ? occupied_place{several} : occupied_place{single, part.source, part.destination};
@@ -55,7 +55,7 @@ occupied_place place_of(const path_part& part, const simulation& x, const networ
   return one_of(x.links_within, links_within, link);
 }
 
-std::string text_of(const occupied_place& where, uint64_t parts, const simulation& x) {
+std::string spent_text(const occupied_place& where, uint64_t parts, const simulation& x) {
   const auto messages = counted(parts, "message"), work = counted(parts, "piece") + " of work";
   switch (where.what) {
     case occupied_place::kind::link: return fmt::format("{} {} -> {}", messages, where.source, where.destination);
@@ -74,7 +74,7 @@ std::string text_of(const occupied_place& where, uint64_t parts, const simulatio
 std::string slowest_of(const simulation& x, const network& net) {
   std::map<occupied_place, std::pair<picoseconds, uint64_t>> by_place; // time and parts
   for (const auto& part : x.critical_path) {
-    auto& [sum, parts] = by_place[place_of(part, x, net)];
+    auto& [sum, parts] = by_place[occupied_by(part, x, net)];
     sum += part.transfer + part.latency;
     ++parts;
   }
@@ -86,7 +86,7 @@ std::string slowest_of(const simulation& x, const network& net) {
   const bool is_work = where.what == occupied_place::kind::rank || where.what == occupied_place::kind::ranks;
   if (!is_work && x.links.alike)
     return "";
-  return fmt::format("; most of it in {}, {:.0f} %", text_of(where, spent.second, x),
+  return fmt::format("; most of it in {}, {:.0f} %", spent_text(where, spent.second, x),
                      100 * static_cast<double>(spent.first) / static_cast<double>(x.time));
 }
 
