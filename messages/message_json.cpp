@@ -29,15 +29,47 @@ size_t end_of_string(std::string_view json, size_t first) {
   return json.size() - 1;
 }
 
+/// Where the value that starts at `first` ends: at its last character.
+size_t end_of_value(std::string_view json, size_t first) {
+  size_t depth = 0;
+  for (auto i = first; i < json.size(); ++i) {
+    if (json[i] == '"')
+      i = end_of_string(json, i);
+    else if (json[i] == '[' || json[i] == '{')
+      ++depth;
+    else if (json[i] == ']' || json[i] == '}')
+      --depth;
+    const bool is_last = i + 1 == json.size() || json[i + 1] == ',' || json[i + 1] == ']' || json[i + 1] == '}';
+    if (depth == 0 && is_last)
+      return i;
+  }
+  return json.size() - 1;
+}
+
+/// A name with its quotes, of a field of proto::Collective.
+bool is_of_reduction(std::string_view name) {
+  return name == "\"op\"" || name == "\"user_op\"" || name == "\"factors\"";
+}
+
+/// `value`: of a field "kind", and what follows. Fields of this name that are no CollectiveKind have no reduction to
+/// leave out.
+bool kind_reduces(std::string_view value, bool (*reduces)(proto::CollectiveKind)) {
+  proto::CollectiveKind kind{};
+  const auto text = value.substr(0, end_of_value(value, 0) + 1);
+  return text.size() < 2 || !proto::CollectiveKind_Parse(std::string{text.substr(1, text.size() - 2)}, &kind)
+         || reduces(kind);
+}
+
 } // namespace
 
-std::string json_of_message(const google::protobuf::Message& x) {
+std::string json_of_message(const google::protobuf::Message& x, bool (*reduces)(proto::CollectiveKind)) {
   google::protobuf::util::JsonPrintOptions how;
   how.preserve_proto_field_names = true;
   how.always_print_primitive_fields = true;
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(x, &json, how).ok() || json.empty())
     return "{}";
+  bool has_reduction = true; // the collective at hand, whose kind is its first field
   std::string result;
   result.reserve(json.size() + json.size() / 8);
   for (size_t i = 0; i < json.size(); ++i) {
@@ -47,7 +79,16 @@ std::string json_of_message(const google::protobuf::Message& x) {
     }
     auto end = end_of_string(json, i);
     auto text = std::string_view{json}.substr(i, end - i + 1);
-    if (end + 1 < json.size() && json[end + 1] == ':')
+    const bool is_name = end + 1 < json.size() && json[end + 1] == ':';
+    if (is_name && text == "\"kind\"")
+      has_reduction = kind_reduces(std::string_view{json}.substr(end + 2), reduces);
+    if (is_name && !has_reduction && is_of_reduction(text)) {
+      end = end_of_value(json, end + 2);
+      if (end + 1 < json.size() && json[end + 1] == ',')
+        ++end;
+      else if (result.back() == ',')
+        result.pop_back();
+    } else if (is_name)
       append_snake_case(result, text);
     else
       result += text;

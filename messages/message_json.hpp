@@ -1,5 +1,7 @@
 #pragma once
 
+#include "messages/types.pb.h"
+
 #include <google/protobuf/message.h>
 
 #include <string>
@@ -7,7 +9,8 @@
 namespace ringmaster {
 
 /// The message as one line of JSON, with all of its fields. Names are snake_case, also those of gpu_sim.proto, whose
-/// own are camelCase; 64-bit integers are strings, as protobuf has them. "{}" where a text in it is not UTF-8.
-std::string json_of_message(const google::protobuf::Message& x);
+/// own are camelCase; 64-bit integers are strings, as protobuf has them. "{}" where a text in it is not UTF-8. The
+/// fields of a collective's reduction are left out if `reduces` is false for its kind.
+std::string json_of_message(const google::protobuf::Message& x, bool (*reduces)(proto::CollectiveKind));
 
 } // namespace ringmaster

@@ -41,13 +41,14 @@ using multiplexer = caf::io::network::default_multiplexer;
 class connector final : public caf::io::middleman_actor_impl {
 public:
   connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way, doorman_limits limits,
-            std::shared_ptr<std::atomic<bool>> accepted)
-    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), limits_(limits), accepted_(std::move(accepted)) {}
+            listener_kind whom, std::shared_ptr<std::atomic<bool>> accepted)
+    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), limits_(limits), whom_(whom),
+      accepted_(std::move(accepted)) {}
 
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
     constexpr auto limit = std::chrono::seconds{3};
-    auto made = open_connection({host, port}, limit);
+    auto made = open_connection({host, port}, limit, whom_);
     if (!made)
       return std::move(made.error());
     limit_way(made->descriptor);
@@ -75,16 +76,17 @@ private:
 
   const std::chrono::milliseconds way_;
   const doorman_limits limits_;
+  const listener_kind whom_;
   const std::shared_ptr<std::atomic<bool>> accepted_; ///< Whether the other host's system has; null: nobody asks.
 };
 
 /// On a thread of its own: whoever is silent there holds up nobody else. Not hidden: the system's end waits for it
 /// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
 caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way,
-                                        const doorman_limits& limits,
+                                        const doorman_limits& limits, listener_kind whom = listener_kind::coordinator,
                                         std::shared_ptr<std::atomic<bool>> accepted = {}) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached>(protocol, way, limits, std::move(accepted));
+  return system.spawn<connector, caf::detached>(protocol, way, limits, whom, std::move(accepted));
 }
 
 // CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
@@ -140,7 +142,7 @@ caf::error no_answer(const endpoint& there, const caf::error& problem, std::chro
 } // namespace
 
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
-                                          std::chrono::milliseconds way) {
+                                          listener_kind whom, std::chrono::milliseconds way) {
   constexpr auto worth_a_word = std::chrono::seconds{1};
   const auto began = awake_clock::actor_now();
   const auto until = began + limit;
@@ -148,7 +150,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
   caf::scoped_actor self{system};
   for (auto told = false;;) {
     auto left = std::max<caf::timespan>(until - awake_clock::actor_now(), caf::timespan{0});
-    auto connects = make_connector(system, way, {}, accepted);
+    auto connects = make_connector(system, way, {}, whom, accepted);
     caf::error problem;
     published_actor found;
     auto answer = self->request(connects, left, caf::connect_atom_v, there.host, there.port);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/links/sockets.hpp"
 #include "runtime/text/endpoint.hpp"
 
 #include <caf/actor.hpp>
@@ -49,11 +50,12 @@ caf::expected<Handle> taken_as(const published_actor& found, const caf::actor_sy
 /// it.
 constexpr std::chrono::seconds way_limit{3};
 
-/// Connects, and waits `limit` at most; blocks. `way`: how long bytes may be unacknowledged; 0: as the system likes.
-/// Errors: invalid_argument, for a name that nobody knows; unreachable, with both ends and what to look at, after 3 s
-/// at most; timed_out, where somebody listens and does not answer, or a name server does not; aborted, where this
-/// process wants no more connections (`no_more_connecting`).
+/// Connects, and waits `limit` at most; blocks. `whom`: what is to listen there, for the advice in errors. `way`: how
+/// long bytes may be unacknowledged; 0: as the system likes. Errors: invalid_argument, for a name that nobody knows;
+/// unreachable, with both ends and what to look at, after 3 s at most; timed_out, where somebody listens and does not
+/// answer, or a name server does not; aborted, where this process wants no more connections (`no_more_connecting`).
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
+                                          listener_kind whom = listener_kind::coordinator,
                                           std::chrono::milliseconds way = {});
 
 /// Answers a caf::node_id with a uint64_t: for how many nanoseconds nothing has come over the connection with that

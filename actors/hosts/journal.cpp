@@ -55,6 +55,8 @@ void enqueue(self_pointer self, proto::Record record) {
     state.queue.push_back(std::move(record));
     if (!state.write_failure && state.queue.size() >= state.options.batch_records_max)
       state.write();
+    if (state.write_failure)
+      state.options.health->waiting(state.queue.size());
   }
   send_flush(self);
 }
@@ -157,6 +159,7 @@ journal_state::~journal_state() {
     return;
   if (!leaving || !write_failure) // else it has just been tried, which may take seconds
     sync();
+  options.health->waiting(0);
   options.health->lost(queue.size());
   if (!queue.empty())
     spdlog::error("journal: ends, {} records were never written", queue.size());
@@ -187,6 +190,7 @@ caf::error journal_state::write() {
     written += queue.size();
     queue.clear();
   }
+  options.health->waiting(queue.size());
   return err;
 }
 

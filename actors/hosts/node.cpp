@@ -142,7 +142,8 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
                                                                     const proto::NodePeers::Peer& there) {
     proto::NodeApart result;
     result.set_peer(there.name());
-    auto found = connect_to(helper->system(), {there.host(), static_cast<uint16_t>(there.port())}, limit, way_limit);
+    auto found = connect_to(helper->system(), {there.host(), static_cast<uint16_t>(there.port())}, limit,
+                            listener_kind::node, way_limit);
     if (!found) {
       result.set_why(render(found.error()));
       result.set_half_made(code_of(found.error()) == errc::timed_out);

@@ -98,7 +98,7 @@ caf::error no_more_connecting::error() {
   return make_error(errc::aborted, "this process ends, and connects to nobody any more");
 }
 
-caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit) {
+caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit, listener_kind whom) {
   auto until = awake_clock::now() + limit;
   auto found = addresses_of(there, until);
   if (!found)
@@ -116,7 +116,7 @@ caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan 
     latest = make_error(errc::unreachable,
                         fmt::format("{} ({}) cannot be reached from {}: {}; {}", text_of(there),
                                     numeric_text(address->ai_addr, address->ai_addrlen), own_end_text(one.descriptor),
-                                    std::strerror(problem), connect_advice(problem)));
+                                    std::strerror(problem), connect_advice(problem, whom)));
   }
   return latest;
 }

@@ -26,7 +26,8 @@ public:
 };
 
 /// Looks the name up and connects, within `limit` in all; blocks. Errors: invalid_argument, for a name that nobody
-/// knows; timed_out, where no name server answers; unreachable, with both ends and what to look at; aborted.
-caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit);
+/// knows; timed_out, where no name server answers; unreachable, with both ends and advice for `whom`; aborted.
+caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit,
+                                           listener_kind whom = listener_kind::coordinator);
 
 } // namespace ringmaster

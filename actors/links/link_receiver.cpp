@@ -131,7 +131,8 @@ void link_receiver::on_connected() {
   if (problem == 0 && is_its_own_peer(socket_.descriptor))
     problem = ECONNREFUSED;
   if (problem != 0)
-    return fail(unreachable(fmt::format("{}; {}", std::strerror(problem), connect_advice(problem))));
+    return fail(
+      unreachable(fmt::format("{}; {}", std::strerror(problem), connect_advice(problem, listener_kind::bulk_link))));
   prepare_bulk_socket(socket_.descriptor); // now its own address is known
   state_ = state::greeting;
   auto hello = encode(link_hello{process_});
@@ -238,9 +239,9 @@ void link_receiver::on_time(time_point now) {
   if (state_ == state::idle)
     return connect();
   if (state_ != state::live)
-    return fail(unreachable(
-      fmt::format("{} within {:.1f} s; {}", state_ == state::connecting ? "it was not made" : "nobody answered on it",
-                  std::chrono::duration<double>{connect_limit()}.count(), connect_advice(ETIMEDOUT))));
+    return fail(unreachable(fmt::format(
+      "{} within {:.1f} s; {}", state_ == state::connecting ? "it was not made" : "nobody answered on it",
+      std::chrono::duration<double>{connect_limit()}.count(), connect_advice(ETIMEDOUT, listener_kind::bulk_link))));
   auto borne = std::chrono::duration<double>{now - heard_}.count();
   silences_ = std::min(silences_ + 1, silences_max);
   fruitful_ = true; // its silence is what counts here

@@ -56,6 +56,22 @@ std::string end_text(int socket, decltype(&::getsockname) which, const char* unk
   return numeric_text(reinterpret_cast<const sockaddr*>(&end), size);
 }
 
+struct listener_texts {
+  const char* place;   ///< Where it listens.
+  const char* setting; ///< What says so.
+};
+
+const listener_texts& texts_of(listener_kind whom) {
+  static constexpr listener_texts texts[] = {
+    {"For other hosts to reach it, a coordinator needs --host ADDRESS (coordinator.host): without it, it listens at "
+     "127.0.0.1",
+     "--host (coordinator.host)"},
+    {"A node listens at its --listen-host (node.listen-host)", "--listen-host (node.listen-host)"},
+    {"A node takes bulk connections at its link.addresses and link.port", "link.addresses"},
+  };
+  return texts[static_cast<size_t>(whom)];
+}
+
 } // namespace
 
 std::string numeric_text(const sockaddr* address, socklen_t size) {
@@ -81,16 +97,16 @@ bool is_its_own_peer(int socket) {
          && std::memcmp(&own, &peer, own_size) == 0;
 }
 
-std::string connect_advice(int problem) {
+std::string connect_advice(int problem, listener_kind whom) {
+  const auto& texts = texts_of(whom);
   if (problem == ECONNREFUSED)
-    return "nobody listens there: is the process running, and the port right? A node listens where its --listen-host "
-           "says";
+    return fmt::format("nobody listens there: is the process running, and the port right? {}", texts.place);
   if (problem == EMFILE || problem == ENFILE)
     return "raise the limit on open files, ulimit -n";
   if (problem == ENETUNREACH || problem == EAFNOSUPPORT || problem == EACCES)
-    return "no way leads there from this host: link.addresses or node.listen-host of the other end is to name an "
-           "address "
-           "that this one can use";
+    return fmt::format("no way leads there from this host: {} of the other end is to name an address that this host "
+                       "can use",
+                       texts.setting);
   if (problem == ETIMEDOUT)
     return "nothing came back: does a firewall drop the port, or is it an address that only its own host knows?";
   return "is there a route, and the address one that other hosts can use?";
@@ -132,7 +148,8 @@ caf::expected<open_socket> begin_connect(const socket_address& there) {
   if (result.descriptor >= 0 && (::connect(result.descriptor, there.get(), there.size) == 0 || errno == EINPROGRESS))
     return result;
   auto problem = errno;
-  return make_error(errc::unreachable, fmt::format("{}; {}", std::strerror(problem), connect_advice(problem)));
+  return make_error(errc::unreachable,
+                    fmt::format("{}; {}", std::strerror(problem), connect_advice(problem, listener_kind::bulk_link)));
 }
 
 void prepare_bulk_socket(int socket) {

@@ -6,6 +6,7 @@
 
 #include <caf/expected.hpp>
 
+#include <cstdint>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -49,8 +50,11 @@ std::string other_end_text(int socket);
 /// then connected to himself: who tries often enough for somebody to come meets it, and keeps the other from listening.
 bool is_its_own_peer(int socket);
 
-/// What to do where a connection could not be made; `problem` is the system's number.
-std::string connect_advice(int problem);
+/// What is to listen at an address that this process connects to. Each has settings of its own that say where.
+enum class listener_kind : uint8_t { coordinator, node, bulk_link };
+
+/// What to do if a connection could not be made; `problem` is the system's number.
+std::string connect_advice(int problem, listener_kind whom);
 
 /// Looks up no name. Errors: invalid_argument.
 caf::expected<socket_address> numeric_address(const endpoint& where);

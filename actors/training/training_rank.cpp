@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <utility>
 
 namespace ringmaster::training {
 
@@ -23,13 +24,25 @@ training_rank_state::~training_rank_state() {
 
 void training_rank_state::start(rank_settings settings) {
   settings_ = std::move(settings);
-  self->set_down_handler([this](const caf::down_msg& x) { self->quit(x.reason); });
+  self->set_down_handler([this](const caf::down_msg& x) { down(x); });
   self->monitor(settings_.trainer); // without it there is nothing to do
+  self->monitor(settings_.coordinator);
   gpu_sim::DeviceId id;
   id.set_value(settings_.device.value);
   self->request(settings_.coordinator, settings_.request_limit, id)
     .then([this](const device_handle& x) { found(received(self->system(), x)); },
           [this](const caf::error& problem) { ready(problem); });
+}
+
+// CAF 0.17 answers a request to an actor of another process that has ended at the request's own limit only. So the rank
+// must know that the coordinator is gone.
+void training_rank_state::down(const caf::down_msg& x) {
+  if (x.source != settings_.coordinator.address()) {
+    self->demonitor(settings_.coordinator.address());
+    return self->quit(x.reason);
+  }
+  coordinator_gone_ = true; // the trainer ends the run
+  left();
 }
 
 void training_rank_state::found(const device_handle& x) {
@@ -165,12 +178,12 @@ uint64_t training_rank_state::abandon(uint64_t attempt) {
 caf::result<uint64_t> training_rank_state::leave() {
   stop();
   auto promise = self->make_response_promise<uint64_t>();
-  auto freed = [this, promise]() mutable {
+  leaving_ = [this, promise]() mutable {
     promise.deliver(uint64_t{0});
     quit();
   };
-  if (!store_) {
-    freed();
+  if (!store_ || coordinator_gone_) { // nothing to free, or no coordinator that would
+    left();
     return promise;
   }
   gpu_sim::DeviceId id;
@@ -178,12 +191,18 @@ caf::result<uint64_t> training_rank_state::leave() {
   proto::FreeRequest request;
   request.mutable_address()->set_value(store_->address());
   self->request(settings_.coordinator, settings_.request_limit, id, request)
-    .then([freed](const proto::FreeResponse&) mutable { freed(); }, [freed](const caf::error&) mutable { freed(); });
+    .then([this](const proto::FreeResponse&) { left(); }, [this](const caf::error&) { left(); });
   return promise;
+}
+
+void training_rank_state::left() {
+  if (auto leaves = std::exchange(leaving_, nullptr))
+    leaves();
 }
 
 void training_rank_state::quit() {
   self->demonitor(settings_.trainer.address());
+  self->demonitor(settings_.coordinator.address());
   if (device_)
     self->demonitor(device_);
   self->quit(caf::exit_reason::user_shutdown);

@@ -6,6 +6,7 @@
 #include "runtime/training/computed/rank_computation.hpp"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -78,6 +79,9 @@ private:
   void allocate(uint64_t all);
   void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);
   void ready(const caf::error& problem);
+  void down(const caf::down_msg& x);
+  /// Answers the request to leave, if there is one, and ends.
+  void left();
   /// Ends: those that it watches live on, and would keep its memory for as long.
   void quit();
   bool exchange(pending& x);
@@ -99,6 +103,8 @@ private:
 
   rank_settings settings_;
   caf::actor_addr device_;
+  bool coordinator_gone_ = false;
+  std::function<void()> leaving_; ///< Set while the coordinator is to free the memory.
   std::shared_ptr<mapped_memory> memory_;
   std::optional<value_store> store_;
   std::optional<rank_computation> computation_;

@@ -147,16 +147,16 @@ rank_settings active_run::rank_with(trainer_actor with) const {
 }
 
 caf::expected<trainer_actor> active_run::find_trainer(const process_group& group) {
-  caf::scoped_actor self{system_};
+  client user{system_, coordinator_};
   const auto by = notice_of(group);
   for (auto give_up = awake_clock::now() + find_limit; awake_clock::now() < give_up;) {
     if (watcher_.stops())
       return make_error(errc::aborted, "the run was told to end");
-    caf::strong_actor_ptr found;
-    self->request(coordinator_, std::chrono::seconds{10}, by)
-      .receive([&](const caf::strong_actor_ptr& x) { found = x; }, [](const caf::error&) {});
-    if (found)
-      return caf::actor_cast<trainer_actor>(found);
+    auto found = user.ask_within<caf::strong_actor_ptr>(std::chrono::seconds{10}, by);
+    if (!found && code_of(found.error()) == errc::device_lost) // the coordinator is gone
+      return std::move(found.error());
+    if (found && *found)
+      return caf::actor_cast<trainer_actor>(*found);
     if (!group.has_process_of(0))
       return make_error(errc::device_lost, "rank 0 is gone, and had not begun to train: it says why");
     std::this_thread::sleep_for(std::chrono::milliseconds{20});

@@ -23,6 +23,11 @@ void journal_health::lost(uint64_t records, std::optional<std::string> cause) {
     loss_ = std::move(cause);
 }
 
+void journal_health::waiting(uint64_t records) {
+  std::lock_guard guard{mutex_};
+  waiting_ = records;
+}
+
 uint64_t journal_health::records_lost() const {
   std::lock_guard guard{mutex_};
   return lost_;
@@ -30,9 +35,14 @@ uint64_t journal_health::records_lost() const {
 
 caf::error journal_health::trouble() const {
   std::lock_guard guard{mutex_};
+  const auto waits = counted(waiting_, "record") + (waiting_ == 1 ? " waits" : " wait") + " in memory";
   if (lost_ == 0)
-    return failure_ ? make_error(errc::io_error, "the journal cannot be written: " + render(failure_)) : caf::error{};
-  auto text = fmt::format("the journal lacks {}", counted(lost_, "record"));
+    return failure_ ? make_error(errc::io_error, fmt::format("the journal cannot be written{}: {}",
+                                                             waiting_ == 0 ? "" : ", and " + waits, render(failure_)))
+                    : caf::error{};
+  auto text = fmt::format("the journal lacks {}", counted(lost_ + waiting_, "record"));
+  if (waiting_ != 0)
+    text += fmt::format(" ({} lost, {})", lost_, waits);
   if (failure_)
     text += ", and cannot be written: " + render(failure_);
   else if (loss_)

@@ -194,8 +194,8 @@ caf::error rocksdb_journal::keep_in_place() {
     return caf::none;
   if (!std::exchange(removed_, true)) {
     lose(state_.last_index() + 1 - state_.first_index(),
-         fmt::format("the journal's directory '{}' was removed or moved away while it was in use; what was recorded "
-                     "from then on is in a new journal there",
+         fmt::format("the journal's directory '{}' was removed or moved away while it was in use; later records go to "
+                     "a new journal there once it can be created",
                      options_.dir.string()));
   }
   if (auto err = reopen())

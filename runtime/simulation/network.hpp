@@ -54,6 +54,9 @@ struct network_path {
   bool broken = false;
   uint32_t length = 2; ///< How many of `ports` there are.
   std::array<uint32_t, 4> ports{};
+
+  /// Whether it leads from one host to another.
+  bool passes_network_cards() const { return length > 2; }
 };
 
 /// For a network that has passed `check_network`.

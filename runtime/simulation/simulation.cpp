@@ -191,13 +191,32 @@ private:
       open_round(rank, state.ended_at, state.ended_by);
   }
 
-  bool are_links_alike() const {
-    std::vector<double> busy(graph_.channels.size());
+  static simulation::resource_class class_of(const std::vector<picoseconds>& busy) {
+    if (busy.empty())
+      return {};
+    auto [least, most] = std::minmax_element(busy.begin(), busy.end());
+    return {static_cast<uint32_t>(busy.size()),
+            static_cast<double>(*least) >= (1 - simulation::alike_share) * static_cast<double>(*most)};
+  }
+
+  void compare_links() {
+    std::vector<picoseconds> busy(graph_.channels.size()), between, within;
     for (const auto& x : graph_.activities)
       if (!x.is_local())
-        busy[x.channel] += static_cast<double>(times_.transfer_time(x) + times_.paths[x.channel].latency);
-    auto [least, most] = std::minmax_element(busy.begin(), busy.end());
-    return busy.empty() || *least >= (1 - simulation::alike_share) * *most;
+        busy[x.channel] += times_.transfer_time(x) + times_.paths[x.channel].latency;
+    for (size_t i = 0; i < busy.size(); ++i)
+      (times_.paths[i].passes_network_cards() ? between : within).push_back(busy[i]);
+    result_.links = class_of(busy);
+    result_.links_between = class_of(between);
+    result_.links_within = class_of(within);
+  }
+
+  void compare_arithmetic() {
+    std::vector<picoseconds> busy;
+    for (size_t rank = 0; rank < ranks_.size(); ++rank)
+      if (auto time = resources_[resources_.size() - ranks_.size() + rank].busy; time > 0)
+        busy.push_back(time);
+    result_.arithmetic = class_of(busy);
   }
 
   void finish() {
@@ -218,7 +237,8 @@ private:
       result_.ports_used += share > 0 ? 1 : 0;
       result_.ports_alike += share > 0 && share >= (1 - simulation::alike_share) * result_.busiest_share ? 1 : 0;
     }
-    result_.links_alike = are_links_alike();
+    compare_links();
+    compare_arithmetic();
     if (result_.steps != graph_.steps.size())
       result_.stuck = who_waits(times_, ranks_);
   }

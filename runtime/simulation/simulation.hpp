@@ -27,8 +27,15 @@ struct simulation {
   double busiest_share = 0; ///< The part of the time in which it was occupied.
   uint32_t ports_used = 0;
   uint32_t ports_alike = 0; ///< Of these, with the busiest one: occupied as long as it, to within `alike_share`.
-  /// Whether all links that carry messages do so for the same time, to within `alike_share`: then none is to blame.
-  bool links_alike = true;
+  /// Links or ranks of one class.
+  struct resource_class {
+    uint32_t used = 0;
+    bool alike = true; ///< All of them are occupied for the same time, to within `alike_share`: none is to blame.
+  };
+  resource_class links;         ///< All that carry messages.
+  resource_class links_between; ///< Of these, the links between hosts.
+  resource_class links_within;  ///< The links within a host.
+  resource_class arithmetic;    ///< Ranks that spend time on reductions or copies.
   std::vector<path_part> critical_path{};
   /// Empty: all ranks ended. Otherwise nothing could move any more, and this says who waits for whom; the other values
   /// are of what happened until then.

@@ -1,5 +1,11 @@
 #include "runtime/text/comma_list.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
 namespace ringmaster {
 
 std::vector<std::string_view> comma_list(std::string_view text) {
@@ -17,6 +23,12 @@ std::string choice_text(const std::vector<std::string>& words) {
   for (auto& word : words)
     result += (result.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
   return result;
+}
+
+std::string shortened_list(const std::vector<std::string>& words, size_t shown) {
+  const auto first = std::span{words}.first(std::min(words.size(), shown));
+  const auto text = fmt::format("{}", fmt::join(first, ", "));
+  return first.size() == words.size() ? text : fmt::format("{}, ... and {} more", text, words.size() - first.size());
 }
 
 } // namespace ringmaster

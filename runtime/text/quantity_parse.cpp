@@ -111,13 +111,15 @@ caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_
   return value;
 }
 
-caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max) {
+caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max, uint64_t min) {
   auto parts = split<uint64_t>(text);
   auto factor = parts ? byte_factor(parts->second) : std::nullopt;
   if (!factor || parts->first > static_cast<uint64_t>(largest) / *factor)
     return wrong(text, "a whole number of bytes such as 4096, 64K or 64KiB (powers of 1024) or 64KB (powers of 1000)");
   if (parts->first * *factor > max)
     return wrong(text, fmt::format("at most {}", bytes_text(max)));
+  if (parts->first * *factor < min)
+    return wrong(text, fmt::format("at least {}", bytes_text(min)));
   return parts->first * *factor;
 }
 

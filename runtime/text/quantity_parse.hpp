@@ -14,7 +14,7 @@ namespace ringmaster {
 caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max = UINT64_MAX);
 /// "4096", "64K" and "64KiB", which are 65,536, "64KB", which is 64,000; likewise M, G, T and P, in small letters, too.
 /// Whole numbers only.
-caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max = UINT64_MAX);
+caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max = UINT64_MAX, uint64_t min = 0);
 /// "5us", "200ns", "1.5ms", "2s", "2min", "1.5h", "2d", "700ps", "0"; in picoseconds.
 caf::expected<int64_t> parse_duration_ps(std::string_view text);
 /// The same in seconds, for what lasts longer than picoseconds can be counted: "50000h"; 1000 years at most.

@@ -34,8 +34,9 @@ void adoption::try_missing() {
 void adoption::adopt(listed_node& x) {
   if (!x.found.valid()) {
     constexpr auto limit = std::chrono::seconds{5};
-    x.found = std::async(std::launch::async,
-                         [&system = system_, where = x.where, limit] { return connect_to(system, where, limit); });
+    x.found = std::async(std::launch::async, [&system = system_, where = x.where, limit] {
+      return connect_to(system, where, limit, listener_kind::node);
+    });
     return;
   }
   if (x.found.wait_for(std::chrono::seconds{0}) != std::future_status::ready)

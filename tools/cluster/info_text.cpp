@@ -2,6 +2,7 @@
 
 #include "messages/message_json.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -239,7 +240,7 @@ std::optional<node_loss> loss_of(const ClusterInfo& cluster, const std::string& 
 }
 
 std::string json_of(const google::protobuf::Message& x) {
-  return json_of_message(x);
+  return json_of_message(x, reduces);
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/options/trace_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -46,8 +47,8 @@ void log_options::add_to(option_table& table) {
   table.text("--trace", trace)
     .says("FILE", "write a trace to FILE, for ui.perfetto.dev or chrome://tracing")
     .offers_files();
-  table.bytes("--trace-limit", trace_bytes_max)
-    .says("SIZE", "how large a trace may be: it has the latest records that fit")
+  add_trace_limit(table, trace_bytes_max)
+    .says("SIZE", "how large a trace may be, at least 64K: it has the latest records that fit")
     .otherwise(size_text(trace_bytes_default));
   table.flag("--follow", follow).says("go on with what is written from now on, until interrupted");
   table.add_example("ringmaster log log --kind operation --outcome failed",

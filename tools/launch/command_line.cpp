@@ -81,7 +81,8 @@ void command_line::add_to(option_table& table) {
     .otherwise("");
   table.flag("--tag-output", tags_output).says("begins each line that a rank writes with \"[rank K] \"");
   table.number("--devices-per-node", devices_per_node, 1, node_place::max_devices)
-    .says("K", "devices of a node that has no slots=, or ranks of a host");
+    .says("K", "devices of a node that has no slots=, or ranks of a host")
+    .otherwise(fmt::format("device.count in the file of --conf, or {}", usual_devices));
   table.number("--port", port, 0, 65535).says("P", "the coordinator's TCP port").otherwise("0: any that is free");
   table.parsed("--timeout", timeout, parse_timeout)
     .says("T", "how long nodes, or ranks, may take to join, such as 500ms, 30s or 2min")
@@ -109,9 +110,10 @@ void command_line::add_to(option_table& table) {
     "a failure with status 1.\n\n"
     "Keys of the configuration, as --section.key=value and in the file of --conf, are those of the coordinator, of the "
     "nodes, and of PROGRAM where it reads a configuration (RINGMASTER_CONF, RINGMASTER_OPTIONS). --coordinator.port, "
-    "--coordinator.host and --device.count stand for --port, --address and --devices-per-node; of the file these are "
-    "not "
-    "taken, since several runs may share a host.\n\n"
+    "--coordinator.host and --device.count stand for --port, --address and --devices-per-node. The file's device.count "
+    "is the number of devices of a node if neither --devices-per-node nor the hostfile says it. The file's "
+    "coordinator.port is not taken, since several runs may share a host, and coordinator.host only if other hosts "
+    "reach it.\n\n"
     "In an allocation of SLURM's neither --local nor --hostfile is needed: SLURM_JOB_NODELIST names the hosts, and "
     "SLURM_TASKS_PER_NODE their devices or ranks.\n\n"
     "Exit status: PROGRAM's own, or 128 + n if signal n ended it, of the first rank that failed, 1 for one that left "
@@ -121,13 +123,20 @@ void command_line::add_to(option_table& table) {
   table.add_example("caf-run --hostfile hosts -- ./my_program", "nodes on other hosts, by ssh");
 }
 
-void command_line::take_conf(std::string_view text) {
+caf::error command_line::take_conf(std::string_view text) {
+  if (const auto count = value_in(text, "device", "count"); !devices_per_node && !count.empty()) {
+    auto devices = parse_whole(count, 1, node_place::max_devices);
+    if (!devices)
+      return wrong(fmt::format("{}: device.count: {}", conf, render(devices.error())));
+    devices_per_node = static_cast<uint32_t>(*devices);
+  }
   const auto host = value_in(text, "coordinator", "host");
   if (address.empty() && !host.empty() && host != "auto" && !is_loopback(listening_address(host))
       && !is_any_address(host))
     address = host;
   const auto listens = value_in(text, "node", "listen-host");
   conf_places_nodes = !listens.empty() && listens != "auto" && !is_loopback(listening_address(listens));
+  return caf::none;
 }
 
 bool command_line::has_key(std::string_view key) const {
@@ -153,7 +162,7 @@ caf::error command_line::take_keys(const std::vector<std::string>& arguments) {
     else if (name == "--coordinator.host")
       address = value;
     else if (name == "--device.count")
-      problem = number(devices_per_node, 1, node_place::max_devices);
+      problem = number(devices_per_node.emplace(), 1, node_place::max_devices);
     else if (name == "--node.join")
       problem = wrong("--node.join: caf-run starts the coordinator that all join; to use another one, start PROGRAM "
                       "without caf-run, with RINGMASTER_COORDINATOR=HOST:PORT");

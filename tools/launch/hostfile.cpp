@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::string_view letters_and_digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
+// For refusals of what is none of these.
+constexpr std::string_view accepted_forms
+  = "a line is HOST, HOST slots=DEVICES, HOST:DEVICES, n[1-4]:DEVICES or several "
+    "of these with commas; HOST may be USER@HOST; after it max_slots=, user= "
+    "and name= may follow";
+
 // Anything else could be read as an option or by a shell.
 bool is_word(std::string_view text, std::string_view also_allowed) {
   return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -88,7 +94,7 @@ std::string read_setting(std::string_view setting, line_settings& result) {
   const auto equals = setting.find('=');
   const auto* known = known_setting(setting.substr(0, equals));
   if (known == nullptr)
-    return fmt::format("'{}' is unknown; a line is HOST [slots=DEVICES] [name=NAME]", setting);
+    return fmt::format("'{}' is unknown; {}", setting, accepted_forms);
   const std::string_view key{known};
   const auto value = equals == std::string_view::npos ? std::string_view{} : setting.substr(equals + 1);
   if (value.empty())
@@ -133,7 +139,7 @@ std::string split_slots(std::string_view word, std::string& host, std::optional<
   host = host_of(word.substr(0, colon));
   const auto number = word.substr(colon + 1);
   if (number.empty() || number.find(':') != std::string_view::npos)
-    return fmt::format("'{0}' is neither a host nor HOST:SLOTS; write HOST slots=DEVICES", word);
+    return fmt::format("'{}' is neither a host nor HOST:DEVICES; {}", word, accepted_forms);
   if (auto wrong = read_slots(number, slots); !wrong.empty())
     return fmt::format("{}; '{}' is HOST:SLOTS, and a port of ssh belongs into ~/.ssh/config", wrong, word);
   return {};
@@ -158,11 +164,11 @@ std::string read_host(std::string_view word, host_word& result) {
   }
   for (auto& each : result.hosts) {
     if (!is_word(each, is_ipv6_address(each) ? "._-:%" : "._-"))
-      return fmt::format("'{}' is not the name of a host", each);
+      return fmt::format("'{}' is not the name of a host; {}", each, accepted_forms);
     each.insert(0, user);
   }
   if (!user.empty() && !is_word(user.substr(0, user.size() - 1), "._-"))
-    return fmt::format("'{}' is not the name of a host", word);
+    return fmt::format("'{}' is not the name of a host; {}", word, accepted_forms);
   return {};
 }
 

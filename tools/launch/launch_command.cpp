@@ -42,13 +42,13 @@ caf::expected<std::vector<node_place>> named_hosts(const command_line& line) {
     auto allocation = variable("SLURM_JOB_NODELIST");
     if (allocation.empty())
       return std::vector<node_place>{};
-    return slurm_places(allocation, variable("SLURM_TASKS_PER_NODE"), line.devices_per_node, slurm_name_of_this_host());
+    return slurm_places(allocation, variable("SLURM_TASKS_PER_NODE"), line.devices(), slurm_name_of_this_host());
   }
   std::ifstream file(line.hostfile);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
     return make_error(errc::io_error, fmt::format("cannot read the hostfile {}, or it is empty", line.hostfile));
-  return parse_hostfile(text.str(), line.hostfile, line.devices_per_node, name_of_this_host());
+  return parse_hostfile(text.str(), line.hostfile, line.devices(), name_of_this_host());
 }
 
 struct launch_places {
@@ -58,7 +58,7 @@ struct launch_places {
 
 caf::expected<launch_places> places_of(const command_line& line) {
   if (line.local_nodes > 0)
-    return launch_places{local_places(line.local_nodes, line.devices_per_node), {}};
+    return launch_places{local_places(line.local_nodes, line.devices()), {}};
   auto hosts = named_hosts(line);
   if (!hosts)
     return std::move(hosts.error());
@@ -87,8 +87,9 @@ class launch_call final : public command_call {
   }
 
   caf::expected<int> run(const console& to) override {
-    if (std::ifstream conf{line_.conf}; conf) // the coordinator says what is wrong with it
-      line_.take_conf(std::string{std::istreambuf_iterator<char>{conf}, {}});
+    if (std::ifstream conf{line_.conf}; conf) // the coordinator says what else is wrong with it
+      if (auto problem = line_.take_conf(std::string{std::istreambuf_iterator<char>{conf}, {}}))
+        return problem;
     auto places = places_of(line_);
     if (!places)
       return std::move(places.error());

@@ -70,8 +70,8 @@ public:
     return with_default(parsed(name, target, parse), target, [](auto x) { return std::to_string(x); }).says("N", "");
   }
   template <class Target>
-  option& bytes(const std::string& name, Target& target, uint64_t max = UINT64_MAX) {
-    auto parse = [max](const std::string& text) { return parse_bytes(text, max); };
+  option& bytes(const std::string& name, Target& target, uint64_t max = UINT64_MAX, uint64_t min = 0) {
+    auto parse = [max, min](const std::string& text) { return parse_bytes(text, max, min); };
     return with_default(parsed(name, target, parse), target, [](auto x) { return size_text(x); }).says("SIZE", "");
   }
   option& duration(const std::string& name, int64_t& target_ps);

@@ -6,6 +6,7 @@
 #include "runtime/training/pictures/train_picture.hpp"
 #include "runtime/training/pictures/train_trace.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/options/trace_limit.hpp"
 #include "tools/planning/plan_text.hpp"
 
 #include <fmt/format.h>
@@ -39,8 +40,8 @@ void plan_timeline_options::add_to(option_table& table) {
   table.file("--timeline", picture)
     .says("FILE", "the best plan's step as a picture, with one GPU of each stage, which its others are like");
   table.file("--trace", trace).says("FILE", "the same for ui.perfetto.dev or chrome://tracing");
-  table.bytes("--trace-limit", trace_bytes_max)
-    .says("SIZE", "how large a trace may be")
+  add_trace_limit(table, trace_bytes_max)
+    .says("SIZE", "how large a trace may be, at least 64K")
     .otherwise(size_text(trace_bytes_usual));
 }
 

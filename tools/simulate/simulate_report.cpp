@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <map>
 
 namespace ringmaster {
@@ -32,25 +33,61 @@ std::string formula(const simulation_outcome& x, const network& net) {
                      bytes_text(x.which.cost->serial_elements * x.element_bytes), gigabytes(net.link.bandwidth));
 }
 
-/// The link on which the critical path spends most: what to look at first. Empty where all links are alike.
-std::string slowest_of(const simulation& x) {
-  std::map<std::pair<uint32_t, uint32_t>, std::pair<picoseconds, uint64_t>> by_link; // time and parts
+/// What a part of the critical path occupies: a link or a rank's arithmetic, or all of a class that are alike.
+struct occupied_place {
+  enum class kind : uint8_t { link, links_between, links_within, rank, ranks };
+
+  kind what = kind::link;
+  uint32_t source = 0, destination = 0; ///< 0 for a class.
+
+  auto operator<=>(const occupied_place&) const = default;
+};
+
+occupied_place occupied_by(const path_part& part, const simulation& x, const network& net) {
+  using enum occupied_place::kind;
+  auto one_of = [&](const simulation::resource_class& all, occupied_place::kind several, occupied_place::kind single) {
+    return all.alike && all.used > 1 ? occupied_place{several} : occupied_place{single, part.source, part.destination};
+  };
+  if (part.source == part.destination)
+    return one_of(x.arithmetic, ranks, rank);
+  if (!net.hosts.empty() && net.hosts[part.source] != net.hosts[part.destination])
+    return one_of(x.links_between, links_between, link);
+  return one_of(x.links_within, links_within, link);
+}
+
+std::string spent_text(const occupied_place& where, uint64_t parts, const simulation& x) {
+  const auto messages = counted(parts, "message"), work = counted(parts, "piece") + " of work";
+  switch (where.what) {
+    case occupied_place::kind::link: return fmt::format("{} {} -> {}", messages, where.source, where.destination);
+    case occupied_place::kind::links_between:
+      return fmt::format("{} between hosts ({} links alike)", messages, x.links_between.used);
+    case occupied_place::kind::links_within:
+      return fmt::format("{} within hosts ({} links alike)", messages, x.links_within.used);
+    case occupied_place::kind::rank: return fmt::format("{} on rank {}", work, where.source);
+    case occupied_place::kind::ranks: return fmt::format("{} ({} ranks alike)", work, x.arithmetic.used);
+  }
+  return {};
+}
+
+/// Where the critical path spends most of its time: what to look at first. Names one link or rank only if it differs
+/// from the others of its class. Empty if it is the links, and all of them are alike.
+std::string slowest_of(const simulation& x, const network& net) {
+  std::map<occupied_place, std::pair<picoseconds, uint64_t>> by_place; // time and parts
   for (const auto& part : x.critical_path) {
-    auto& [sum, parts] = by_link[{part.source, part.destination}];
+    auto& [sum, parts] = by_place[occupied_by(part, x, net)];
     sum += part.transfer + part.latency;
     ++parts;
   }
-  auto most = std::max_element(by_link.begin(), by_link.end(),
+  auto most = std::max_element(by_place.begin(), by_place.end(),
                                [](auto& a, auto& b) { return a.second.first < b.second.first; });
-  if (most == by_link.end() || x.time == 0)
+  if (most == by_place.end() || x.time == 0)
     return "";
-  auto [from, to] = most->first;
-  if (from != to && x.links_alike)
+  const auto& [where, spent] = *most;
+  const bool is_work = where.what == occupied_place::kind::rank || where.what == occupied_place::kind::ranks;
+  if (!is_work && x.links.alike)
     return "";
-  auto what = from == to ? counted(most->second.second, "piece") + fmt::format(" of work on rank {}", from)
-                         : counted(most->second.second, "message") + fmt::format(" {} -> {}", from, to);
-  return fmt::format("; most of it in {}, {:.0f} %", what,
-                     100 * static_cast<double>(most->second.first) / static_cast<double>(x.time));
+  return fmt::format("; most of it in {}, {:.0f} %", spent_text(where, spent.second, x),
+                     100 * static_cast<double>(spent.first) / static_cast<double>(x.time));
 }
 
 /// Of an algorithm that cuts its data; 0: it does not.
@@ -70,13 +107,13 @@ std::string busiest_text(const simulation& x) {
                                        : fmt::format("{} of {} ports alike", x.ports_alike, x.ports_used);
 }
 
-std::string path_text(const simulation& x) {
+std::string path_text(const simulation& x, const network& net) {
   auto sum = summary_of(x.critical_path);
   auto text = counted(sum.messages, "message") + ": " + time_text(sum.transfer) + " on the wire, "
               + time_text(sum.latency) + " latency";
   if (sum.work != 0)
     text += ", " + time_text(sum.work) + " arithmetic";
-  return text + slowest_of(x);
+  return text + slowest_of(x, net);
 }
 
 } // namespace
@@ -117,7 +154,7 @@ std::string report_of(const simulation_outcome& x, const network& net) {
     line("scratch", bytes_text(x.scratch * x.element_bytes) + " at most, to add in rank order");
   if (!r.busiest_port.empty())
     line("busiest", fmt::format("{}, {:.1f} % of the time", busiest_text(r), 100 * r.busiest_share));
-  line("critical path", path_text(r));
+  line("critical path", path_text(r, net));
   return text;
 }
 

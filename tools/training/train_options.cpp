@@ -8,6 +8,7 @@
 #include "runtime/training/pictures/train_picture.hpp"
 #include "runtime/training/transformer/costs/measured_costs.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/options/trace_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -198,8 +199,8 @@ void train_options::add_to(option_table& table) {
   table.file("--trace", trace)
     .says("FILE", "a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the "
                   "puzzles' time is a millisecond there");
-  table.bytes("--trace-limit", trace_bytes_max)
-    .says("SIZE", "how large a trace may be")
+  add_trace_limit(table, trace_bytes_max)
+    .says("SIZE", "how large a trace may be, at least 64K")
     .otherwise(size_text(trace_bytes_usual));
   table.file("--svg", svg)
     .says("FILE", fmt::format("a picture of the schedule as papers draw it: a row a rank, a box for each micro-batch's "

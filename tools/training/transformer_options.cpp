@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/training/transformer/models/model_families.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
 
 #include <fmt/format.h>
@@ -21,21 +21,10 @@ caf::expected<double> parse_factor(const std::string& text) {
   return *x;
 }
 
-std::vector<std::string> names_of_families() {
-  std::vector<std::string> result;
-  for (auto& x : model_families())
-    result.emplace_back(x.name);
-  return result;
-}
-
 caf::expected<std::string> parse_family(const std::string& text) {
   if (model_family_of(text) != nullptr)
     return text;
-  const auto names = names_of_families();
-  const auto near = nearest_word(text, names);
-  return make_error(errc::invalid_argument,
-                    fmt::format("there is no family of models \"{}\"{}; there are: {}", text,
-                                near.empty() ? "" : fmt::format(" (did you mean {}?)", near), fmt::join(names, ", ")));
+  return unknown_model_family(text);
 }
 
 /// Whether its sizes are those of a GPT of its hidden size and heads.
@@ -70,7 +59,7 @@ void transformer_options::add_model_to(option_table& table) {
   table.parsed("--as", family, parse_family)
     .says("FAMILY",
           "a configuration file's model is read as one of this family, whatever its model_type is, such as deepseek_v3")
-    .offers(names_of_families())
+    .offers(model_family_names())
     .otherwise("as its model_type says");
   table.number("--hidden", hidden, 1, 1 << 20).says("H", "its hidden size").otherwise("the model's");
   table.number("--heads", heads, 1, 1 << 16).says("A", "its attention heads").otherwise("the model's");

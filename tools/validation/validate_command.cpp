@@ -10,9 +10,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 namespace ringmaster {
 
@@ -36,13 +38,42 @@ struct data_set {
   std::vector<measured_iteration> calibration, held_out;
 };
 
-caf::expected<std::string> place_of(const char* name) {
-  if (auto found = find_data(name))
+constexpr const char* iteration_files[] = {"single.csv", "multi.csv"};
+constexpr const char* iterations_set = "a100_iterations";
+
+/// Whether the directory has the sets in folders of their own, as bench/data.
+bool has_all_sets(const std::filesystem::path& place) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(place / iterations_set, unknown);
+}
+
+/// Where a set is: in the directory of all sets, if one is given.
+caf::expected<std::string> place_of(const char* set, const std::string& all_sets) {
+  if (!all_sets.empty())
+    return (std::filesystem::path{all_sets} / set).string();
+  if (auto found = find_data(set))
     return found->string();
   return make_error(errc::io_error,
                     fmt::format("what was measured did not come with this program: --data says where it "
                                 "is; the source has it in bench/data/{}",
-                                name));
+                                set));
+}
+
+/// Refuses a directory in which nothing is found.
+caf::error check_directory(const std::filesystem::path& place) {
+  auto has = [&](const char* name) {
+    std::error_code unknown;
+    return std::filesystem::exists(place / name, unknown);
+  };
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(place, unknown) || has_all_sets(place) || has(trainings_file)
+      || std::ranges::any_of(iteration_files, has))
+    return caf::none;
+  return make_error(errc::io_error,
+                    fmt::format("--data: the directory {} has none of what is read: {} and {}, or {}, or the folder {} "
+                                "and the others of bench/data",
+                                place.string(), iteration_files[0], iteration_files[1], trainings_file,
+                                iterations_set));
 }
 
 /// Whether it is a file of published trainings, and not of measured iterations.
@@ -55,7 +86,7 @@ bool has_trainings(const std::string& place) {
 caf::expected<std::vector<data_set>> read_data(const std::string& place) {
   std::vector<std::string> files{place};
   if (std::filesystem::is_directory(place))
-    files = {place + "/single.csv", place + "/multi.csv"};
+    files = {place + "/" + iteration_files[0], place + "/" + iteration_files[1]};
   std::vector<data_set> result;
   for (auto& file : files) {
     auto rows = read_iteration_rows(file);
@@ -175,7 +206,8 @@ class validate_call final : public command_call {
       "rows the first, third, ... were used to calibrate the "
       "constants, the others were not; of further rows of that source none was.");
     table.file("--data", opts_.data)
-      .says("PLACE", "a CSV file with columns as in bench/data, or a directory of them")
+      .says("PLACE", "a CSV file with columns as in bench/data; or a directory with single.csv and multi.csv, or with "
+                     "pretraining.csv; or one with the folders of bench/data: all sets")
       .otherwise("all sets, which came with the program");
     std::vector<std::string> systems;
     for (auto& x : known_systems())
@@ -195,6 +227,10 @@ class validate_call final : public command_call {
   }
 
   caf::expected<int> run(const console& to) override {
+    if (auto problem = check_directory(opts_.data))
+      return problem;
+    if (has_all_sets(opts_.data))
+      all_sets_ = std::exchange(opts_.data, "");
     const bool all = opts_.data.empty();
     const bool trainings = all || has_trainings(opts_.data) || has_trainings(opts_.data + "/" + trainings_file);
     if (all || !trainings)
@@ -211,7 +247,7 @@ class validate_call final : public command_call {
 
   /// Of A100s.
   caf::error validate_iterations(const console& to) {
-    auto place = opts_.data.empty() ? place_of("a100_iterations") : opts_.data;
+    auto place = opts_.data.empty() ? place_of(iterations_set, all_sets_) : opts_.data;
     if (!place)
       return std::move(place.error());
     auto data = read_data(*place);
@@ -230,7 +266,7 @@ class validate_call final : public command_call {
   }
 
   caf::error validate_trainings(const console& to) {
-    auto own = place_of("gpu_pretraining");
+    auto own = place_of("gpu_pretraining", all_sets_);
     if (opts_.data.empty() && !own)
       return std::move(own.error());
     auto file = opts_.data.empty() ? *own : opts_.data;
@@ -265,7 +301,7 @@ class validate_call final : public command_call {
 
   /// Of each software generation, the trainings that it ran.
   caf::error validate_software(const console& to) {
-    auto place = place_of("pretraining_by_software");
+    auto place = place_of("pretraining_by_software", all_sets_);
     if (!place)
       return std::move(place.error());
     auto rows = read_software_rows(*place + "/" + trainings_file);
@@ -277,7 +313,7 @@ class validate_call final : public command_call {
   }
 
   caf::error validate_further(const console& to, const pretraining_rows& rows, std::span<const double> values) {
-    auto place = place_of("gpu_pretraining_further");
+    auto place = place_of("gpu_pretraining_further", all_sets_);
     if (!place)
       return std::move(place.error());
     auto further = read_pretraining_rows(*place + "/" + trainings_file);
@@ -291,6 +327,7 @@ class validate_call final : public command_call {
   }
 
   validate_options opts_;
+  std::string all_sets_; ///< A directory with the sets in folders of their own; empty: they came with the program.
 };
 
 } // namespace

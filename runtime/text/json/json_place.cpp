@@ -109,4 +109,9 @@ caf::error json_place::wrong(std::string_view allowed) const {
                              value_ == nullptr ? "is missing" : "is " + shown()));
 }
 
+caf::error json_place::is_not(std::string_view allowed, std::string_view advice) const {
+  const auto found = value_ == nullptr ? std::string{"is missing"} : fmt::format("{} is not {}", shown(), allowed);
+  return refused(fmt::format("{}: {}; {}", name_, found, advice));
+}
+
 } // namespace ringmaster

@@ -54,6 +54,8 @@ public:
   caf::expected<bool> flag() const;
 
   caf::error wrong(std::string_view allowed) const;
+  /// For advice of some length: what stands there comes first. "model_type": "own" is not a known family; ADVICE.
+  caf::error is_not(std::string_view allowed, std::string_view advice) const;
   /// The sentence, with line and column before it.
   caf::error refused(std::string_view sentence) const { return refused_at(offset_, sentence); }
 

@@ -153,6 +153,11 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   CHECK(contains(render(refused.error()), fmt::format("127.0.0.1:{} (127.0.0.1:{}) cannot be reached from 127.0.0.1:",
                                                       silent.port, silent.port)));
   CHECK(contains(render(refused.error()), "nobody listens there: is the process running, and the port right?"));
+  CHECK(contains(render(refused.error()), "a coordinator needs --host ADDRESS (coordinator.host)"));
+  CHECK(!contains(render(refused.error()), "listen-host"));
+  refused = connect_to(here.system, {"127.0.0.1", silent.port}, 5s, listener_kind::node);
+  REQUIRE(!refused);
+  CHECK(contains(render(refused.error()), "A node listens at its --listen-host (node.listen-host)"));
   auto unknown = connect_to(here.system, {"no-such-host.invalid", 1}, 5s);
   REQUIRE(!unknown);
   CHECK(code_of(unknown.error()) == errc::invalid_argument);

@@ -332,7 +332,8 @@ TEST_CASE("journal: what cannot be written at its end is tried once, which may t
   f.system.deliver_all();
   f.system.advance(1ms);
   CHECK(health->records_lost() == 2); // the queue has room for five
-  CHECK(render(health->trouble()) == "the journal lacks 2 records, and cannot be written: full");
+  CHECK(render(health->trouble())
+        == "the journal lacks 7 records (2 lost, 5 records wait in memory), and cannot be written: full");
   auto before = f.books.attempts;
   f.system.stop(f.actor);
   CHECK(f.books.attempts == before + 1);

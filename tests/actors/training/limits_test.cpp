@@ -4,6 +4,7 @@
 #include "tests/actors/training/silent_rank.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/support/training/one_layer.hpp"
+#include "tests/support/training/silent_proxy.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -83,6 +84,24 @@ TEST_CASE("a run that is told to end waits for the model of a rank that says not
   CHECK(x.run.notes_with("the model as of step 1 cannot be kept: not all of it has come within 5 s") == 1);
   CHECK(x.images.empty());
   CHECK(x.now() - told_at <= std::chrono::seconds{10}); // for the model, and for its memory
+}
+
+TEST_CASE("a run whose coordinator is gone ends at once: its ranks do not wait for an answer from it") {
+  for (uint32_t ranks : {1u, 2u, 4u}) {
+    CAPTURE(ranks);
+    simulated_cluster cluster{training_devices(ranks)};
+    remote_coordinator coordinator{cluster};
+    simulated_training run{cluster, small_job("ddp", 2, 4, 4 / ranks), ranks, 100};
+    run.settings.coordinator = coordinator.handle();
+    run.start();
+    run.run_steps(3);
+    REQUIRE(!run.outcome);
+    const auto closed_at = cluster.scheduler.clock().now();
+    coordinator.close();
+    run.finish();
+    CHECK_MESSAGE(contains(run.problem(), "the coordinator is gone, in step "), run.problem());
+    CHECK(cluster.scheduler.clock().now() - closed_at < std::chrono::seconds{1});
+  }
 }
 
 TEST_CASE("a model that a rank does not give costs its image, and the others go on without that rank") {

@@ -16,6 +16,21 @@ TEST_CASE("journal health: nothing is said where nothing is amiss") {
   CHECK(x.records_lost() == 0);
 }
 
+TEST_CASE("journal health: records that wait in memory are counted with those that are lost") {
+  journal_health x;
+  x.failing(make_error(errc::io_error, "disk full"));
+  x.waiting(1);
+  CHECK(render(x.trouble()) == "the journal cannot be written, and 1 record waits in memory: disk full");
+  x.lost(2);
+  x.waiting(40);
+  CHECK(render(x.trouble())
+        == "the journal lacks 42 records (2 lost, 40 records wait in memory), and cannot be written: disk full");
+  CHECK(x.records_lost() == 2);
+  x.failing({});
+  x.waiting(0);
+  CHECK(render(x.trouble()) == "the journal lacks 2 records, from a time when it could not be written: disk full");
+}
+
 TEST_CASE("journal health: what was lost stays lost, with the reason") {
   journal_health x;
   x.failing(make_error(errc::io_error, "disk full"));

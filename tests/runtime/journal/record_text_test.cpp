@@ -1,6 +1,7 @@
 #include "runtime/journal/record_text.hpp"
 
 #include "runtime/journal/record_filter.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tests/support/records.hpp"
 
@@ -181,6 +182,23 @@ TEST_CASE("record text: JSON is one line with stable names, whatever the text") 
   auto& request = enqueued.fields().at("operation_enqueued").struct_value().fields().at("request").struct_value();
   CHECK(request.fields().at("collective").struct_value().fields().at("datatype").string_value() == "FLOAT64");
   CHECK(request.fields().at("inputs").list_value().values().size() == 4);
+}
+
+TEST_CASE("record text: JSON has a reduction only for kinds that reduce") {
+  for (auto kind : collective_kinds()) {
+    auto record = operation_enqueued(7, 3);
+    record.mutable_operation_enqueued()->mutable_request()->mutable_collective()->set_kind(kind);
+    const auto json = json_of(record);
+    CAPTURE(json);
+    const auto line = parsed(json);
+    const auto& request = line.fields().at("operation_enqueued").struct_value().fields().at("request").struct_value();
+    const auto& fields = request.fields().at("collective").struct_value().fields();
+    for (auto* name : {"op", "user_op", "factors"})
+      CHECK(fields.contains(name) == reduces(kind));
+    CHECK(fields.at("kind").string_value() == proto::CollectiveKind_Name(kind));
+    CHECK(fields.at("count").string_value() == "512");
+    CHECK(request.fields().at("inputs").list_value().values().size() == 4);
+  }
 }
 
 TEST_CASE("record text: the tone follows the outcome") {

@@ -10,3 +10,8 @@ TEST_CASE("comma_list: parts in order, empty ones too") {
   CHECK(comma_list(",a,,") == std::vector<std::string_view>{"", "a", "", ""});
   CHECK(comma_list("") == std::vector<std::string_view>{""});
 }
+
+TEST_CASE("comma_list: a long list is cut, and says the number of words left out") {
+  CHECK(shortened_list({"a", "b", "c"}, 3) == "a, b, c");
+  CHECK(shortened_list({"a", "b", "c", "d"}, 2) == "a, b, ... and 2 more");
+}

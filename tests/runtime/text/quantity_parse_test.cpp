@@ -19,6 +19,8 @@ TEST_CASE("quantity parse: quantities are read as people write them") {
   CHECK(*parse_bytes("2m") == 2 << 20);
   CHECK(*parse_bytes("1GB") == 1'000'000'000);
   CHECK(*parse_bytes("8B") == 8);
+  CHECK(*parse_bytes("64K", UINT64_MAX, 65536) == 65536);
+  CHECK(render(parse_bytes("63K", UINT64_MAX, 65536).error()) == "\"63K\" is not at least 64 KiB");
   CHECK(*parse_duration_ps("5us") == 5'000'000);
   CHECK(*parse_duration_ps("1.5 ms") == 1'500'000'000);
   CHECK(*parse_duration_ps("0") == 0);

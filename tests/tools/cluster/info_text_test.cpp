@@ -1,5 +1,7 @@
 #include "tools/cluster/info_text.hpp"
 
+#include "messages/status.pb.h"
+
 #include <doctest/doctest.h>
 
 using namespace ringmaster;
@@ -137,4 +139,17 @@ TEST_CASE("info text: JSON has the names of the fields, zeros as well") {
                     R"("cause":"its process is gone")", R"("left":false)"})
     CHECK_MESSAGE(json.find(part) != std::string::npos, json);
   CHECK(json.find('\n') == std::string::npos);
+}
+
+TEST_CASE("info text: JSON has no reduction for operations that do not reduce") {
+  proto::ClusterStatus status;
+  auto& communicator = *status.add_communicators();
+  for (auto kind : {proto::ALL_REDUCE, proto::ALL_GATHER, proto::REDUCE_SCATTER, proto::BROADCAST})
+    communicator.add_operations()->mutable_collective()->set_kind(kind);
+  const auto json = json_of(status);
+  size_t reductions = 0;
+  for (auto at = json.find("\"op\":"); at != json.npos; at = json.find("\"op\":", at + 1))
+    ++reductions;
+  CHECK_MESSAGE(reductions == 2, json);
+  CHECK(json.find(R"("kind":"BROADCAST","algorithm":"","datatype":"FLOAT64","count":"0")") != json.npos);
 }

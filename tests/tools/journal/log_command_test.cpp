@@ -9,6 +9,7 @@
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,15 +28,18 @@ long lines(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
-// 7 records of a success, then a death that fails an operation.
-void write_journal(const std::filesystem::path& dir) {
+// 7 records of each success, then a death that fails an operation.
+void write_journal(const std::filesystem::path& dir, uint64_t successes = 1) {
   journal_store::options opts;
   opts.dir = dir;
   auto journal = journal_store::open(opts);
   REQUIRE(journal);
-  REQUIRE(!(*journal)->append(whole_operation(7, 1)));
-  std::vector<proto::Record> more{operation_enqueued(7, 2, 5), device_died(3, "killed", 6),
-                                  operation_ended(7, 2, gpu_sim::FAILED, 7), operation_enqueued(7, 3, 86'400'000)};
+  for (uint64_t i = 1; i <= successes; ++i)
+    REQUIRE(!(*journal)->append(whole_operation(7, i)));
+  const auto next = successes + 1;
+  std::vector<proto::Record> more{operation_enqueued(7, next, 5), device_died(3, "killed", 6),
+                                  operation_ended(7, next, gpu_sim::FAILED, 7),
+                                  operation_enqueued(7, next + 1, 86'400'000)};
   REQUIRE(!(*journal)->append(more));
 }
 
@@ -156,13 +160,21 @@ TEST_CASE("log command: writes a trace") {
   auto journal = (dir.path() / "journal").string();
   auto whole = run({journal, "--trace", file});
   CHECK(!contains(whole.out, "Left out"));
-  auto limited = run({journal, "--trace", file, "--trace-limit", "2K"});
+  auto many = (dir.path() / "many").string();
+  write_journal(many, 200);
+  auto limited = run({many, "--trace", file, "--trace-limit", "64K"});
   CHECK(limited.code == 0);
   CHECK(contains(limited.out, "Left out "));
   CHECK(contains(limited.out, "the oldest: with them it would be larger than --trace-limit allows"));
-  CHECK(content_of(file).size() <= 2048);
+  CHECK(content_of(file).size() <= 65536);
+  CHECK(content_of(file).size() > 32768);
   CHECK(contains(content_of(file), "device 0x3 died")); // the latest are there
-  CHECK(contains(run({journal, "--trace-limit", "2K"}).err, "--trace-limit says how large a --trace may be"));
+  CHECK(contains(run({journal, "--trace-limit", "64K"}).err, "--trace-limit says how large a --trace may be"));
+  for (auto* small : {"0", "10", "63K"}) {
+    auto refused = run({journal, "--trace", file, "--trace-limit", small});
+    CHECK(refused.code == 2);
+    CHECK(contains(refused.err, fmt::format("--trace-limit: \"{}\" is not at least 64 KiB", small)));
+  }
   auto nowhere = run({(dir.path() / "journal").string(), "--trace", (dir.path() / "no" / "trace").string()});
   CHECK(nowhere.code == 1);
   CHECK(contains(nowhere.err, "No such file"));

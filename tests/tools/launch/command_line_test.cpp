@@ -31,7 +31,7 @@ TEST_CASE("command_line: has defaults for all but the nodes and the program") {
   command_line line;
   REQUIRE(!read_into(line, {"--local", "3", "--", "prog", "--local", "x"}));
   CHECK(line.local_nodes == 3);
-  CHECK(line.devices_per_node == 2);
+  CHECK(line.devices() == 2);
   CHECK(line.port == 0);
   CHECK(line.timeout == 30s);
   CHECK(line.ssh == "ssh");
@@ -53,7 +53,7 @@ TEST_CASE("command_line: takes values after a blank or an equals sign") {
   CHECK(line.binary == "b");
   CHECK(line.remote_binary == "r");
   CHECK(line.ssh == "s");
-  CHECK(line.devices_per_node == 8);
+  CHECK(line.devices() == 8);
   CHECK(line.program == words{"prog", "-v"});
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("command_line: keys of the configuration are handed on, but for those 
   CHECK(line.keys == words{"--device.memory-bytes=1M", "--log.level=warn"});
   CHECK(line.port == 7000);
   CHECK(line.address == "::1");
-  CHECK(line.devices_per_node == 3);
+  CHECK(line.devices() == 3);
   CHECK(line.program == words{"prog", "--device.count=9"});
   CHECK(line.has_key("log.level"));
   CHECK_FALSE(line.has_key("log"));
@@ -112,16 +112,37 @@ TEST_CASE("command_line: keys of the configuration are handed on, but for those 
 
 TEST_CASE("command_line: where coordinator and nodes listen is taken from the file, too") {
   command_line line;
-  line.take_conf(
-    "; [node]\n[coordinator]\r\nport=1\r\nhost = \"10.0.0.7\" ; here\n[ node ]\nlisten-host=\"10.0.0.8\"\n");
+  REQUIRE(!line.take_conf(
+    "; [node]\n[coordinator]\r\nport=1\r\nhost = \"10.0.0.7\" ; here\n[ node ]\nlisten-host=\"10.0.0.8\"\n"));
   CHECK(line.address == "10.0.0.7");
   CHECK(line.conf_places_nodes);
   command_line by_default;
-  by_default.take_conf("[coordinator]\nhost=\"0.0.0.0\"\n[node]\nlisten-host=\"auto\"\nhost=\"10.0.0.9\"\n");
+  REQUIRE(!by_default.take_conf("[coordinator]\nhost=\"0.0.0.0\"\n[node]\nlisten-host=\"auto\"\nhost=\"10.0.0.9\"\n"));
   CHECK(by_default.address == "");
   CHECK_FALSE(by_default.conf_places_nodes);
   command_line told;
   told.address = "head";
-  told.take_conf("[coordinator]\nhost=\"10.0.0.7\"");
+  REQUIRE(!told.take_conf("[coordinator]\nhost=\"10.0.0.7\""));
   CHECK(told.address == "head");
+}
+
+TEST_CASE("command_line: the devices of a node are taken from the file, but options go first") {
+  const std::string file = "[device]\ncount=3 ; each\n[node]\ncount=9\n";
+  auto devices_of = [&](words arguments, const std::string& text) {
+    command_line line;
+    option_table table{"caf-run"};
+    line.add_to(table);
+    arguments.insert(arguments.begin(), {"--local=1"});
+    arguments.push_back("prog");
+    REQUIRE(!table.read(arguments));
+    REQUIRE(!line.take_keys(table.for_configuration()));
+    auto problem = line.take_conf(text);
+    return problem ? render(problem) : std::to_string(line.devices());
+  };
+  CHECK(devices_of({}, file) == "3");
+  CHECK(devices_of({}, "[device]\nstreams=4\n") == "2");
+  CHECK(devices_of({"--devices-per-node=4"}, file) == "4");
+  CHECK(devices_of({"--devices-per-node=2"}, file) == "2");
+  CHECK(devices_of({"--device.count=5"}, file) == "5");
+  CHECK(devices_of({"--conf=c.conf"}, "[device]\ncount=0\n").starts_with("c.conf: device.count: "));
 }

@@ -16,6 +16,9 @@ caf::expected<std::vector<node_place>> parse(std::string_view text) {
   return parse_hostfile(text, "hosts", 2, "my-own-host");
 }
 
+const std::string forms = "a line is HOST, HOST slots=DEVICES, HOST:DEVICES, n[1-4]:DEVICES or several of these with "
+                          "commas; HOST may be USER@HOST; after it max_slots=, user= and name= may follow";
+
 std::string refusal(std::string_view text) {
   auto places = parse(text);
   return places ? "accepted" : render(places.error());
@@ -79,7 +82,7 @@ TEST_CASE("hostfile: IPv6 addresses have brackets where slots follow a colon") {
   CHECK(hosts_in("fd00::7\n[fd00::7]\n[fd00::7]:4\nfd00::7 slots=3\nme@[fd00::7]:2\nfe80::1%eth0")
         == "fd00::7/2 fd00::7/2 fd00::7/4 fd00::7/3 me@fd00::7/2 fe80::1%eth0/2");
   CHECK((*parse("[::1]:4"))[0].local);
-  CHECK(refusal("fe80::1%$(x)") == "hosts:1: 'fe80::1%$(x)' is not the name of a host");
+  CHECK(refusal("fe80::1%$(x)") == "hosts:1: 'fe80::1%$(x)' is not the name of a host; " + forms);
 }
 
 TEST_CASE("hostfile: an address of this host is this host") {
@@ -94,16 +97,16 @@ TEST_CASE("hostfile: says what is wrong with slots after a colon, with ranges an
     refusal("a:2222")
     == "hosts:1: slots, the number of devices: \"2222\" is not an integer from 1 to 1024; 'a:2222' is HOST:SLOTS, and "
        "a port of ssh belongs into ~/.ssh/config");
-  CHECK(refusal("a:") == "hosts:1: 'a:' is neither a host nor HOST:SLOTS; write HOST slots=DEVICES");
-  CHECK(refusal("a:4:mlx5_0") == "hosts:1: 'a:4:mlx5_0' is neither a host nor HOST:SLOTS; write HOST slots=DEVICES");
+  CHECK(refusal("a:") == "hosts:1: 'a:' is neither a host nor HOST:DEVICES; " + forms);
+  CHECK(refusal("a:4:mlx5_0") == "hosts:1: 'a:4:mlx5_0' is neither a host nor HOST:DEVICES; " + forms);
   CHECK(refusal("a:2 slots=3") == "hosts:1: 'a:2' has slots already: leave slots=3 out");
   CHECK(refusal("a slots=3 max_slots=2") == "hosts:1: slots=3 are more than max_slots=2");
   CHECK(refusal("a max_slots=x") == "hosts:1: max_slots, the most slots: \"x\" is not an integer from 1 to 4294967295");
   CHECK(refusal("n[1-2] name=x") == "hosts:1: name=x is one name, and 'n[1-2]' are several hosts");
   CHECK(refusal("n[1-") == "hosts:1: \"n[1-\" is no list of hosts of SLURM's: a '[' without its ']'");
   CHECK(refusal("n[1-2000]") == "hosts:1: more than 1024 nodes");
-  CHECK(refusal("a,,b") == "hosts:1: '' is not the name of a host");
-  CHECK(refusal("-o@a") == "hosts:1: '-o@a' is not the name of a host");
+  CHECK(refusal("a,,b") == "hosts:1: '' is not the name of a host; " + forms);
+  CHECK(refusal("-o@a") == "hosts:1: '-o@a' is not the name of a host; " + forms);
 }
 
 TEST_CASE("hostfile: UTF-16 is refused with a sentence") {
@@ -120,17 +123,18 @@ TEST_CASE("hostfile: names the file and the line of a mistake") {
   for (auto text : {"a slots=", "a slots = 2", "a slots"})
     CHECK(refusal(text) == "hosts:1: slots= has no value: write slots=VALUE, without blanks around the sign");
   CHECK(refusal("a slots=2 name=x slots=3") == "hosts:1: slots= is there twice");
-  CHECK(refusal("a slot=2") == "hosts:1: 'slot=2' is unknown; a line is HOST [slots=DEVICES] [name=NAME]");
-  CHECK(refusal("a 2") == "hosts:1: '2' is unknown; a line is HOST [slots=DEVICES] [name=NAME]");
+  CHECK(refusal("localhost(2)") == "hosts:1: 'localhost(2)' is not the name of a host; " + forms);
+  CHECK(refusal("a slot=2") == "hosts:1: 'slot=2' is unknown; " + forms);
+  CHECK(refusal("a 2") == "hosts:1: '2' is unknown; " + forms);
   CHECK(refusal("a name=x,y") == "hosts:1: a name has letters, digits, '.', '_' and '-', which 'x,y' is not");
   CHECK(refusal("a name=x\nb name=x") == "hosts:2: the name x is taken by an earlier line");
   CHECK(refusal("a name=node-2\nb") == "hosts:2: the name node-2 is taken by an earlier line");
 }
 
 TEST_CASE("hostfile: takes no host that ssh or a shell could misread") {
-  CHECK(refusal("-oProxyCommand=x") == "hosts:1: '-oProxyCommand=x' is not the name of a host");
-  CHECK(refusal("a;b") == "hosts:1: 'a;b' is not the name of a host");
-  CHECK(refusal("$(a)") == "hosts:1: '$(a)' is not the name of a host");
+  CHECK(refusal("-oProxyCommand=x") == "hosts:1: '-oProxyCommand=x' is not the name of a host; " + forms);
+  CHECK(refusal("a;b") == "hosts:1: 'a;b' is not the name of a host; " + forms);
+  CHECK(refusal("$(a)") == "hosts:1: '$(a)' is not the name of a host; " + forms);
 }
 
 TEST_CASE("hostfile: refuses a file that names no host, or too many") {

@@ -9,6 +9,7 @@
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -35,6 +36,26 @@ TEST_CASE("simulate: says how long an algorithm takes, and by its formula") {
   CHECK(contains(result.out, "bus bandwidth        49.91 GB/s\n"));
 }
 
+TEST_CASE("simulate: of links between hosts that are alike, the class is named and not one of them") {
+  const std::vector<std::string> ring{"all_reduce", "--algorithm=ring", "--ranks=16", "--bytes=1M"};
+  for (auto* hosts : {"2", "4"}) {
+    auto call = ring;
+    call.insert(call.end(), {"--hosts", hosts});
+    auto found = run(simulate_command, call);
+    CHECK_MESSAGE(contains(found.out,
+                           fmt::format("most of it in 30 messages between hosts ({} links alike), 100 %", hosts)),
+                  found.out);
+    CHECK(!contains(found.out, "->"));
+    call.push_back("--slow-link=7-8=4");
+    auto slow = run(simulate_command, call);
+    CHECK_MESSAGE(contains(slow.out, "most of it in 30 messages 7 -> 8, "), slow.out);
+  }
+  auto within = ring;
+  within.insert(within.end(), {"--hosts=2", "--intra-latency=20us"});
+  auto inside = run(simulate_command, within);
+  CHECK_MESSAGE(contains(inside.out, "messages within hosts (14 links alike), "), inside.out);
+}
+
 TEST_CASE("simulate: a link is named where it stands out, and none where all are alike") {
   const std::vector<std::string> ring{"all_reduce", "--algorithm=ring", "--ranks=8", "--bytes=1G"};
   auto uniform = run(simulate_command, ring);
@@ -45,6 +66,10 @@ TEST_CASE("simulate: a link is named where it stands out, and none where all are
   auto slow = run(simulate_command, slow_link);
   CHECK_MESSAGE(contains(slow.out, "most of it in 14 messages 2 -> 3, "), slow.out);
   CHECK(contains(slow.out, "2 of 16 ports alike, "));
+  auto rate = ring;
+  rate.push_back("--reduction-rate=1GB/s");
+  auto work = run(simulate_command, rate);
+  CHECK_MESSAGE(contains(work.out, "most of it in 7 pieces of work (8 ranks alike), "), work.out, work.err);
   auto root = run(simulate_command, {"reduce", "--algorithm=naive", "--ranks=8", "--bytes=1G"});
   CHECK_MESSAGE(contains(root.out, "busiest              the way into rank 0, "), root.out);
 }

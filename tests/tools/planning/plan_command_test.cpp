@@ -215,6 +215,8 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
   CHECK(plan_refusal({"--cost-model=lab", "--ranks=8", "--layers=8", "--global-batch=8", "--trace=x"})
         == "ringmaster plan: --trace is of a transformer, not of --cost-model lab\n");
   CHECK(contains(plan_refusal({"--gpus=8", "--global-batch=8", "--trace-limit=1M"}), "there is none"));
+  CHECK(contains(plan_refusal({"--gpus=8", "--global-batch=8", "--trace=x", "--trace-limit=0"}),
+                 "--trace-limit: \"0\" is not at least 64 KiB"));
   const std::vector<std::string> off_loaded{"--model=llama3-8b",     "--system=h100-80g",     "--gpus=8",
                                             "--global-batch=8",      "--offload=activations", "--schedule=1f1b",
                                             "--timeline=" + picture, "--sequence=8192"};
@@ -356,7 +358,8 @@ TEST_CASE("plan: a model from a file is planned as the known one") {
   std::ofstream{file} << R"({"model_type": "mamba9"})";
   auto wrong = plan(of(file));
   CHECK(wrong.code != 0);
-  CHECK(wrong.err.find("config.json: line 1, column 16: model, \"model_type\": must be a family that is known, one of")
+  CHECK(wrong.err.find(
+          "config.json: line 1, column 16: model, \"model_type\": \"mamba9\" is not a known family of models; ")
         != std::string::npos);
 }
 
@@ -371,6 +374,19 @@ TEST_CASE("simulate validate: prints what was calibrated on apart from what was 
                               std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/gpu_pretraining"});
   for (auto* part : {"dense, held out", "with experts, held out", "left out: \"DeepSeekV4 Flash\""})
     CHECK(trainings.out.find(part) != std::string::npos);
+  const auto root = std::string{RINGMASTER_SOURCE_DIR} + "/bench/data";
+  const auto all = simulated({"validate", "--data", root});
+  CHECK(all.code == 0);
+  for (auto* part :
+       {"/a100_iterations\n", "single.csv, held out", "/gpu_pretraining/pretraining.csv\n", "with experts, held out",
+        "/gpu_pretraining_further/pretraining.csv\n", "/pretraining_by_software/pretraining.csv\n"})
+    CHECK_MESSAGE(contains(all.out, part), all.out);
+  CHECK(contains(all.out, "measured: " + root));
+  temporary_directory empty;
+  const auto nothing = simulated({"validate", "--data", empty.path().string()});
+  CHECK(nothing.code == 1);
+  for (auto* part : {"has none of what is read: ", "single.csv and multi.csv", "pretraining.csv", "a100_iterations"})
+    CHECK_MESSAGE(contains(nothing.err, part), nothing.err);
   CHECK(simulated({"validate", "--data=nowhere"}).code == 1);
   CHECK(simulated({"validate", "--system=nowhere"}).code == 2);
 }

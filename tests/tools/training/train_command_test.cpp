@@ -374,16 +374,19 @@ TEST_CASE(
   auto file = (dir.path() / "trace.json").string();
   std::vector<std::string> args{"train", "--strategy=gpipe", "--ranks=4", "--layers=8", "--trace", file};
   auto limited = args;
-  limited.push_back("--trace-limit=10K");
+  limited.push_back("--trace-limit=64K");
   auto refused = run_command(simulate_command(), limited);
   CHECK(refused.code == 1);
   CHECK(refused.err.find("ringmaster simulate train: --trace-limit: the trace of ") == 0);
-  CHECK(refused.err.find(" and at most 10 KiB were asked for") != std::string::npos);
-  limited.back() = "--trace-limit=20K";
+  CHECK(refused.err.find(" and at most 64 KiB were asked for") != std::string::npos);
+  limited.back() = "--trace-limit=128K";
   auto part = [](const std::string& text) { return text.substr(0, text.find(" and at most")); };
   CHECK(part(run_command(simulate_command(), limited).err) == part(refused.err)); // it is the same trace
   CHECK(!std::filesystem::exists(file));
   CHECK(run_command(simulate_command(), args).code == 0);
   CHECK(std::filesystem::exists(file));
   CHECK(run_command(simulate_command(), {"train", "--strategy=ddp", "--trace-limit=1M"}).code == 2);
+  limited.back() = "--trace-limit=10";
+  CHECK(run_command(simulate_command(), limited).err.find("--trace-limit: \"10\" is not at least 64 KiB")
+        != std::string::npos);
 }

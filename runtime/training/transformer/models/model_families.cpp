@@ -2,6 +2,12 @@
 // configuration class takes where a file is silent.
 #include "runtime/training/transformer/models/model_families.hpp"
 
+#include "messages/errc.hpp"
+#include "runtime/text/comma_list.hpp"
+#include "runtime/text/nearest_word.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -379,6 +385,25 @@ const model_family* model_family_of(std::string_view name) {
     name = same->second;
   auto found = std::ranges::find(families, name, &model_family::name);
   return found == std::end(families) ? nullptr : found;
+}
+
+std::vector<std::string> model_family_names() {
+  std::vector<std::string> result;
+  for (auto& x : families)
+    result.emplace_back(x.name);
+  return result;
+}
+
+std::string known_families_text() {
+  constexpr size_t shown = 12;
+  return shortened_list(model_family_names(), shown) + ", see docs/cost_models.md";
+}
+
+caf::error unknown_model_family(const std::string& name) {
+  const auto near = nearest_word(name, model_family_names());
+  return make_error(errc::invalid_argument,
+                    fmt::format("there is no family of models \"{}\"{}; there are: {}", name,
+                                near.empty() ? "" : fmt::format(" (did you mean {}?)", near), known_families_text()));
 }
 
 } // namespace ringmaster::training

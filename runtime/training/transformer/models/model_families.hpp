@@ -2,9 +2,13 @@
 
 #include "runtime/training/transformer/models/language_model.hpp"
 
+#include <caf/error.hpp>
+
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace ringmaster::training {
 
@@ -60,5 +64,11 @@ struct model_family {
 std::span<const model_family> model_families();
 /// By its own name, or that of another one whose files are read as its; null: it is not known.
 const model_family* model_family_of(std::string_view name);
+
+std::vector<std::string> model_family_names();
+/// The first names, the number of the others and where they are: "llama, mistral, ... and 43 more, see PAGE".
+std::string known_families_text();
+/// invalid_argument: no family has this name; with the nearest one, if there is one.
+caf::error unknown_model_family(const std::string& name);
 
 } // namespace ringmaster::training

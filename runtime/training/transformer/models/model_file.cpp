@@ -6,7 +6,6 @@
 #include "runtime/training/transformer/models/known_models.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,13 +13,6 @@
 namespace ringmaster::training {
 
 namespace {
-
-std::vector<std::string> family_names() {
-  std::vector<std::string> result;
-  for (auto& x : model_families())
-    result.emplace_back(x.name);
-  return result;
-}
 
 /// Where a file of a model of several parts has that of its text. The file itself, where it has none.
 json_place text_part(const json_place& file) {
@@ -84,20 +76,21 @@ std::vector<std::string_view> likely_families(const json_place& file) {
   return result;
 }
 
-/// Of a family that is not known: the first that can be read in its place.
+/// The refusal offers the first family that the file can be read as.
 caf::error unknown_family(const json_place& type, const json_place& file, const json_place& all) {
-  const auto names = family_names();
-  const auto known = fmt::format("a family that is known, one of {}", fmt::join(names, ", "));
+  const auto known = "known families are: " + known_families_text();
   for (auto name : likely_families(file)) {
     config_members members{file, all};
     const auto x = model_reader{members, *model_family_of(name), std::nullopt}.read();
     if (!members.problem() && !problem_of(x))
-      return type.wrong(fmt::format("{} (its members are those of {}: if its layers are the same, --as {} reads it as "
-                                    "one)",
-                                    known, name, name));
+      return type.is_not("a known family of models",
+                         fmt::format("its members are those of {}: if its layers are the same, --as {} reads it as "
+                                     "one; {}",
+                                     name, name, known));
   }
-  const auto near = nearest_word(text_at(type), names);
-  return type.wrong(near.empty() ? known : fmt::format("{} (did you mean {}?)", known, near));
+  const auto near = nearest_word(text_at(type), model_family_names());
+  return type.is_not("a known family of models" + (near.empty() ? "" : fmt::format(" (did you mean {}?)", near)),
+                     known);
 }
 
 bool means_file(const std::string& text) {
@@ -119,8 +112,7 @@ caf::expected<language_model> parse_model(std::string_view document, const model
   if (family == nullptr && !opts.family) // a part may leave it to the whole
     family = model_family_of(text_at(outer));
   if (family == nullptr && opts.family)
-    return make_error(errc::invalid_argument, fmt::format("there is no family of models \"{}\"; there are: {}",
-                                                          *opts.family, fmt::join(family_names(), ", ")));
+    return unknown_model_family(*opts.family);
   if (family == nullptr)
     return unknown_family(inner.is_there() ? inner : outer, file, all);
   config_members members{file, all};
