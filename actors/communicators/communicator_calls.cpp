@@ -46,9 +46,7 @@ void communicator_state::answer_if_it_dies() {
 
 void communicator_state::serve_calls() {
   // What all ranks have called waits where too much is in flight; the end of an operation comes here again.
-  auto must_wait = [this] {
-    return !open_ || !can_begin() || operations().size() >= options.operations_max;
-  };
+  auto must_wait = [this] { return !open_ || !can_begin() || operations().size() >= options.operations_max; };
   desk_->pause(must_wait());
   while (auto found = desk_->next()) {
     std::visit([this](auto& x) { carry_out(x); }, *found);

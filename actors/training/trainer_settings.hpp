@@ -61,9 +61,10 @@ struct trainer_settings {
   uint64_t memory_bytes = 0;  ///< Of each device; 0: all.
   caf::timespan operation_limit = std::chrono::seconds{30};
   caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.
-  caf::timespan replacement_limit = std::chrono::seconds{60}; ///< For devices in place of lost ones; `patience` if less.
-  uint32_t attempts_max = 30;                        ///< Of one step.
-  bool detached = true; ///< Ranks have threads of their own; false under a test's scheduler.
+  caf::timespan replacement_limit = std::chrono::seconds{
+    60};                      ///< For devices in place of lost ones; `patience` if less.
+  uint32_t attempts_max = 30; ///< Of one step.
+  bool detached = true;       ///< Ranks have threads of their own; false under a test's scheduler.
   /// On free devices, too, in place of those that were lost. false: each device's process starts its own, which then
   /// says that it is ready.
   bool starts_ranks = true;

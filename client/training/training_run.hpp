@@ -30,7 +30,8 @@ struct run_settings {
   uint64_t memory_bytes = 0;                              ///< Of each device, for values; 0: all.
   caf::timespan devices_limit = std::chrono::seconds{10}; ///< For as many as ranks to be there.
   caf::timespan patience = std::chrono::seconds{60};      ///< A rank that is not heard of for so long hangs.
-  caf::timespan replacement_limit = std::chrono::seconds{60}; ///< For devices in place of lost ones; `patience` if less.
+  caf::timespan replacement_limit = std::chrono::seconds{
+    60}; ///< For devices in place of lost ones; `patience` if less.
   caf::timespan operation_limit = std::chrono::seconds{
     30};                           ///< For a collective, and for what the coordinator is asked.
   bool profiles = false;           ///< See run_outcome::profiles.

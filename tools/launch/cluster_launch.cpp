@@ -178,7 +178,8 @@ void cluster_launch::report_missing(const std::set<std::string>& missing) {
 
 bool cluster_launch::run_program() {
   not_the_programs_ = watch_.strays(); // an ssh that nodes share, for example
-  if (auto problem = program_.start(watch_, line_, ranks_, address_, !std::ranges::all_of(places_, &node_place::local))) {
+  if (auto problem = program_.start(watch_, line_, ranks_, address_,
+                                    !std::ranges::all_of(places_, &node_place::local))) {
     say(render(problem));
     return false;
   }

@@ -28,9 +28,8 @@ variables with_configuration(const command_line& line, variables result) {
 /// The coordinator runs already, whatever else is started within. A node of another host may lose its coordinator and
 /// join it again; one of this host is lost when its process is.
 variables environment_of_client(const command_line& line, const std::string& address, bool nodes_return) {
-  variables result{{"RINGMASTER_COORDINATOR", address},
-                   {"RINGMASTER_RUNNING_COORDINATOR", address},
-                   {"RINGMASTER_JOB", line.job}};
+  variables result{
+    {"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RUNNING_COORDINATOR", address}, {"RINGMASTER_JOB", line.job}};
   if (!nodes_return)
     result.push_back({"RINGMASTER_NODES_RETURN", "no"});
   return with_configuration(line, std::move(result));
