@@ -220,7 +220,8 @@ std::string joined(const std::vector<uint32_t>& all) {
 /// Why there is no plan, and what would have one.
 std::string nothing_text(const plan_outcome& x) {
   if (x.found.smallest.empty()) {
-    std::string text = fmt::format("\nNo plan divides the model and the batch among so many devices{}.",
+    std::string text = fmt::format("\nNo plan divides the model and the batch among {}{}.",
+                                   counted(x.asked.devices, "GPU"),
                                    x.near.filters.empty() ? ""
                                                           : fmt::format(" as the options say; without --{} some do",
                                                                         fmt::join(x.near.filters, ", or without --")));

@@ -103,11 +103,12 @@ TEST_CASE("plan: where none fits or divides it says what would") {
   CHECK(large.out.find("\nIt fits on 96 GPUs.\n") != std::string::npos);
   auto odd = answer_to({"--model=llama3-8b", "--system=h100-80g", "--gpus=97", "--global-batch=8"});
   CHECK(odd.code == 1);
-  CHECK(odd.out.find("Numbers of GPUs that do: 96, 112") != std::string::npos);
+  CHECK(odd.out.find("Numbers of GPUs that do: 72, 80, 96, 112. Global batches that do: 97, 194.\n")
+        != std::string::npos);
   auto filtered = answer_to({"--model=llama3-8b", "--system=h100-80g", "--gpus=64", "--global-batch=128", "--tensor=3",
                              "--recompute=full"});
   CHECK(filtered.code == 1);
-  CHECK(filtered.out.find("among so many devices as the options say; without --tensor some do.") != std::string::npos);
+  CHECK(filtered.out.find("among 64 GPUs as the options say; without --tensor some do.") != std::string::npos);
 }
 
 TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two plans beside each other") {
@@ -195,6 +196,21 @@ TEST_CASE("plan: a number that does not divide is named with what it does not di
   CHECK(ask({"--tensor=7", "--json"}).out.find("\"not_dividing\":[\"--tensor 7: 7 does not divide the 32 attention")
         != std::string::npos);
   CHECK(ask({"--pipeline=3"}).out.find("- --pipeline 3: 3 does not divide the 64 GPUs\n") != std::string::npos);
+}
+
+TEST_CASE("plan: a refusal has a reason when no option was given, and when the framework lacks a schedule") {
+  const auto odd = answer_to({"--model=llama3-70b", "--system=h100-80g", "--gpus=63", "--global-batch=512"});
+  CHECK(odd.code == 1);
+  CHECK(
+    odd.out.find("No plan divides the model and the batch among 63 GPUs.\n- 63 GPUs are TP x CP x DP x PP, and 63 = "
+                 "3 x 3 x 7.")
+    != std::string::npos);
+  CHECK(odd.out.find("Numbers of GPUs that do: 56, 64, 68, 72. ") != std::string::npos);
+  const auto lacking = answer_to({"--model=llama3-70b", "--system=h100-80g", "--gpus=64", "--global-batch=512",
+                                  "--schedule=zb-v", "--framework=megatron"});
+  CHECK(lacking.code == 1);
+  CHECK(lacking.out.find("- --schedule zb-v: Megatron Core has no zb-v; its schedules are 1f1b, interleaved\n")
+        != std::string::npos);
 }
 
 TEST_CASE("plan: MFU says what it counts of attention, on the page and in JSON, and counts what is asked for") {
