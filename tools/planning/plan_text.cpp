@@ -75,7 +75,7 @@ std::vector<std::pair<std::string, double>> seconds_by_part(const iteration_esti
   result.emplace_back("bubble", x.bubble);
   result.emplace_back("imbalance", x.imbalance);
   result.emplace_back("optimizer", x.update);
-  result.emplace_back("off-loading", x.offload);
+  result.emplace_back("offloading", x.offload);
   return result;
 }
 

@@ -213,6 +213,23 @@ TEST_CASE("plan: a refusal has a reason when no option was given, and when the f
         != std::string::npos);
 }
 
+TEST_CASE("plan: all keys of JSON are in snake_case") {
+  const auto json = answer_to({"--model=mixtral-8x7b", "--system=b200", "--gpus=16", "--global-batch=32",
+                               "--offload=optimizer", "--tokens=1T", "--price=2", "--gpu-mttf=50000h", "--plays=1",
+                               "--shrink", "--json"})
+                      .out;
+  const std::string quote_and_colon = "\":";
+  size_t keys = 0;
+  for (auto end = json.find(quote_and_colon); end != json.npos; end = json.find(quote_and_colon, end + 1)) {
+    const auto begin = json.rfind('"', end - 1) + 1;
+    const auto key = json.substr(begin, end - begin);
+    CHECK_MESSAGE(key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == key.npos, key);
+    ++keys;
+  }
+  CHECK(keys > 100);
+  CHECK(json.find("\"offloading\":") != json.npos);
+}
+
 TEST_CASE("plan: MFU says what it counts of attention, on the page and in JSON, and counts what is asked for") {
   auto ask = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"--model=llama3-8b", "--system=h100-80g", "--gpus=8", "--global-batch=32",
