@@ -75,6 +75,11 @@ TEST_CASE("plan: what nobody has measured of the best is said on the page and in
   CHECK(!says(answer(few, "qwen3-30b-a3b", "bf16"), unfitted));
   CHECK(says(answer(few, "qwen3-30b-a3b", "fp8"), casts));
   CHECK(!says(answer(few, "llama3-8b", "fp8"), casts));
+  for (auto* same_rate : {"--software=megatron-2026", "--software=megatron-2025"})
+    CHECK_MESSAGE(says(answer({"--gpus=64", "--global-batch=64", same_rate}, "llama3-8b", "bf16"), unfitted),
+                  same_rate);
+  for (auto* own_rate : {"--software=nemo-2024", "--software=megatron-2024", "--software=fsdp"})
+    CHECK_MESSAGE(!says(answer({"--gpus=64", "--global-batch=64", own_rate}, "llama3-8b", "bf16"), unfitted), own_rate);
   const std::string hidden = "no training that shares weights fully over a network was fitted to: of what moves";
   CHECK(says(answer({"--gpus=64", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));
   CHECK(!says(answer({"--gpus=8", "--global-batch=64", "--schedule=fsdp"}, "llama3-8b", "fp8"), hidden));

@@ -19,6 +19,9 @@ struct software_generation {
   double dense_error = 0;     ///< How far estimates are off from published trainings of dense models, the mean.
   double experts_error = 0;   ///< The same with experts.
   bool fully_sharded = false; ///< Its trainings were all by FSDP or HSDP.
+
+  /// Whether its products have the rate that was fitted to the trainings of the newest software.
+  bool has_newest_rate() const { return products == 1 && name != software_of_a100; }
 };
 
 /// The newest first, which is the default. docs/cost_models.md says what each was fitted to.
