@@ -120,7 +120,13 @@ std::optional<std::string> not_calibrated(const plan_question& asked) {
   const auto& on = asked.system;
   const auto attention = asked.filter.attention;
   sentences parts;
-  if (!on.constants_of.empty())
+  const auto* software = generation_of(on.software);
+  if (!on.constants_of.empty() && software != nullptr && was_compared_on(on, *software))
+    parts.push_back(
+      fmt::format("what software reaches on {} is taken as on {}; trainings there were compared with, not "
+                  "fitted to",
+                  on.name, on.constants_of));
+  else if (!on.constants_of.empty())
     parts.push_back(fmt::format("no training on {} was measured; what software reaches there is taken as on {}",
                                 on.name, on.constants_of));
   if (!on.experts_of.empty() && asked.trained.experts.count > 0)

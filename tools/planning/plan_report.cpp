@@ -41,27 +41,50 @@ std::string_view framework_title(training_framework x) {
 
 constexpr double hour = 3600, day = 24 * hour;
 
+/// What differences mean, and where that figure is from.
+std::string error_text(const estimate_error& error, size_t others, size_t ties) {
+  auto text = fmt::format("Differences of less than {:.0f} % mean nothing", 100 * error.tie);
+  if (error.assumed_because)
+    text += fmt::format(": that error is assumed, since {}.", *error.assumed_because);
+  else if (error.least > 1)
+    text += fmt::format(": beside published trainings estimates are {:.0f} to {:.0f} % too fast.",
+                        100 * (1 - 1 / error.least), 100 * (1 - 1 / error.most));
+  else
+    text += fmt::format(": beside published trainings, each with the software that it ran, estimates are off by {:.0f} "
+                        "% in the mean.",
+                        100 * error.tie);
+  if (others == 0)
+    return text;
+  return text
+         + fmt::format(" {} {} with the first.", ties == 0 ? "None" : fmt::to_string(ties),
+                       ties == 1  ? "other plan is a tie"
+                       : ties > 1 ? "other plans are ties"
+                                  : "of the other plans is a tie");
+}
+
 /// Each of the best with the error of its time, whether it is a tie with the first one, and what can run it.
 std::string ties_text(const plan_outcome& x) {
   const auto first = x.best.front().seconds();
-  const auto error = estimate_error(x.asked.system, x.asked.trained.experts.count > 0);
   std::string rows;
   size_t number = 0, ties = 0;
   for (auto& each : x.best) {
     const auto band = band_of(x.asked, each.seconds(), first);
+    const bool is_first = ++number == 1, tie = band.tie && !is_first;
     std::string programs;
     for (auto framework : {training_framework::megatron, training_framework::torchtitan})
       if (can_run(framework, each.plan.how))
         programs += fmt::format("{}{}", programs.empty() ? "" : ", ", name_of(framework));
-    rows += fmt::format("{:>2} {:>9.3f} {:>9.3f} to {:>9.3f}  {:<4} {}\n", ++number, each.seconds(), band.least,
-                        band.most, band.tie ? "tie" : "-", programs.empty() ? "none" : programs);
-    ties += band.tie;
+    rows += fmt::format("{:>2} {:>9.3f} {:>9.3f} to {:>9.3f}  {:<5} {}\n", number, each.seconds(), band.least,
+                        band.most,
+                        is_first ? "first"
+                        : tie    ? "tie"
+                                 : "-",
+                        programs.empty() ? "none" : programs);
+    ties += tie;
   }
-  return fmt::format("\nThe same plans, with the error of an estimate:\n # {:>9} {:>22}  {:<4} {}\n{}", "seconds",
+  return fmt::format("\nThe same plans, with the error of an estimate:\n # {:>9} {:>22}  {:<5} {}\n{}", "seconds",
                      "error band", "", "frameworks that run it", rows)
-         + folded(fmt::format("differences of less than {:.0f} % mean nothing: so far estimates are off from published "
-                              "trainings, in the mean; {} with the first",
-                              100 * error, ties == 1 ? "no other plan is a tie" : fmt::format("{} are ties", ties)));
+         + folded(error_text(error_of(x.asked), x.best.size() - 1, ties));
 }
 
 /// The best plan as the options of a framework that can run it: of the one that was asked for, else of the first.
@@ -246,9 +269,15 @@ std::string nothing_text(const plan_outcome& x) {
 
 } // namespace
 
+estimate_error error_of(const plan_question& asked) {
+  return error_of_estimates(asked.system, {.experts = asked.trained.experts.count > 0,
+                                           .flash = asked.filter.attention == attention_kernel::flash,
+                                           .computed_in = asked.filter.computed_in});
+}
+
 time_band band_of(const plan_question& asked, double seconds, double first) {
-  const auto error = estimate_error(asked.system, asked.trained.experts.count > 0);
-  return {seconds * (1 - error), seconds * (1 + error), seconds <= first * (1 + error)};
+  const auto error = error_of(asked);
+  return {seconds * error.least, seconds * error.most, seconds <= first * (1 + error.tie)};
 }
 
 confirmation_counts counts_of(const std::vector<confirmed_plan>& best) {

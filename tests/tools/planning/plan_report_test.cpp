@@ -218,6 +218,36 @@ TEST_CASE("plan: a refusal has a reason when no option was given, and when the f
         != std::string::npos);
 }
 
+TEST_CASE("plan: the error band says what it comes from, and the first plan is no tie with itself") {
+  auto page = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--gpus=16", "--global-batch=64"});
+    auto text = answer_to(more).out;
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+  };
+  auto says = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto a100 = page({"--model=llama3-8b", "--system=a100-80g"}),
+             amd = page({"--model=llama3-8b", "--system=mi300x"}),
+             old = page({"--model=mixtral-8x7b", "--system=h100-80g", "--software=megatron-2024"});
+  CHECK(says(a100, "Differences of less than 33 % mean nothing: beside published trainings estimates are 8 to 31 % too "
+                   "fast."));
+  CHECK(says(amd, "Differences of less than 20 % mean nothing: that error is assumed, since no training on mi300x by "
+                  "megatron-2026 was compared."));
+  CHECK(says(old,
+             "Differences of less than 20 % mean nothing: that error is assumed, since no training of a model with "
+             "experts by megatron-2024 was compared."));
+  CHECK(says(amd, "9 other plans are ties with the first."));
+  CHECK(says(amd, "  first "));
+  const auto json = page({"--model=llama3-8b", "--system=mi300x", "--json"});
+  CHECK(says(json, "\"estimate_error_is\":\"assumed\",\"estimate_error_assumed_because\":\"no training on mi300x by "
+                   "megatron-2026 was compared\""));
+  const auto deepseek = page({"--model=deepseek-v3", "--system=h800-80g", "--software=deepseek-2024", "--precision=fp8",
+                              "--gpus=256", "--expert=64", "--json"});
+  CHECK(says(deepseek,
+             "what software reaches on h800-80g is taken as on h100-80g; trainings there were compared with"));
+  CHECK(says(deepseek, "\"estimate_error_is\":\"measured\""));
+}
+
 TEST_CASE("plan: all keys of JSON are in snake_case") {
   const auto json = answer_to({"--model=mixtral-8x7b", "--system=b200", "--gpus=16", "--global-batch=32",
                                "--offload=optimizer", "--tokens=1T", "--price=2", "--gpu-mttf=50000h", "--plays=1",
