@@ -2,6 +2,7 @@
 
 #include "runtime/training/transformer/plans/plan_advice.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_run.hpp"
 
@@ -71,7 +72,7 @@ struct plan_figures {
 /// `seconds`: of an iteration, simulated or in closed form.
 plan_figures figures_of(const plan_outcome& x, const training::planned& plan, double seconds);
 
-std::string report_of(const plan_outcome& x);
+std::string report_of(const plan_outcome& x, const page_format& page = {});
 std::string json_of(const plan_outcome& x);
 /// A line a plan: the best, then the front.
 std::string csv_of(const plan_outcome& x);
