@@ -1,5 +1,7 @@
 #include "messages/message_json.hpp"
 
+#include "messages/collective_kind.hpp"
+
 #include <google/protobuf/util/json_util.h>
 
 #include <cctype>
@@ -53,7 +55,7 @@ bool is_of_reduction(std::string_view name) {
 
 /// `value`: of a field "kind", and what follows. Fields of this name that are no CollectiveKind have no reduction to
 /// leave out.
-bool kind_reduces(std::string_view value, bool (*reduces)(proto::CollectiveKind)) {
+bool kind_reduces(std::string_view value) {
   proto::CollectiveKind kind{};
   const auto text = value.substr(0, end_of_value(value, 0) + 1);
   return text.size() < 2 || !proto::CollectiveKind_Parse(std::string{text.substr(1, text.size() - 2)}, &kind)
@@ -62,7 +64,7 @@ bool kind_reduces(std::string_view value, bool (*reduces)(proto::CollectiveKind)
 
 } // namespace
 
-std::string json_of_message(const google::protobuf::Message& x, bool (*reduces)(proto::CollectiveKind)) {
+std::string json_of_message(const google::protobuf::Message& x) {
   google::protobuf::util::JsonPrintOptions how;
   how.preserve_proto_field_names = true;
   how.always_print_primitive_fields = true;
@@ -81,7 +83,7 @@ std::string json_of_message(const google::protobuf::Message& x, bool (*reduces)(
     auto text = std::string_view{json}.substr(i, end - i + 1);
     const bool is_name = end + 1 < json.size() && json[end + 1] == ':';
     if (is_name && text == "\"kind\"")
-      has_reduction = kind_reduces(std::string_view{json}.substr(end + 2), reduces);
+      has_reduction = kind_reduces(std::string_view{json}.substr(end + 2));
     if (is_name && !has_reduction && is_of_reduction(text)) {
       end = end_of_value(json, end + 2);
       if (end + 1 < json.size() && json[end + 1] == ',')

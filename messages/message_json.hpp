@@ -1,7 +1,5 @@
 #pragma once
 
-#include "messages/types.pb.h"
-
 #include <google/protobuf/message.h>
 
 #include <string>
@@ -10,7 +8,7 @@ namespace ringmaster {
 
 /// The message as one line of JSON, with all of its fields. Names are snake_case, also those of gpu_sim.proto, whose
 /// own are camelCase; 64-bit integers are strings, as protobuf has them. "{}" where a text in it is not UTF-8. The
-/// fields of a collective's reduction are left out if `reduces` is false for its kind.
-std::string json_of_message(const google::protobuf::Message& x, bool (*reduces)(proto::CollectiveKind));
+/// fields of a collective's reduction are left out if its kind does not reduce.
+std::string json_of_message(const google::protobuf::Message& x);
 
 } // namespace ringmaster

@@ -133,10 +133,9 @@ caf::error no_answer(const endpoint& there, const caf::error& problem, std::chro
                       fmt::format("{} accepts connections, and has not answered in {:.1f} s: it stands still, or is "
                                   "no process of ringmaster; look at the process that listens there",
                                   text_of(there), taken.count()));
-  // One that closes the connection may be ending, and another take its place.
-  const auto code = problem == caf::sec::disconnect_during_handshake ? errc::unreachable : errc::not_ringmaster;
-  return make_error(code, fmt::format("{} accepts connections and does not answer as a process of ringmaster would: {}",
-                                      text_of(there), render(problem)));
+  return make_error(errc::not_ringmaster,
+                    fmt::format("{} accepts connections and does not answer as a process of ringmaster would: {}",
+                                text_of(there), render(problem)));
 }
 
 } // namespace

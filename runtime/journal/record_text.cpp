@@ -3,7 +3,6 @@
 #include "messages/message_json.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/reduction/reduction.hpp"
-#include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/chrono.h>
@@ -300,7 +299,7 @@ tone tone_of(const Record& record) {
 std::string json_of(const Record& record) {
   Record readable; // text that is not UTF-8 has no JSON
   readable.ParseFromString(record_bytes(record));
-  auto json = json_of_message(readable, reduces);
+  auto json = json_of_message(readable);
   return json == "{}" ? fmt::format("{{\"time_ns\":\"{}\"}}", record.time_ns()) : json;
 }
 

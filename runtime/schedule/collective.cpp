@@ -105,10 +105,6 @@ bool has_root(CollectiveKind kind) {
          || kind == proto::SEND_RECV;
 }
 
-bool reduces(CollectiveKind kind) {
-  return kind == proto::ALL_REDUCE || kind == proto::REDUCE || kind == proto::REDUCE_SCATTER;
-}
-
 bool has_v_variant(CollectiveKind kind) {
   return kind == proto::ALL_GATHER || kind == proto::REDUCE_SCATTER || kind == proto::ALL_TO_ALL
          || kind == proto::GATHER || kind == proto::SCATTER;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "messages/collective_kind.hpp"
 #include "messages/types.pb.h"
 
 #include <caf/error.hpp>
@@ -42,7 +43,6 @@ caf::expected<proto::CollectiveKind> parse_collective_kind(std::string_view text
 const std::vector<proto::CollectiveKind>& collective_kinds();
 
 bool has_root(proto::CollectiveKind kind); ///< Including SEND_RECV's sender.
-bool reduces(proto::CollectiveKind kind);
 bool has_v_variant(proto::CollectiveKind kind);
 
 /// Whether the request makes sense for the kind. Errors: invalid_argument, with a sentence: a world size of 0, a rank,

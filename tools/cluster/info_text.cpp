@@ -240,7 +240,7 @@ std::optional<node_loss> loss_of(const ClusterInfo& cluster, const std::string& 
 }
 
 std::string json_of(const google::protobuf::Message& x) {
-  return json_of_message(x, reduces);
+  return json_of_message(x);
 }
 
 } // namespace ringmaster

@@ -1,5 +1,7 @@
 #include "tools/options/help_text.hpp"
 
+#include "runtime/text/wrapped_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,24 +14,7 @@ constexpr size_t width_max = 22; ///< Of the options' column.
 
 /// One paragraph or line: words up to the width. Starts at `column`.
 void fill_line(std::string& text, std::string_view words, size_t indent, size_t column) {
-  auto first = true;
-  while (!words.empty()) {
-    auto end = std::min(words.find(' '), words.size());
-    auto word = words.substr(0, end);
-    words.remove_prefix(std::min(end + 1, words.size()));
-    if (word.empty())
-      continue;
-    if (!first && column + 1 + word.size() > help_columns) {
-      text += '\n' + std::string(indent, ' ');
-      column = indent;
-      first = true;
-    }
-    text += first ? "" : " ";
-    text += word;
-    column += word.size() + (first ? 0 : 1);
-    first = false;
-  }
-  text += '\n';
+  text += wrapped_text(words, help_columns, indent, column) + '\n';
 }
 
 size_t width_of(const option_table& table) {
@@ -115,12 +100,6 @@ std::string examples_of(const option_table& table) {
 }
 
 } // namespace
-
-std::string bulleted(std::string_view text) {
-  std::string result = "- ";
-  fill_line(result, text, result.size(), result.size());
-  return result;
-}
 
 std::string filled(std::string_view text) {
   std::string result, paragraph;

@@ -14,9 +14,6 @@ inline constexpr size_t help_columns = 120;
 /// are. Ends with a new line.
 std::string filled(std::string_view text);
 
-/// "- text", filled.
-std::string bulleted(std::string_view text);
-
 /// "  NAME   purpose", with the purpose at column `width` + 4, filled; on the next line where the name is longer.
 std::string listed(std::string_view name, std::string_view purpose, size_t width);
 

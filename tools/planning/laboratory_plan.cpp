@@ -3,6 +3,7 @@
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_column.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/text_table.hpp"
 
 #include <fmt/format.h>
 
@@ -12,30 +13,50 @@ using namespace training;
 
 namespace {
 
-/// The searched ones as lines of tables that have the same columns.
-class laboratory_table {
+/// Tables of the searched ones, whose numbers have the same units. Where lines are too long they leave columns out, in
+/// this order: comm., bubble, MFU, micro, VPP.
+class laboratory_tables {
 public:
-  laboratory_table(const search_question& asked, const search_outcome& found)
-    : asked_(asked), time_(numbers_of(found, [](const searched& x) { return x.time; }), asked.costs->time_unit()),
+  laboratory_tables(const search_question& asked, const search_outcome& found, const page_format& page)
+    : asked_(asked), page_(page),
+      time_(numbers_of(found, [](const searched& x) { return x.time; }), asked.costs->time_unit()),
       memory_(numbers_of(found, [](const searched& x) { return static_cast<double>(x.peak_memory); }),
               asked.costs->memory_unit()) {}
 
-  std::string header() const {
-    return fmt::format("{:<15} {:>4} {:>4} {:>4} {:>6} {:>4} {:>12} {:>7} {:>10} {:>9} {:>17}\n", "strategy", "t", "d",
-                       "p", "micro", "v", "time, " + time_.unit(), "MFU, %", "bubble, %", "comm., %",
-                       "peak, " + memory_.unit());
-  }
-
-  std::string line(const searched& x) const {
-    const auto mfu = asked_.costs->mfu_percent(x.trained, asked_.ranks, x.time);
-    const auto shape = x.which->shape(x.trained, asked_.ranks);
-    return fmt::format("{:<15} {:>4} {:>4} {:>4} {:>6} {:>4} {:>12} {:>7} {:>10.2f} {:>9.2f} {:>17}\n", x.which->name,
-                       shape.tensor, shape.data, shape.pipeline, x.trained.micro_batch, x.trained.chunks,
-                       time_.text(x.time), mfu < 0 ? "" : fmt::format("{:.2f}", mfu), 100 * x.bubble,
-                       100 * x.communication, memory_.text(static_cast<double>(x.peak_memory)));
+  std::string of(const std::vector<searched>& all) const {
+    text_table table{{{"strategy", text_side::left},
+                      {"TP"},
+                      {"DP"},
+                      {"PP"},
+                      {"micro", text_side::right, 4},
+                      {"VPP", text_side::right, 5},
+                      {"time, " + time_.unit()},
+                      {"MFU, %", text_side::right, 3},
+                      {"bubble, %", text_side::right, 2},
+                      {"comm., %", text_side::right, 1},
+                      {"peak, " + memory_.unit()}}};
+    for (auto& x : all)
+      table.add_row(cells_of(x));
+    return table.text(page_.table_columns(), "--wide shows all");
   }
 
 private:
+  std::vector<std::string> cells_of(const searched& x) const {
+    const auto mfu = asked_.costs->mfu_percent(x.trained, asked_.ranks, x.time);
+    const auto shape = x.which->shape(x.trained, asked_.ranks);
+    return {std::string{x.which->name},
+            fmt::to_string(shape.tensor),
+            fmt::to_string(shape.data),
+            fmt::to_string(shape.pipeline),
+            fmt::to_string(x.trained.micro_batch),
+            fmt::to_string(x.trained.chunks),
+            time_.text(x.time),
+            mfu < 0 ? "" : fmt::format("{:.2f}", mfu),
+            fmt::format("{:.2f}", 100 * x.bubble),
+            fmt::format("{:.2f}", 100 * x.communication),
+            memory_.text(static_cast<double>(x.peak_memory))};
+  }
+
   static std::vector<double> numbers_of(const search_outcome& found, double (*of)(const searched&)) {
     std::vector<double> result;
     for (auto* list : {&found.best, &found.pareto})
@@ -47,6 +68,7 @@ private:
   }
 
   const search_question& asked_;
+  page_format page_;
   quantity_column time_, memory_;
 };
 
@@ -72,36 +94,34 @@ void write_json(json_writer& json, const search_question& asked, const searched&
 
 } // namespace
 
-std::string report_of(const search_question& asked, const search_outcome& found) {
-  auto text = fmt::format("{}, a global batch of {} on {}, cost model {}: {}, {} simulated",
+std::string report_of(const search_question& asked, const search_outcome& found, const page_format& page) {
+  auto head = fmt::format("{}, a global batch of {} on {}, cost model {}: {}, {} simulated",
                           counted(asked.layers, "layer"), asked.global_batch, counted(asked.ranks, "rank"),
                           asked.costs->name(), counted(found.candidates, "candidate"), found.simulated);
   if (const auto rest = found.candidates - found.simulated - found.open; rest > 0)
-    text += fmt::format("; {} are slower or larger by lower bounds", rest);
+    head += fmt::format("; {} are slower or larger by lower bounds", rest);
   if (found.open > 0)
-    text += fmt::format("; {} would take too long to simulate, of which {} might be among the best", found.open,
+    head += fmt::format("; {} would take too long to simulate, of which {} might be among the best", found.open,
                         found.open_best);
-  text += "\n\n";
+  auto text = page.line(head) + "\n";
   if (found.best.empty())
     return text
-           + (found.candidates == 0
-                ? "No strategy can train these layers and this batch on so many ranks.\n"
-                : "None was simulated that fits: take more --memory, or fewer ranks or micro-batches.\n");
-  const laboratory_table table{asked, found};
-  text += table.header();
-  for (auto& x : found.best)
-    text += table.line(x);
+           + page.line(found.candidates == 0
+                         ? fmt::format("No strategy can train these layers and this batch on {}.",
+                                       counted(asked.ranks, "rank"))
+                         : "None was simulated that fits: take more --memory, or fewer ranks or micro-batches.");
+  text += page.line("TP, DP, PP: tensor-, data- and pipeline-parallel ranks; VPP: chunks of a stage") + "\n";
+  const laboratory_tables tables{asked, found, page};
+  text += tables.of(found.best);
   if (found.plain) {
-    text += "\nPlain data parallel with accumulation, at its fastest:\n" + table.line(*found.plain);
-    const auto gain = found.best.empty() ? 0 : 1 - found.best.front().time / found.plain->time;
+    text += "\nPlain data parallel with accumulation, at its fastest:\n" + tables.of({*found.plain});
+    const auto gain = 1 - found.best.front().time / found.plain->time;
     text += gain > 0 ? fmt::format("The best takes {:.2f} % less time.\n", 100 * gain)
                      : std::string{"Nothing beats it.\n"};
   }
-  text += fmt::format("\nThe Pareto front of time and memory{}:\n{}", found.open == 0 ? "" : ", of those simulated",
-                      table.header());
-  for (auto& x : found.pareto)
-    text += table.line(x);
-  return text;
+  return text
+         + fmt::format("\nThe Pareto front of time and memory{}:\n{}", found.open == 0 ? "" : ", of those simulated",
+                       tables.of(found.pareto));
 }
 
 std::string json_of(const search_question& asked, const search_outcome& found) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/training/search/strategy_search.hpp"
+#include "tools/console/page_format.hpp"
 
 #include <string>
 
@@ -13,7 +14,8 @@ struct search_question {
   uint64_t global_batch = 0;
 };
 
-std::string report_of(const search_question& asked, const training::search_outcome& found);
+std::string report_of(const search_question& asked, const training::search_outcome& found,
+                      const page_format& page = {});
 std::string json_of(const search_question& asked, const training::search_outcome& found);
 
 } // namespace ringmaster

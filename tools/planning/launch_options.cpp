@@ -108,13 +108,16 @@ std::string piece_of_layout(const language_model& m, const stage_layers& has) {
          + (has.logits ? std::string(m.multi_token, 'm') + "L" : "");
 }
 
-/// Flags in lines of at most 100 columns, a group a line where it fits.
-std::string wrapped(const lines& groups) {
-  constexpr size_t width = 98; // and " \\"
+/// Flags in lines of at most so many columns, a group a line where it fits; a flag's value may come in the next line.
+std::string in_lines(const lines& groups, size_t columns) {
+  const auto width = columns - std::string_view{" \\"}.size();
+  auto cut_of = [&](const std::string& group) {
+    const auto flag = group.rfind(" --", width);
+    return flag != group.npos ? flag : group.rfind(' ', width);
+  };
   lines all;
   for (auto group : groups) {
-    for (auto cut = group.rfind(" --", width); group.size() > width && cut != group.npos;
-         cut = group.rfind(" --", width)) {
+    for (auto cut = cut_of(group); group.size() > width && cut != group.npos; cut = cut_of(group)) {
       all.push_back(group.substr(0, cut));
       group.erase(0, cut + 1);
     }
@@ -141,7 +144,7 @@ std::string megatron_layout(const language_model& m, const parallel_setting& how
   return text;
 }
 
-std::string megatron_options(const language_model& m, const parallel_setting& how) {
+std::string megatron_options(const language_model& m, const parallel_setting& how, size_t columns) {
   lines all{sides_of_megatron(m, how)};
   add_pipeline_of_megatron(all, m, how);
   all.push_back(fmt::format("--micro-batch-size {} --global-batch-size {} --seq-length {}", how.micro_batch,
@@ -155,7 +158,7 @@ std::string megatron_options(const language_model& m, const parallel_setting& ho
     all.push_back(how.paired_part() > 0
                     ? "--moe-token-dispatcher-type flex --moe-enable-deepep --overlap-moe-expert-parallel-comm"
                     : "--moe-token-dispatcher-type flex --moe-enable-deepep");
-  return wrapped(all);
+  return in_lines(all, columns);
 }
 
 std::string torchtitan_options(const language_model& m, const parallel_setting& how) {
@@ -184,8 +187,8 @@ std::string torchtitan_options(const language_model& m, const parallel_setting& 
   return text;
 }
 
-std::string launch_options(training_framework x, const language_model& m, const parallel_setting& how) {
-  return x == training_framework::torchtitan ? torchtitan_options(m, how) : megatron_options(m, how);
+std::string launch_options(training_framework x, const language_model& m, const parallel_setting& how, size_t columns) {
+  return x == training_framework::torchtitan ? torchtitan_options(m, how) : megatron_options(m, how, columns);
 }
 
 } // namespace ringmaster

@@ -37,6 +37,8 @@ caf::error check_options(plan_call_options& x) {
     return refused("--global-batch is missing: say how many samples a step has, such as --global-batch 1536");
   if (x.json && x.csv)
     return refused("--json and --csv are two ways to print the same: say one");
+  if (x.wide && (x.json || x.csv))
+    return refused(fmt::format("--wide is of tables in text: leave out {}", x.json ? "--json" : "--csv"));
   if (auto given = x.failures.given(); x.csv && !given.empty())
     return refused(given + " is of the whole run, which no line of --csv tells: say --json");
   if (x.run.price && !x.run.tokens)
@@ -86,7 +88,10 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   auto result = search_plans(opts, to.err);
   if (!result)
     return std::move(result.error());
-  fmt::print(to.out, "{}", opts.json ? json_of(*result) : opts.csv ? csv_of(*result) : report_of(*result));
+  fmt::print(to.out, "{}",
+             opts.json  ? json_of(*result)
+             : opts.csv ? csv_of(*result)
+                        : report_of(*result, page_format::of_console(opts.wide)));
   if (result->best.empty()) {
     if (!opts.svg.empty() || opts.timeline.any())
       fmt::print(to.err, "ringmaster plan: {} is not written: no plan is to be shown\n",
@@ -106,7 +111,8 @@ int plan_laboratory(const plan_call_options& opts, std::FILE* out, std::FILE* er
                                  opts.memory.value_or(UINT64_MAX), best_shown, std::ref(watch));
   if (watch.interrupted())
     fmt::print(err, "plan: the search was interrupted: this is the best of what had been simulated\n");
-  fmt::print(out, "{}", opts.json ? json_of(asked, found) : report_of(asked, found));
+  fmt::print(out, "{}",
+             opts.json ? json_of(asked, found) : report_of(asked, found, page_format::of_console(opts.wide)));
   return found.best.empty() ? exit_failed : 0;
 }
 
@@ -136,6 +142,10 @@ class plan_call final : public command_call {
     table.number("--memory", x.memory, 1).says("M", "of the laboratories' units, what a rank may hold");
     table.flag("--json", x.json).says("one object");
     table.flag("--csv", x.csv).says("a line for each of the best, and of the front");
+    table.flag("--wide", x.wide)
+      .says("tables show all columns; else lines have at most 100 columns (fewer where $COLUMNS says so, at least 60), "
+            "and tables of a transformer's plans leave out, as far as that takes: closed GB, closed s, MFU %, SP, vs "
+            "first, recompute, sharding, MBS, VPP");
     table.file("--svg", x.svg).says("FILE", "the Pareto front as a picture");
     x.timeline.add_to(table);
     table.begin_group("Of the cost model transformer:");

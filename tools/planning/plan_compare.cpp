@@ -2,6 +2,8 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/text_table.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/planning/saved_plan.hpp"
 #include "tools/training/transformer_options.hpp"
 
@@ -39,11 +41,11 @@ std::vector<named_difference> differences(const saved_parts& a, const saved_part
 }
 
 std::string table_of(const saved_parts& a, const saved_parts& b, double unit, const char* unit_name) {
-  auto text = fmt::format("{:<12} {:>12} {:>12} {:>12}\n", unit_name, "A", "B", "B - A");
+  text_table table{{{unit_name, text_side::left}, {"A"}, {"B"}, {"B - A"}}};
   for (auto& [name, of_a, of_b] : differences(a, b))
-    text += fmt::format("{:<12} {:>12.3f} {:>12.3f} {:>+12.3f}\n", name, of_a / unit, of_b / unit,
-                        (of_b - of_a) / unit);
-  return text;
+    table.add_row({name, fmt::format("{:.3f}", of_a / unit), fmt::format("{:.3f}", of_b / unit),
+                   fmt::format("{:+.3f}", (of_b - of_a) / unit)});
+  return table.text(page_format::columns_max, "");
 }
 
 void write_differences(json_writer& json, const char* name, const saved_parts& a, const saved_parts& b) {
@@ -76,17 +78,23 @@ std::string figures_of(const saved_plan& x) {
 std::string simulated_text(const saved_plan& a, const saved_plan& b) {
   if (!a.simulated_seconds || !b.simulated_seconds)
     return "";
-  return fmt::format(";\nsimulated, {:.3f} of its time", *b.simulated_seconds / *a.simulated_seconds);
+  return fmt::format(" Simulated, it takes {:.3f} of A's time.", *b.simulated_seconds / *a.simulated_seconds);
 }
 
-std::string text_of(const saved_plan& a, const saved_plan& b) {
-  return fmt::format("A  {}\n   {}\nB  {}\n   {}\n\nB takes {:.3f} of A's time, {:.3f} of its memory, makes {:.3f} of "
-                     "its tokens a GPU and "
-                     "second{}\n\n{}\n{}",
-                     a.title, figures_of(a), b.title, figures_of(b), b.seconds / a.seconds, b.bytes / a.bytes,
-                     b.tokens_a_second / b.gpus / (a.tokens_a_second / a.gpus), simulated_text(a, b),
-                     table_of(a.seconds_by_part, b.seconds_by_part, 1, "seconds"),
-                     table_of(a.bytes_by_part, b.bytes_by_part, giga, "GB"));
+/// Its name, its title and its figures.
+std::string head_of(char name, const saved_plan& x, const page_format& page) {
+  return page.line(fmt::format("{}: {}", name, x.title), 3) + "   " + page.line(figures_of(x));
+}
+
+std::string text_of(const saved_plan& a, const saved_plan& b, const page_format& page) {
+  return head_of('A', a, page) + head_of('B', b, page) + "\n"
+         + page.line(
+           fmt::format("B takes {:.3f} of A's time and {:.3f} of its memory, and makes {:.3f} of its tokens a "
+                       "GPU and second.{}",
+                       b.seconds / a.seconds, b.bytes / a.bytes,
+                       b.tokens_a_second / b.gpus / (a.tokens_a_second / a.gpus), simulated_text(a, b)))
+         + "\n" + table_of(a.seconds_by_part, b.seconds_by_part, 1, "seconds") + "\n"
+         + table_of(a.bytes_by_part, b.bytes_by_part, giga, "GB");
 }
 
 class compare_call final : public command_call {
@@ -113,7 +121,7 @@ class compare_call final : public command_call {
       return std::move(a.error());
     if (!b)
       return std::move(b.error());
-    fmt::print(to.out, "{}", json_ ? json_of(*a, *b) : text_of(*a, *b));
+    fmt::print(to.out, "{}", json_ ? json_of(*a, *b) : text_of(*a, *b, page_format::of_console(false)));
     return exit_ok;
   }
 

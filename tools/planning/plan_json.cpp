@@ -2,7 +2,6 @@
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/transformer/plans/undivided.hpp"
-#include "runtime/training/transformer/systems/software_generation.hpp"
 #include "tools/planning/launch_options.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
@@ -112,6 +111,7 @@ void write_numbers(json_writer& json, const char* name, const std::vector<uint32
 } // namespace
 
 std::string json_of(const plan_outcome& x) {
+  const auto error = error_of(x.asked);
   json_writer json;
   json.object()
     .member("model", x.asked.trained.name)
@@ -124,7 +124,9 @@ std::string json_of(const plan_outcome& x) {
     .member("system", x.asked.system.name)
     .member("software", x.asked.system.software)
     .member("framework", name_of(x.asked.filter.framework))
-    .member("estimate_error", estimate_error(x.asked.system, x.asked.trained.experts.count > 0))
+    .member("estimate_error", error.tie)
+    .member("estimate_error_is", error.assumed_because ? "assumed" : "measured")
+    .member("estimate_error_assumed_because", error.assumed_because.value_or(""))
     .member("precision", name_of(x.asked.filter.computed_in))
     .member("mfu_counts", name_of(counts_of(x.asked.filter)))
     .member("reserved_bytes", static_cast<uint64_t>(x.asked.system.reserved_bytes))

@@ -21,6 +21,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
   const bool experts = x.asked.trained.experts.count > 0;
   const auto* software = generation_of(x.asked.system.software);
   const bool newest = software != nullptr && software->name == newest_software;
+  const bool newest_rate = software != nullptr && software->has_newest_rate();
   if (software != nullptr)
     to.push_back(fmt::format("speed of --software {}: {}{}", software->name, software->what,
                              newest ? "; other software takes up to 1.6 times as long" : ""));
@@ -34,7 +35,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
                   "they dispatch, and {:.1f} times as long as the best plan for their GPUs, up to {:.1f}",
                   published_beside_plans_median, published_beside_plans_worst, published_beside_best_median,
                   published_beside_best_worst));
-  if (calibrated && newest && !was_published(how.computed_in, experts))
+  if (calibrated && newest_rate && !was_published(how.computed_in, experts))
     to.push_back(
       fmt::format("no training of a model {} experts in {} was fitted to: its rate is that of models {} them{}",
                   experts ? "with" : "without", name_of(how.computed_in), experts ? "without" : "with",
@@ -52,7 +53,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
                              name_of(how.schedule)));
   if (software != nullptr && software->name == software_of_a100 && x.asked.devices > 512)
     to.emplace_back("no training on more than 512 A100 was fitted to");
-  if (calibrated && newest && x.asked.devices > 1024)
+  if (calibrated && newest_rate && x.asked.devices > 1024)
     to.emplace_back(
       "no training on more than 1,024 GPUs was fitted to: Llama 3 405B took 1.1 to 1.3 times as long on 8,192 and "
       "16,384 H100 in 2024, as --software megatron-2024 has it");
@@ -119,7 +120,13 @@ std::optional<std::string> not_calibrated(const plan_question& asked) {
   const auto& on = asked.system;
   const auto attention = asked.filter.attention;
   sentences parts;
-  if (!on.constants_of.empty())
+  const auto* software = generation_of(on.software);
+  if (!on.constants_of.empty() && software != nullptr && was_compared_on(on, *software))
+    parts.push_back(
+      fmt::format("what software reaches on {} is taken as on {}; trainings there were compared with, not "
+                  "fitted to",
+                  on.name, on.constants_of));
+  else if (!on.constants_of.empty())
     parts.push_back(fmt::format("no training on {} was measured; what software reaches there is taken as on {}",
                                 on.name, on.constants_of));
   if (!on.experts_of.empty() && asked.trained.experts.count > 0)

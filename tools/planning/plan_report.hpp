@@ -1,6 +1,8 @@
 #pragma once
 
 #include "runtime/training/transformer/plans/plan_advice.hpp"
+#include "runtime/training/transformer/systems/software_generation.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_run.hpp"
 
@@ -23,9 +25,12 @@ struct confirmed_plan {
   bool by_shorter_steps() const { return simulated && simulated->micro_batches < plan.how.micro_batches(); }
 };
 
+/// How far the estimates of the question's plans are off.
+training::estimate_error error_of(const training::plan_question& asked);
+
 /// What is known of a plan's time.
 struct time_band {
-  double least = 0, most = 0; ///< Seconds: the estimate's error to both sides.
+  double least = 0, most = 0; ///< Seconds: as far as the estimate may be off.
   bool tie = false;           ///< With the first plan: their difference is within the error.
 };
 /// `seconds`: of the plan's iteration; `first`: of the best one's.
@@ -67,7 +72,7 @@ struct plan_figures {
 /// `seconds`: of an iteration, simulated or in closed form.
 plan_figures figures_of(const plan_outcome& x, const training::planned& plan, double seconds);
 
-std::string report_of(const plan_outcome& x);
+std::string report_of(const plan_outcome& x, const page_format& page = {});
 std::string json_of(const plan_outcome& x);
 /// A line a plan: the best, then the front.
 std::string csv_of(const plan_outcome& x);

@@ -33,6 +33,7 @@ struct plan_call_options {
   plan_timeline_options timeline;
   training::language_model trained;
   bool json = false, csv = false;
+  bool wide = false; ///< Tables show all of their columns.
   std::string svg;
 };
 

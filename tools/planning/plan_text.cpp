@@ -1,7 +1,5 @@
 #include "tools/planning/plan_text.hpp"
 
-#include "tools/training/transformer_options.hpp"
-
 #include <fmt/format.h>
 
 namespace ringmaster {
@@ -19,10 +17,6 @@ std::vector<std::pair<std::string, double>> communication_by_part(const communic
 }
 
 } // namespace
-
-std::string plan_header() {
-  return "  t   c    d   e   p micro  v schedule    recompute seq sharding  seconds MFU, % peak, GB";
-}
 
 std::string amount_text(double x) {
   constexpr std::pair<double, std::string_view> units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
@@ -46,25 +40,16 @@ std::string sharding_of(const parallel_setting& how) {
 }
 
 std::string short_text(const parallel_setting& how) {
-  auto text = fmt::format("t{} c{} d{}{} p{}, micro-batch {}", how.shape.tensor, how.context, how.shape.data,
-                          how.expert > 1 ? fmt::format(" e{}", how.expert) : "", how.shape.pipeline, how.micro_batch);
+  auto text = fmt::format("TP{} CP{} DP{}{} PP{}, micro-batch {}", how.shape.tensor, how.context, how.shape.data,
+                          how.expert > 1 ? fmt::format(" EP{}", how.expert) : "", how.shape.pipeline, how.micro_batch);
   if (how.shape.pipeline > 1)
     text += fmt::format(", {}", name_of(how.schedule));
   if (how.chunks > 1)
-    text += fmt::format(" of {}", how.chunks);
+    text += fmt::format(", VPP{}", how.chunks);
   if (how.sequence_parallel)
-    text += ", seq";
+    text += ", SP";
   text += ", " + sharding_of(how);
   return how.again == recomputation::none ? text : text + fmt::format(", recompute {}", name_of(how.again));
-}
-
-std::string plan_line(const planned& x) {
-  auto& how = x.how;
-  return fmt::format("{:>3} {:>3} {:>4} {:>3} {:>3} {:>5} {:>2} {:<11} {:<9} {:<3} {:<8} {:>8.3f} {:>6.2f} {:>8.1f}",
-                     how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch,
-                     how.chunks, how.shape.pipeline > 1 ? name_of(how.schedule) : "-", name_of(how.again),
-                     how.sequence_parallel ? "yes" : "no", sharding_of(how), x.cost.seconds, 100 * x.cost.mfu,
-                     x.cost.memory_bytes / giga);
 }
 
 std::vector<std::pair<std::string, double>> seconds_by_part(const iteration_estimate& x) {
@@ -75,7 +60,7 @@ std::vector<std::pair<std::string, double>> seconds_by_part(const iteration_esti
   result.emplace_back("bubble", x.bubble);
   result.emplace_back("imbalance", x.imbalance);
   result.emplace_back("optimizer", x.update);
-  result.emplace_back("off-loading", x.offload);
+  result.emplace_back("offloading", x.offload);
   return result;
 }
 

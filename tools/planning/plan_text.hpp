@@ -8,17 +8,12 @@
 
 namespace ringmaster {
 
-/// The head of a table of plans, and a plan's line in it: all axes, how they are scheduled and sharded, time, MFU,
-/// memory.
-std::string plan_header();
-std::string plan_line(const training::planned& x);
-
 /// "15T", "2.5B", "800": tokens as --tokens takes them.
 std::string amount_text(double x);
 /// A whole number with its thousands apart: "2,112,959".
 std::string grouped_text(double x);
 
-/// "t8 c1 d4 p2, micro-batch 1, interleaved of 4, seq, zero1, recompute full": what plans can differ in, in short.
+/// "TP8 CP1 DP4 PP2, micro-batch 1, interleaved, VPP4, SP, zero1, recompute full": what plans can differ in, in short.
 std::string short_text(const training::parallel_setting& how);
 /// "fsdp", "hsdp 8", "zero1".
 std::string sharding_of(const training::parallel_setting& how);

@@ -101,15 +101,15 @@ private:
     x_.title = fmt::format("{} on {} x {} in {}, batch {} of {}:", text(all.at("model")), x_.gpus,
                            text(all.at("system")), text(all.at("precision")), count(all.at("global_batch")),
                            count(all.at("sequence")));
-    for (auto& [letter, side] :
-         {std::pair{"t", "tensor"}, {"c", "context"}, {"d", "data"}, {"e", "expert"}, {"p", "pipeline"}})
-      x_.title += fmt::format(" {}{}", letter, count(plan.at(side)));
+    for (auto& [degree, side] :
+         {std::pair{"TP", "tensor"}, {"CP", "context"}, {"DP", "data"}, {"EP", "expert"}, {"PP", "pipeline"}})
+      x_.title += fmt::format(" {}{}", degree, count(plan.at(side)));
     const auto chunks = count(plan.at("chunks"));
     const bool in_sequence = kept(plan.at("sequence_parallel").flag());
     const auto schedule = text(plan.at("schedule"));
     x_.title += fmt::format(", micro-batch {}{}{}, recompute {}{}, {}", count(plan.at("micro_batch")),
                             count(plan.at("pipeline")) > 1 ? ", " + schedule : "",
-                            chunks > 1 ? fmt::format(" of {} chunks", chunks) : "", text(plan.at("recompute")),
+                            chunks > 1 ? fmt::format(", VPP{}", chunks) : "", text(plan.at("recompute")),
                             in_sequence ? ", sequence parallel" : "", text(plan.at("sharding")));
     x_.seconds = measured(plan.at("time_s"), seconds_max);
     x_.bytes = measured(plan.at("memory_bytes"), bytes_max);

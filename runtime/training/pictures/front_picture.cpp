@@ -97,11 +97,10 @@ void draw_labels(svg_canvas& to, const front_frame& at, const std::vector<front_
 std::string picture_of(const front_points& x) {
   svg_canvas to;
   to.text(front_frame::before, 20, 15, x.title, anchor::start, svg_canvas::ink, true);
-  to.text(
-    front_frame::before, 40, 12,
-    "memory of a device over time: no other plan is both as fast and as small; t, c, d, e, p: tensor, context, data, "
-    "expert ranks, stages",
-    anchor::start, svg_canvas::ink, false);
+  to.text(front_frame::before, 40, 12,
+          "memory of a device over time: no other plan is both as fast and as small; TP, CP, DP, EP, PP: tensor-, "
+          "context-, data-, expert- and pipeline-parallel ranks",
+          anchor::start, svg_canvas::ink, false);
   if (x.points.empty()) {
     to.text(front_frame::before, 80, 13,
             fmt::format("no plan fits in what a device has for the model, {:.0f} GB", x.room_bytes / 1e9),

@@ -1,7 +1,7 @@
 #include "actors/hosts/flight_recorder.hpp"
 
 #include "runtime/invariants/ensure.hpp"
-#include "tests/support/broken_invariant.hpp"
+#include "tests/runtime/invariants/broken_invariant.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/text_search.hpp"
 

@@ -10,8 +10,8 @@
 #include "runtime/operations/epoch_change.hpp"
 #include "runtime/operations/joint_execution.hpp"
 #include "runtime/schedule/schedule_run.hpp"
+#include "tests/runtime/invariants/broken_invariant.hpp"
 #include "tests/runtime/operations/epoch_operands.hpp"
-#include "tests/support/broken_invariant.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>

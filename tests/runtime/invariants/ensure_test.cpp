@@ -1,6 +1,6 @@
 #include "runtime/invariants/ensure.hpp"
 
-#include "tests/support/broken_invariant.hpp"
+#include "tests/runtime/invariants/broken_invariant.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>

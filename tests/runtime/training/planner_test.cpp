@@ -464,9 +464,45 @@ TEST_CASE("planner: what does not divide what is said of every degree, by its nu
     why([](auto& x) { x.devices = 97, x.global_batch = 8; })
     == "97 GPUs are a multiple of 97, which divides neither the 32 attention heads nor the 8 sequences of the global "
        "batch nor the 8192 positions, and is more than the 32 layers");
+  CHECK(why([](auto& x) { x.devices = 63, x.global_batch = 512; })
+        == "63 GPUs are TP x CP x DP x PP, and 63 = 3 x 3 x 7. Of the divisors of 63 (1, 3, 7, 9, 21 and 63) TP can be "
+           "only 1 (32 attention heads), CP only 1 (8192 positions), DP only 1 (512 sequences), PP 1, 3, 7 or 9 "
+           "(32 layers): no product of these is 63");
   asked.trained = *model_of("qwen3-30b-a3b");
   CHECK(why([](auto& x) {
           x.filter.expert = {3, 3};
         })
         == "--expert 3: 3 does not divide the 128 experts of a layer; --expert 3: 3 does not divide the 64 GPUs");
+}
+
+TEST_CASE("planner: what a framework does not have is named with the option that asks for it") {
+  plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 64, 128};
+  auto why = [&](training_framework framework, auto change) {
+    auto other = asked;
+    other.filter.framework = framework;
+    change(other.filter);
+    CHECK(!any_plan(other, false));
+    return undivided_of(other);
+  };
+  using reasons = std::vector<std::string>;
+  using enum training_framework;
+  CHECK(why(megatron, [](auto& x) { x.only = {"zb-v"}; })
+        == reasons{"--schedule zb-v: Megatron Core has no zb-v; its schedules are 1f1b, interleaved"});
+  CHECK(why(megatron,
+            [](auto& x) {
+              x.only = {"zb-h1", "dualpipe"};
+            })
+        == reasons{"--schedule zb-h1,dualpipe: Megatron Core has no zb-h1 and no dualpipe; its schedules are 1f1b, "
+                   "interleaved"});
+  CHECK(why(megatron, [](auto& x) { x.offloads_activations = true; })
+        == reasons{"--offload activations: Megatron Core has no off-loading of activations"});
+  CHECK(why(torchtitan, [](auto& x) { x.attention = attention_kernel::unfused; })
+        == reasons{"--attention unfused: torchtitan has no unfused attention"});
+}
+
+TEST_CASE("planner: numbers of devices and batches that divide are in ascending order") {
+  plan_question asked{*model_of("llama3-70b"), *system_of("h100-80g"), 63, 512};
+  const auto near = near_questions_that_divide(asked);
+  CHECK(near.devices == std::vector<uint32_t>{56, 64, 68, 72});
+  CHECK(near.batches == std::vector<uint32_t>{510, 511, 513, 516});
 }

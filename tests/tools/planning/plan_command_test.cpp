@@ -4,9 +4,10 @@
 #include "runtime/training/search/strategy_search.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
-#include "tests/support/json_member.hpp"
+#include "tests/support/set_columns.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/tools/planning/json_member.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
 #include <doctest/doctest.h>
@@ -37,10 +38,10 @@ std::string plan_refusal(const std::vector<std::string>& args) {
 
 TEST_CASE("plan: the ten best, why the others lose, the simulated best and the front") {
   std::vector<std::string> args{"--model", "gpt3-13b", "--gpus=32", "--global-batch=128"};
-  auto text = plan(args);
+  auto text = plan({"--model", "gpt3-13b", "--gpus=32", "--global-batch=128", "--wide"});
   CHECK(text.code == 0);
-  for (auto* part : {"gpt3-13b (12.9 billion parameters) on 32 x a100-80g", "simulated peak, GB",
-                     "The Pareto front of time and memory"})
+  for (auto* part :
+       {"gpt3-13b (12.9 billion parameters) on 32 x a100-80g", "vs first\n", "The Pareto front of time and memory"})
     CHECK(text.out.find(part) != std::string::npos);
   args.push_back("--json");
   auto object = plan(args);
@@ -105,10 +106,11 @@ TEST_CASE("plan: positions that experts drop are no work, and no MFU") {
 TEST_CASE("plan: a run takes as long as it does with the spares that there are") {
   std::vector<std::string> args{"--model",   "llama3-8b",         "--system",    "h100-80g",
                                 "--gpus=64", "--global-batch=64", "--tokens=1T", "--gpu-mttf=50000h"};
-  CHECK(plan(args).out.find("with the failures below (restart, no spare: go on smaller: ") != std::string::npos);
+  auto page = [&] { return in_one_line(plan(args).out); };
+  CHECK(contains(page(), "with the failures below (restart, no spare: go on smaller: "));
   args.push_back("--spares=2");
-  CHECK(plan(args).out.find("with the failures below (restart, 2 spares: ") != std::string::npos);
-  CHECK(plan(args).out.find(" GPU-hours with 16 GPUs that stand by, ") != std::string::npos);
+  CHECK(contains(page(), "with the failures below (restart, 2 spares: "));
+  CHECK(contains(page(), " GPU-hours with 16 GPUs that stand by, "));
   auto hours = [&](const char* spares) {
     args.back() = spares;
     args.push_back("--json");
@@ -137,10 +139,8 @@ TEST_CASE("plan: under the lab's costs every strategy is searched, and plain dat
 TEST_CASE("plan: under the lab's costs a strategy's sides are those that it has, and its columns say their units") {
   const std::vector<std::string> args{"--cost-model=lab", "--ranks=8", "--layers=16", "--global-batch=256"};
   const auto text = plan(args).out;
-  CHECK(text.find(
-          "strategy           t    d    p  micro    v     time, ms  MFU, %  bubble, %  comm., %  peak, G elements\n")
-        != std::string::npos);
-  CHECK(text.find("\nddp-overlap        1    8    1 ") != std::string::npos);
+  CHECK(contains(text, " TP DP PP micro VPP time, ms MFU, % bubble, % comm., % peak, G elements\n"));
+  CHECK(contains(in_one_line(text), " ddp-overlap 1 8 1 "));
   auto with_json = args;
   with_json.push_back("--json");
   auto json = parse_json(plan(with_json).out);
@@ -200,7 +200,7 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
     CHECK(shown.code == 0);
     CHECK(shown.out == alone.out);
     const auto svg = content_of(picture), json = content_of(trace);
-    CHECK(contains(svg, "llama3-8b on 16 x h100-80g: t2 "));
+    CHECK(contains(svg, "llama3-8b on 16 x h100-80g: TP2 "));
     CHECK(contains(svg, "stage 0"));
     CHECK(contains(svg, "stage 3") == contains(axes[0], "1f1b"));
     CHECK(contains(json, R"("name":"stage 0")"));
@@ -228,7 +228,7 @@ TEST_CASE("plan: the best one's step as a picture and a trace, whatever its axes
 TEST_CASE("plan: the page says whose speed it is, and what is known to be slower") {
   auto page = [](std::vector<std::string> args) {
     args.insert(args.end(), {"--gpus=64", "--global-batch=64"});
-    return plan(args).out;
+    return in_one_line(plan(args).out);
   };
   const auto dense = page({"--model=llama3-8b", "--system=h100-80g", "--schedule=fsdp"});
   CHECK(contains(dense, "speed of --software megatron-2026: Megatron Core"));
@@ -238,8 +238,48 @@ TEST_CASE("plan: the page says whose speed it is, and what is known to be slower
   CHECK(contains(page({"--model=qwen3-30b-a3b", "--system=h100-80g"}), "with experts that is its best: published"));
   CHECK(contains(page({"--model=llama3-8b", "--system=h100-80g", "--schedule=zb-v"}), "Megatron Core has no zb-v: "));
   CHECK(contains(page({"--model=llama3-8b", "--system=a100-80g"}), "8 to 31 % too fast beside published"));
-  CHECK(contains(plan({"--model=llama3-70b", "--system=h100-80g", "--gpus=2048", "--global-batch=2048"}).out,
-                 "no training on more than 1,024 GPUs was fitted to"));
+  CHECK(
+    contains(in_one_line(plan({"--model=llama3-70b", "--system=h100-80g", "--gpus=2048", "--global-batch=2048"}).out),
+             "no training on more than 1,024 GPUs was fitted to"));
+}
+
+TEST_CASE("plan: no line of text is longer than 100 columns, or than $COLUMNS, but for tables with --wide") {
+  const std::vector<std::vector<std::string>> questions{
+    {"--model=llama3-70b", "--system=h100-80g", "--gpus=64", "--global-batch=512", "--tokens=15T", "--price=2.50"},
+    {"--model=deepseek-v3", "--system=gb200-nvl72", "--precision=mxfp8", "--gpus=256", "--global-batch=4096",
+     "--expert=64", "--tensor=1", "--gpu-mttf=50000h", "--plays=1", "--shrink"},
+    {"--model=mixtral-8x7b", "--system=mi300x", "--gpus=8", "--global-batch=16", "--offload=optimizer,activations"},
+    {"--model=llama3-8b", "--system=a100-80g", "--gpus=16", "--global-batch=64", "--framework=torchtitan"},
+    {"--model=llama3.1-405b", "--system=h100-80g", "--gpus=8", "--global-batch=8"},
+    {"--model=llama3-70b", "--gpus=63", "--global-batch=512"},
+    {"--cost-model=lab", "--ranks=8", "--layers=16", "--global-batch=256"},
+    {"--cost-model=puzzles", "--ranks=4", "--layers=8", "--global-batch=8"}};
+  for (auto& args : questions) {
+    const set_columns set{"250"};
+    CAPTURE(args[0]);
+    CHECK(longest_line(plan(args).out) <= 100);
+  }
+  const set_columns set{"60"};
+  auto wide = questions[0];
+  wide.push_back("--wide");
+  const auto all = plan(wide).out, some = plan(questions[0]).out;
+  CHECK(longest_line(all) > 100);
+  CHECK(longest_line(some) <= 60);
+  CHECK(longest_line(plan(questions[1]).out) <= 60);
+  CHECK(contains(some, "Not shown: "));
+  CHECK(!contains(all, "Not shown: "));
+  for (auto* head : {"MFU %", "closed s", "closed GB", "vs first", "recompute", "MBS", "VPP", "SP"})
+    CHECK_MESSAGE(contains(all, head), head);
+  wide.push_back("--json");
+  CHECK(contains(plan_refusal(wide), "--wide is of tables in text: leave out --json"));
+}
+
+TEST_CASE("plan: parallel degrees have their usual names, and why a plan was not simulated is a footnote") {
+  const auto text
+    = plan({"--model=mixtral-8x7b", "--system=mi300x", "--gpus=8", "--global-batch=16", "--offload=activations"}).out;
+  CHECK(contains(text, " # TP CP DP EP PP VPP MBS schedule "));
+  CHECK(occurrences(text, "not simulated: ") == 1);
+  CHECK(contains(in_one_line(text), " a: not simulated: activations that are off-loaded are not simulated "));
 }
 
 TEST_CASE("plan: bad input gets a sentence") {

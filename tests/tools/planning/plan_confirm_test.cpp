@@ -151,7 +151,7 @@ TEST_CASE("plan confirm: no time left, and Ctrl-C, are said of each plan, and on
   REQUIRE(x.best.size() == 10);
   for (auto& each : x.best)
     CHECK(render(each.problem) == "no time left");
-  CHECK(contains(report_of(x), "confirmed by simulation: 10 not: in closed form alone, for the reason beside it"));
+  CHECK(contains(report_of(x), "confirmed by simulation: 10 not: in closed form alone, for the reason below"));
   CHECK(contains(json_of(x), R"("confirmed":{"by_whole_step":0,"by_shorter_steps":0,"in_closed_form":10})"));
   x.best = confirm_plans(x.asked, x.found, [](double) { return false; });
   for (auto& each : x.best)

@@ -4,9 +4,9 @@
 #include "runtime/training/transformer/models/known_models.hpp"
 #include "runtime/training/transformer/systems/gpu_system.hpp"
 #include "tests/support/captured_command.hpp"
-#include "tests/support/json_member.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/tools/planning/json_member.hpp"
 #include "tools/planning/plan_command.hpp"
 
 #include <doctest/doctest.h>

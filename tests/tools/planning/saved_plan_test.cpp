@@ -32,7 +32,7 @@ TEST_CASE("saved plan: is read with all that plans can differ in") {
   auto x = parse_saved_plan(plan_file);
   REQUIRE_MESSAGE(x.engaged(), render(x.error()));
   CHECK(x->title
-        == "small on 16 x h100-80g in bf16, batch 32 of 4096: t2 c1 d4 e1 p2, micro-batch 1, interleaved of 3 chunks, "
+        == "small on 16 x h100-80g in bf16, batch 32 of 4096: TP2 CP1 DP4 EP1 PP2, micro-batch 1, interleaved, VPP3, "
            "recompute "
            "full, sequence parallel, zero1");
   CHECK(x->seconds == 1.5);

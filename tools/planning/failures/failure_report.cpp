@@ -1,6 +1,7 @@
 #include "tools/planning/failures/failure_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/text_table.hpp"
 
 #include <fmt/format.h>
 
@@ -28,16 +29,36 @@ std::string part_text(double part) {
   return fmt::format("{:.2f} %", 100 * part);
 }
 
-std::string line_of(const failure_question& asked, const reported_recovery& x) {
-  auto& found = x.outcome;
-  auto text = fmt::format("{:<34} {:>10} {:>10} {:>10} {:>10} {:>10} {:>11.0f}", way_to_go_on(asked, found.how),
-                          found.interval_s > asked.run_s ? "none" : long_duration_text(found.interval_s),
-                          part_text(found.effective), part_text(found.goodput), part_text(found.waiting),
-                          part_text(found.smaller), found.goodput * 86400 / asked.step_s);
-  if (x.played)
-    text += fmt::format("  {} ({:.2f} to {:.2f})", part_text(x.played->goodput.mean), 100 * x.played->goodput.least,
-                        100 * x.played->goodput.most);
-  return text + "\n";
+/// What each way to go on leaves. Where lines are too long it leaves columns out, in this order: smaller, steps a day,
+/// from to, waiting, effective, checkpoint.
+std::string recoveries_table(const failure_findings& found, const page_format& page) {
+  text_table table{{{"going on by", text_side::left},
+                    {"checkpoint", text_side::right, 6},
+                    {"effective", text_side::right, 5},
+                    {"goodput"},
+                    {"waiting", text_side::right, 4},
+                    {"smaller", text_side::right, 1},
+                    {"steps a day", text_side::right, 2},
+                    {"played"},
+                    {"from to", text_side::right, 3}}};
+  for (auto& each : found.recoveries) {
+    auto& outcome = each.outcome;
+    std::vector<std::string> cells{way_to_go_on(found.asked, outcome.how),
+                                   outcome.interval_s > found.asked.run_s ? "none"
+                                                                          : long_duration_text(outcome.interval_s),
+                                   part_text(outcome.effective),
+                                   part_text(outcome.goodput),
+                                   part_text(outcome.waiting),
+                                   part_text(outcome.smaller),
+                                   fmt::format("{:.0f}", outcome.goodput * 86400 / found.asked.step_s)};
+    if (each.played) {
+      auto& goodput = each.played->goodput;
+      cells.push_back(part_text(goodput.mean));
+      cells.push_back(fmt::format("{:.2f} to {:.2f}", 100 * goodput.least, 100 * goodput.most));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text(page.table_columns(), "--wide shows all");
 }
 
 void write_json(json_writer& json, const char* name, const run_spread& x) {
@@ -131,41 +152,43 @@ std::string failure_findings::best_way() const {
   return way_to_go_on(asked, best_of(recoveries).outcome.how);
 }
 
-std::string report_of(const failure_findings& found) {
+std::string report_of(const failure_findings& found, const page_format& page) {
   auto& x = found.asked;
   auto& a = found.answer;
-  auto text = fmt::format("Failures: of {} in {} one fails every {}, {:.3g} a day, {:.0f} in {}\n",
-                          counted(x.gpus, "GPU"), counted(hosts_of(x), "host"), long_duration_text(a.mttf_s),
-                          86400 / a.mttf_s, x.run_s / a.mttf_s, long_duration_text(x.run_s));
-  text += fmt::format("Of checkpoints that take {} each, one every {} is best (Young {}, Daly {}{})\n",
-                      long_duration_text(x.checkpoint_write_s), long_duration_text(a.best_s),
-                      long_duration_text(a.young_s), long_duration_text(a.daly_s),
-                      std::min({a.young_s, a.daly_s, a.best_s}) > x.step_s ? "" : "; none is shorter than a step");
-  text += fmt::format("A restart takes {}, a repair {}\n", long_duration_text(x.restart_s),
-                      long_duration_text(x.repair_s));
+  auto text = page.line(fmt::format("Failures: of {} in {} one fails every {}, {:.3g} a day, {:.0f} in {}",
+                                    counted(x.gpus, "GPU"), counted(hosts_of(x), "host"), long_duration_text(a.mttf_s),
+                                    86400 / a.mttf_s, x.run_s / a.mttf_s, long_duration_text(x.run_s)));
+  text += page.line(
+    fmt::format("Of checkpoints that take {} each, one every {} is best (Young {}, Daly {}{})",
+                long_duration_text(x.checkpoint_write_s), long_duration_text(a.best_s), long_duration_text(a.young_s),
+                long_duration_text(a.daly_s),
+                std::min({a.young_s, a.daly_s, a.best_s}) > x.step_s ? "" : "; none is shorter than a step"));
+  text += page.line(fmt::format("A restart takes {}, a repair {}", long_duration_text(x.restart_s),
+                                long_duration_text(x.repair_s)));
   if (x.copies == 1)
-    text += "The model is there once: it is lost with any host, and nobody can go on smaller\n";
+    text += page.line("The model is there once: it is lost with any host, and nobody can go on smaller");
   else if (x.sharded)
-    text += "The optimizer's state is shared by all copies (ZeRO): who shrinks goes back to the checkpoint, too\n";
+    text += page.line(
+      "The optimizer's state is shared by all copies (ZeRO): who shrinks goes back to the checkpoint, too");
   if (x.restart_s > x.repair_s)
-    text += "A restart takes longer than a repair: what goes on smaller is told to the first order only, and --plays "
-            "plays it\n";
+    text += page.line(
+      "A restart takes longer than a repair: what goes on smaller is told to the first order only, and --plays plays "
+      "it");
   else if (x.copies > 1 && x.checkpoint_write_s > a.mttf_s / 3)
-    text += "A checkpoint takes over a third of the time between failures: goodput of what goes on smaller may be "
-            "told several times too high, and --plays plays it\n";
+    text += page.line(
+      "A checkpoint takes over a third of the time between failures: goodput of what goes on smaller may be told "
+      "several times too high, and --plays plays it");
   if (found.best_goodput() < next_to_nothing)
-    text += fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}\n",
-                        long_duration_text(a.mttf_s), long_duration_text(x.restart_s));
-  const auto played = std::ranges::any_of(found.recoveries, [](auto& each) { return each.played.has_value(); });
-  text += fmt::format("\n{:<34} {:>10} {:>10} {:>10} {:>10} {:>10} {:>11}{}\n", "", "checkpoint", "effective",
-                      "goodput", "waiting", "smaller", "steps a day", played ? "  goodput of runs played" : "");
-  for (auto& each : found.recoveries)
-    text += line_of(x, each);
+    text += page.line(fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}",
+                                  long_duration_text(a.mttf_s), long_duration_text(x.restart_s)));
+  text += "\n" + recoveries_table(found, page);
+  if (std::ranges::any_of(found.recoveries, [](auto& each) { return each.played.has_value(); }))
+    text += page.line("played: goodput of the runs that were played, the mean; from to: the least and the most, in %");
   if (found.cheaper)
-    text += fmt::format("With {} standing by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, theirs "
-                        "included\n",
-                        counted(found.cheaper->spares, "host"), found.cheaper->spares,
-                        part_text(found.cheaper->goodput), found.cheaper->gpu_hours);
+    text += page.line(fmt::format("With {} standing by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, "
+                                  "theirs included",
+                                  counted(found.cheaper->spares, "host"), found.cheaper->spares,
+                                  part_text(found.cheaper->goodput), found.cheaper->gpu_hours));
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/training/failures/goodput.hpp"
 #include "runtime/training/failures/played_runs.hpp"
+#include "tools/console/page_format.hpp"
 
 #include <optional>
 #include <string>
@@ -43,7 +44,7 @@ caf::expected<failure_findings> find_failures(const training::failure_question& 
                                               double life_shape);
 
 /// Lines that a person reads.
-std::string report_of(const failure_findings& found);
+std::string report_of(const failure_findings& found, const page_format& page = {});
 /// One object, where a value is expected.
 void write_json(json_writer& json, const failure_findings& found);
 

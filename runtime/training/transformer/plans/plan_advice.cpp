@@ -77,6 +77,8 @@ near_questions near_questions_that_divide(const plan_question& asked) {
       if (batch.global_batch > 0 && result.batches.size() < shown && divides(batch))
         result.batches.push_back(batch.global_batch);
     }
+  std::ranges::sort(result.devices);
+  std::ranges::sort(result.batches);
   return result;
 }
 

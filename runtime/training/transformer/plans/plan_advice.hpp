@@ -16,8 +16,8 @@ namespace ringmaster::training {
 /// `watch`, as above, ended the search before any was found.
 std::optional<uint32_t> least_devices(const plan_question& asked, const std::function<bool(double)>& watch = {});
 
-/// Numbers of devices, and of samples, next to those asked for with which anything divides; the nearest first, at
-/// most four each. And what of the filter is in the way by itself: "tensor", "schedule", ...
+/// The numbers of devices, and of samples, nearest to those asked for with which anything divides: at most four each,
+/// ascending. And what of the filter is in the way by itself: "tensor", "schedule", ...
 struct near_questions {
   std::vector<uint32_t> devices, batches;
   std::vector<std::string_view> filters;

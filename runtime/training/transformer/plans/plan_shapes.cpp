@@ -34,20 +34,60 @@ std::vector<uint32_t> divisors_of(uint32_t x) {
   return small;
 }
 
+std::vector<uint32_t> tensor_degrees_of(const plan_question& asked) {
+  auto& filter = asked.filter;
+  const auto of_use = static_cast<uint32_t>(std::max(8.0, std::min(16.0, asked.system.devices_per_host * 2)));
+  const auto most = most_of(filter.tensor, of_use);
+  auto result = divisors_of(asked.devices);
+  std::erase_if(result,
+                [&](auto t) { return t > most || !divides_layers(asked.trained, t) || !filter.tensor.contains(t); });
+  return result;
+}
+
+std::vector<uint32_t> context_degrees_of(const plan_question& asked) {
+  auto& filter = asked.filter;
+  const auto sequence = asked.trained.sequence;
+  const auto most = most_of(filter.context, context_max);
+  const bool is_named = filter.context.least > 1 || filter.context.most < UINT32_MAX;
+  const auto least = is_named ? 1 : block_min;
+  auto result = divisors_of(asked.devices);
+  std::erase_if(result, [&](auto c) {
+    const bool cut_finely = c > 1 && (sequence % (2 * c) != 0 || sequence / (2 * c) < least);
+    return c > most || cut_finely || !filter.context.contains(c);
+  });
+  return result;
+}
+
+std::vector<uint32_t> data_degrees_of(const plan_question& asked) {
+  auto result = divisors_of(asked.devices);
+  std::erase_if(result, [&](auto d) { return asked.global_batch % d != 0 || !asked.filter.data.contains(d); });
+  return result;
+}
+
+std::vector<uint32_t> pipeline_degrees_of(const plan_question& asked) {
+  auto result = divisors_of(asked.devices);
+  std::erase_if(result, [&](auto p) {
+    parallel_setting how;
+    how.shape.pipeline = p;
+    return p > asked.trained.layers || !all_stages_have_layers(how, asked.trained.layers)
+           || !asked.filter.pipeline.contains(p);
+  });
+  return result;
+}
+
+bool all_stages_have_layers(const parallel_setting& how, uint32_t layers) {
+  const auto places = how.shape.pipeline * how.chunks_of_stage(), each = how.chunk_layers(layers);
+  return (places - 1) * each < layers + (places * each == layers ? 0 : 2);
+}
+
 std::vector<parallel_setting> shapes_of(const plan_question& asked) {
   auto& m = asked.trained;
   auto& filter = asked.filter;
-  const auto tensor_of_use = static_cast<uint32_t>(std::max(8.0, std::min(16.0, asked.system.devices_per_host * 2)));
-  const auto tensor_most = most_of(filter.tensor, tensor_of_use), context_most = most_of(filter.context, context_max);
+  const auto contexts = context_degrees_of(asked);
   std::vector<parallel_setting> result;
-  for (auto t : divisors_of(asked.devices)) {
-    if (t > tensor_most || !divides_layers(m, t) || !filter.tensor.contains(t))
-      continue;
-    for (auto c : divisors_of(asked.devices / t)) {
-      const bool is_named = filter.context.least > 1 || filter.context.most < UINT32_MAX;
-      const auto least = is_named ? 1 : block_min;
-      const bool cut_finely = c > 1 && (m.sequence % (2 * c) != 0 || m.sequence / (2 * c) < least);
-      if (c > context_most || cut_finely || !filter.context.contains(c))
+  for (auto t : tensor_degrees_of(asked)) {
+    for (auto c : contexts) {
+      if (asked.devices / t % c != 0)
         continue;
       for (auto p : divisors_of(asked.devices / t / c)) {
         const auto d = asked.devices / t / c / p;

@@ -104,7 +104,7 @@ void shape_search::try_sharding(pipeline_schedule schedule, uint32_t chunks) {
     return;
   how_.schedule = schedule;
   how_.chunks = chunks;
-  if (!all_have_layers())
+  if (!all_stages_have_layers(how_, m_.layers))
     return;
   const auto group = how_.shape.data * how_.context;
   const auto& taken = taken_of(schedule);
@@ -155,11 +155,6 @@ planned shape_search::sharded(uint32_t ranks) {
 
 bool shape_search::fits(const planned& x) const {
   return lack_of(x, on_).sum() == 0;
-}
-
-bool shape_search::all_have_layers() const {
-  const auto places = how_.shape.pipeline * how_.chunks_of_stage(), each = how_.chunk_layers(m_.layers);
-  return (places - 1) * each < m_.layers + (places * each == m_.layers ? 0 : 2);
 }
 
 } // namespace ringmaster::training

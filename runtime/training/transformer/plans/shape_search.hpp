@@ -34,8 +34,6 @@ private:
   /// By FSDP or HSDP, whose ranks so many share weights. Nothing hides dispatch there.
   planned sharded(uint32_t ranks);
   bool fits(const planned& x) const;
-  /// No chunk of a stage is empty.
-  bool all_have_layers() const;
 
   const language_model& m_;
   const gpu_system& on_;

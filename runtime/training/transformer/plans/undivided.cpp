@@ -3,6 +3,7 @@
 #include "runtime/training/transformer/plans/plan_shapes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -28,6 +29,9 @@ public:
       check_product();
     if (found_.empty())
       check_devices();
+    if (found_.empty())
+      check_degrees_together();
+    check_framework();
     return std::move(found_);
   }
 
@@ -150,6 +154,127 @@ private:
                       "nor the {} positions, and is more than the {} layers",
                       asked_.devices, q, m_.heads, batch().text, m_.sequence, m_.layers));
     }
+  }
+
+  /// Where no product of the degrees that are possible one by one is the number of devices.
+  void check_degrees_together() {
+    const auto tensor = tensor_degrees_of(asked_), context = context_degrees_of(asked_), data = data_degrees_of(asked_),
+               pipeline = pipeline_degrees_of(asked_);
+    for (auto t : tensor)
+      for (auto c : context)
+        for (auto d : data)
+          if (const auto product = uint64_t{t} * c * d;
+              asked_.devices % product == 0
+              && std::ranges::count(pipeline, static_cast<uint32_t>(asked_.devices / product)) > 0)
+            return;
+    const auto all = divisors_of(asked_.devices);
+    const auto factors = factors_of(asked_.devices);
+    found_.push_back(fmt::format(
+      "{} GPUs are TP x CP x DP x PP{}. Of the divisors of {} ({}) TP can be {} ({} attention heads), CP {} ({} "
+      "positions), DP {} ({} sequences), PP {} ({} layers): no product of these is {}",
+      asked_.devices, factors.size() > 1 ? fmt::format(", and {} = {}", asked_.devices, fmt::join(factors, " x ")) : "",
+      asked_.devices, numbers_text(all, "and"), possible(tensor), m_.heads, possible(context), m_.sequence,
+      possible(data), asked_.global_batch, possible(pipeline), m_.layers, asked_.devices));
+  }
+
+  static std::vector<uint32_t> factors_of(uint32_t x) {
+    std::vector<uint32_t> result;
+    for (uint32_t q = 2; q <= x / q; ++q)
+      for (; x % q == 0; x /= q)
+        result.push_back(q);
+    if (x > 1)
+      result.push_back(x);
+    return result;
+  }
+
+  /// "1, 3, 7 and 9"; of many the first and the last.
+  static std::string numbers_text(const std::vector<uint32_t>& all, std::string_view last_word) {
+    constexpr size_t shown = 8;
+    if (all.size() > shown)
+      return fmt::format("{}, ... {} {}", fmt::join(all.begin(), all.begin() + shown - 1, ", "), last_word, all.back());
+    if (all.size() == 1)
+      return fmt::to_string(all.front());
+    return fmt::format("{} {} {}", fmt::join(all.begin(), all.end() - 1, ", "), last_word, all.back());
+  }
+
+  static std::string possible(const std::vector<uint32_t>& all) {
+    return all.empty()       ? "none of them"
+           : all.size() == 1 ? fmt::format("only {}", all.front())
+                             : numbers_text(all, "or");
+  }
+
+  /// What is asked for that the framework does not have.
+  void check_framework() {
+    const auto framework = filter_.framework;
+    if (framework == training_framework::any)
+      return;
+    const std::string_view name = framework == training_framework::megatron ? "Megatron Core" : "torchtitan";
+    check_schedules(framework, name);
+    check_shardings(framework, name);
+    auto lacks = [&](std::string_view option, std::string_view what, void (*ask)(parallel_setting&)) {
+      auto how = plain_setting(framework);
+      ask(how);
+      if (!can_run(framework, how))
+        found_.push_back(fmt::format("{}: {} has no {}", option, name, what));
+    };
+    if (filter_.offloads_activations)
+      lacks("--offload activations", "off-loading of activations", [](auto& x) { x.offloads_activations = true; });
+    if (filter_.offloads_states)
+      lacks("--offload optimizer", "off-loading of the optimizer's states alone",
+            [](auto& x) { x.offloads_states = true; });
+    if (filter_.attention == attention_kernel::unfused)
+      lacks("--attention unfused", "unfused attention", [](auto& x) { x.attention = attention_kernel::unfused; });
+    if (filter_.state_bytes != parallel_setting{}.state_bytes)
+      lacks("--optimizer-states", "optimizer states in less than fp32", [](auto& x) { x.state_bytes = 8; });
+    if (filter_.computed_in == number_format::nvfp4)
+      lacks("--precision nvfp4", "nvfp4", [](auto& x) { x.computed_in = number_format::nvfp4; });
+  }
+
+  /// One stage of two data-parallel ranks, as any framework can run it.
+  static parallel_setting plain_setting(training_framework framework) {
+    parallel_setting how;
+    how.shape = {1, 2, 1};
+    how.zero = framework == training_framework::megatron ? 1 : 2;
+    return how;
+  }
+
+  /// Where some schedules are named, and the framework has none of them.
+  void check_schedules(training_framework framework, std::string_view name) {
+    std::vector<std::string_view> had, lacking;
+    for (size_t i = 0; i < pipeline_schedules; ++i) {
+      auto how = plain_setting(framework);
+      how.shape.pipeline = 2;
+      how.schedule = static_cast<pipeline_schedule>(i);
+      const auto schedule = name_of(how.schedule);
+      const bool has = can_run(framework, how), named = std::ranges::count(filter_.only, schedule) > 0;
+      if (has && named)
+        return;
+      if (has)
+        had.push_back(schedule);
+      else if (named)
+        lacking.push_back(schedule);
+    }
+    if (!lacking.empty())
+      found_.push_back(fmt::format("--schedule {}: {} has no {}; its schedules are {}", fmt::join(lacking, ","), name,
+                                   fmt::join(lacking, " and no "), fmt::join(had, ", ")));
+  }
+
+  /// The same of shardings.
+  void check_shardings(training_framework framework, std::string_view name) {
+    std::vector<std::string_view> lacking;
+    for (size_t i = 0; i < shardings.size(); ++i) {
+      if (std::ranges::count(filter_.only, shardings[i]) == 0)
+        continue;
+      auto how = plain_setting(framework);
+      how.zero = shardings[i].starts_with("zero") ? static_cast<uint32_t>(i) : 0;
+      how.shard = shardings[i].starts_with("zero") ? 0 : 2;
+      if (can_run(framework, how))
+        return;
+      lacking.push_back(shardings[i]);
+    }
+    if (!lacking.empty())
+      found_.push_back(fmt::format("--schedule {}: {} has no {}", fmt::join(lacking, ","), name,
+                                   fmt::join(lacking, " and no ")));
   }
 
   const plan_question& asked_;

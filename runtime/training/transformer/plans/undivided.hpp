@@ -7,9 +7,10 @@
 
 namespace ringmaster::training {
 
-/// Why no plan divides what was asked for, a sentence for each number that does not divide another one: "--tensor 7:
-/// 7 does not divide the 32 attention heads". Of a filter's range, where none of its numbers does. Empty where no such
-/// number is to blame by itself.
+/// Why no plan divides what was asked for, a sentence for each reason: a number that does not divide another one
+/// ("--tensor 7: 7 does not divide the 32 attention heads"), a range of which no number does, devices that no product
+/// of the possible degrees makes, a schedule that the framework does not have. Empty where there is another reason,
+/// such as a schedule that needs more micro-batches.
 std::vector<std::string> undivided_of(const plan_question& asked);
 
 } // namespace ringmaster::training

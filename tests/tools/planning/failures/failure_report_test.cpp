@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_value.hpp"
+#include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -34,11 +35,11 @@ TEST_CASE("failure report: a person reads how often it fails, when to write, and
            "Of checkpoints that take 30 s each, one every 13.3 min is best (Young 13.6 min, Daly 13.3 min)\n"
            "A restart takes 5 min, a repair 24 h\n"
            "\n"
-           "                                   checkpoint  effective    goodput    waiting    smaller steps a day\n"
-           "restart, always a spare              13.3 min    90.37 %    90.37 %     0.00 %     0.00 %       13013\n"
-           "restart, 16 spares: wait             13.3 min    90.22 %    90.22 %     0.16 %     0.00 %       12992\n"
-           "restart, 16 spares: go on smaller    13.3 min    90.36 %    90.36 %     0.00 %     0.27 %       13012\n"
-           "shrink, 16 spares: no restart            none    99.68 %    99.68 %     0.00 %     0.27 %       14354\n");
+           "going on by                       checkpoint effective goodput waiting smaller steps a day\n"
+           "restart, always a spare             13.3 min   90.37 % 90.37 %  0.00 %  0.00 %       13013\n"
+           "restart, 16 spares: wait            13.3 min   90.22 % 90.22 %  0.16 %  0.00 %       12992\n"
+           "restart, 16 spares: go on smaller   13.3 min   90.36 % 90.36 %  0.00 %  0.27 %       13012\n"
+           "shrink, 16 spares: no restart           none   99.68 % 99.68 %  0.00 %  0.27 %       14354\n");
 }
 
 TEST_CASE("failure report: a model that is there once cannot go on smaller, and runs that are played stand beside") {
@@ -47,8 +48,13 @@ TEST_CASE("failure report: a model that is there once cannot go on smaller, and 
   const auto text = report_of(findings(asked, false, 3));
   CHECK(text.find("The model is there once") != text.npos);
   CHECK(text.find("shrink") == text.npos);
-  CHECK(text.find("goodput of runs played") != text.npos);
+  CHECK(text.find("played: goodput of the runs that were played") != text.npos);
   CHECK(text.find(" to ") != text.npos);
+  CHECK(test::longest_line(text) <= 100);
+  const auto narrow = report_of(findings(asked, false, 3), {.columns = 60});
+  CHECK(test::longest_line(narrow) <= 60);
+  CHECK(narrow.find("Not shown: ") != narrow.npos);
+  CHECK(report_of(findings(asked, false, 3), {.wide = true}).find("Not shown: ") == std::string::npos);
   asked.copies = 128;
   asked.sharded = true;
   CHECK(report_of(findings(asked, true)).find("who shrinks goes back to the checkpoint") != text.npos);

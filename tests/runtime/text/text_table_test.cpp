@@ -1,0 +1,41 @@
+#include "runtime/text/text_table.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ringmaster;
+
+namespace {
+
+text_table small_table() {
+  text_table table{
+    {{"name", text_side::left}, {"seconds", text_side::right, 2}, {"GB", text_side::right, 1}, {"note"}}};
+  table.add_row({"a", "1.25", "80.0", ""});
+  table.add_row({"longer", "10.5", "7.5", ""});
+  return table;
+}
+
+} // namespace
+
+TEST_CASE("text table: columns are as wide as their cells, and one without cells is left out silently") {
+  CHECK(small_table().text(100, "--wide shows all")
+        == "name   seconds   GB\n"
+           "a         1.25 80.0\n"
+           "longer    10.5  7.5\n");
+  CHECK(small_table().text(19, "--wide shows all") == small_table().text(100, "--wide shows all"));
+}
+
+TEST_CASE("text table: columns leave a narrow table in the order that they state, and are named below it") {
+  CHECK(small_table().text(18, "all: --wide")
+        == "name   seconds\n"
+           "a         1.25\n"
+           "longer    10.5\n"
+           "Not shown: GB\n"
+           "(all: --wide)\n");
+  CHECK(small_table().text(12, "more")
+        == "name\n"
+           "a\n"
+           "longer\n"
+           "Not shown:\n"
+           "seconds, GB\n"
+           "(more)\n");
+}

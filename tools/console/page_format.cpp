@@ -1,0 +1,32 @@
+#include "tools/console/page_format.hpp"
+
+#include "runtime/text/wrapped_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+namespace ringmaster {
+
+page_format page_format::of_console(bool wide) {
+  page_format result{.wide = wide};
+  size_t columns = 0;
+  if (const auto* text = std::getenv("COLUMNS"); text != nullptr) {
+    const auto* end = text + std::strlen(text);
+    const auto read = std::from_chars(text, end, columns);
+    if (read.ec == std::errc{} && read.ptr == end && columns > 0)
+      result.columns = std::clamp(columns, columns_min, columns_max);
+  }
+  return result;
+}
+
+std::string page_format::line(std::string_view text, size_t indent) const {
+  return wrapped_text(text, columns, indent) + "\n";
+}
+
+std::string page_format::bullet(std::string_view text) const {
+  return "- " + wrapped_text(text, columns, 2, 2) + "\n";
+}
+
+} // namespace ringmaster

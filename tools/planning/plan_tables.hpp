@@ -1,0 +1,30 @@
+#pragma once
+
+#include "tools/console/page_format.hpp"
+#include "tools/planning/plan_report.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ringmaster {
+
+// Where lines are too long, tables of plans leave out these columns, in this order: closed GB, closed s, MFU %, SP, vs
+// first, recompute, sharding, MBS, VPP.
+
+/// What the heads of the columns stand for.
+std::string legend_of(const page_format& page);
+
+/// The best plans, each as simulated, and the table's footnotes.
+std::string best_table(const plan_outcome& x, const page_format& page);
+
+/// Plans by their closed forms.
+std::string closed_form_table(const std::vector<training::planned>& plans, const page_format& page);
+/// The same, and the memory that they lack there.
+std::string too_large_table(const std::vector<training::planned>& plans, const training::gpu_system& on,
+                            const page_format& page);
+
+/// The best plans with the error of their times, which are ties with the first, and the frameworks that run them; and
+/// what the error is from.
+std::string error_table(const plan_outcome& x, const page_format& page);
+
+} // namespace ringmaster
