@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 2> on_hopper{"h100-80g", "h200-141g"};
 constexpr std::array<number_format, 1> bf16{number_format::bf16}, fp8{number_format::fp8};
 constexpr std::array<number_format, 2> bf16_and_fp8{number_format::bf16, number_format::fp8};
 
-constexpr std::array<software_generation, 7> all{{
+constexpr std::array<software_generation, 7> generations{{
   {newest_software,
    "Megatron Core of 2025 to 2026, graphs and hidden dispatch wherever it has them",
    1,
@@ -75,12 +75,12 @@ std::string_view with_or_without(bool experts) {
 } // namespace
 
 std::span<const software_generation> software_generations() {
-  return all;
+  return generations;
 }
 
 const software_generation* generation_of(std::string_view name) {
-  const auto at = std::ranges::find(all, name, &software_generation::name);
-  return at == all.end() ? nullptr : &*at;
+  const auto at = std::ranges::find(generations, name, &software_generation::name);
+  return at == generations.end() ? nullptr : &*at;
 }
 
 gpu_system with_generation(gpu_system x, const software_generation& of, double products) {
