@@ -1,6 +1,6 @@
 #include "tools/console/page_format.hpp"
 
-#include "runtime/text/wrapped_text.hpp"
+#include "runtime/text/pages/wrapped_text.hpp"
 
 #include <algorithm>
 #include <charconv>

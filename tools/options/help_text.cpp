@@ -1,6 +1,6 @@
 #include "tools/options/help_text.hpp"
 
-#include "runtime/text/wrapped_text.hpp"
+#include "runtime/text/pages/wrapped_text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 #include "tools/planning/laboratory_plan.hpp"
 
 #include "runtime/text/json/json_writer.hpp"
-#include "runtime/text/quantity_column.hpp"
+#include "runtime/text/pages/quantity_column.hpp"
+#include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/text/text_table.hpp"
 
 #include <fmt/format.h>
 

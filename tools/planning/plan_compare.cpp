@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_writer.hpp"
-#include "runtime/text/text_table.hpp"
+#include "runtime/text/pages/text_table.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/planning/saved_plan.hpp"
 #include "tools/training/transformer_options.hpp"

@@ -1,9 +1,9 @@
 #include "tools/planning/plan_report.hpp"
 
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/training/transformer/plans/launch_options.hpp"
 #include "runtime/training/transformer/plans/undivided.hpp"
 #include "runtime/training/transformer/systems/software_generation.hpp"
-#include "tools/planning/launch_options.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_tables.hpp"
 #include "tools/planning/plan_text.hpp"

@@ -1,7 +1,7 @@
 #include "tools/planning/plan_tables.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/text_table.hpp"
+#include "runtime/text/pages/text_table.hpp"
 #include "tools/planning/plan_text.hpp"
 #include "tools/training/transformer_options.hpp"
 

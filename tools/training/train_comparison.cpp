@@ -1,7 +1,7 @@
 #include "tools/training/train_comparison.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/quantity_column.hpp"
+#include "runtime/text/pages/quantity_column.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

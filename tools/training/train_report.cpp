@@ -1,6 +1,6 @@
 #include "tools/training/train_report.hpp"
 
-#include "runtime/text/quantity_column.hpp"
+#include "runtime/text/pages/quantity_column.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/training/strategies/strategies.hpp"
 

@@ -1,6 +1,6 @@
 #include "tools/console/page_format.hpp"
 
-#include "tests/support/set_columns.hpp"
+#include "tests/tools/console/set_columns.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // What frameworks can run, and how a plan is told to them.
-#include "tools/planning/launch_options.hpp"
+#include "runtime/training/transformer/plans/launch_options.hpp"
 
 #include "runtime/text/json/json_value.hpp"
 #include "runtime/training/transformer/models/known_models.hpp"

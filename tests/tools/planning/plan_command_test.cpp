@@ -4,9 +4,9 @@
 #include "runtime/training/search/strategy_search.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
-#include "tests/support/set_columns.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/tools/console/set_columns.hpp"
 #include "tests/tools/planning/json_member.hpp"
 #include "tools/simulate/simulate_command.hpp"
 

@@ -1,7 +1,7 @@
 #include "tools/planning/failures/failure_report.hpp"
 
+#include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/text/text_table.hpp"
 
 #include <fmt/format.h>
 

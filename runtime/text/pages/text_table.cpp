@@ -1,6 +1,6 @@
-#include "runtime/text/text_table.hpp"
+#include "runtime/text/pages/text_table.hpp"
 
-#include "runtime/text/wrapped_text.hpp"
+#include "runtime/text/pages/wrapped_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "runtime/text/wrapped_text.hpp"
+#include "runtime/text/pages/wrapped_text.hpp"
 
 #include <algorithm>
 

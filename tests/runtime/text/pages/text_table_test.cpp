@@ -1,4 +1,4 @@
-#include "runtime/text/text_table.hpp"
+#include "runtime/text/pages/text_table.hpp"
 
 #include <doctest/doctest.h>
 

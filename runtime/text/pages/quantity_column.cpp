@@ -1,4 +1,4 @@
-#include "runtime/text/quantity_column.hpp"
+#include "runtime/text/pages/quantity_column.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/planning/launch_options.hpp"
+#include "runtime/training/transformer/plans/launch_options.hpp"
 
 #include "runtime/training/transformer/estimates/stage_layers.hpp"
 
