@@ -49,7 +49,7 @@ sample_values::sample_values(const known_datatype& type, std::optional<gpu_sim::
   const bool picks_one = op == gpu_sim::MIN || op == gpu_sim::MAX;
   if (!type.is_float) {
     if (picks_one && type.element_bytes == 1) // of many ranks one would always have the least value that there is
-      every_ = (ranks + few_ranks - 1) / few_ranks;
+      every_ = static_cast<uint32_t>((ranks + few_ranks - 1) / few_ranks);
     return;
   }
   const auto end = whole_numbers_end(type);

@@ -13,6 +13,8 @@ struct simulated_event {
   /// becomes free offers who waits for it before anybody else takes it.
   enum class kind : uint8_t { work, port_free, message };
 
+  static constexpr uint32_t order_max = (1u << 30) - 1;
+
   picoseconds time = 0;
   picoseconds possible_since = 0; ///< Of a message: both its steps have begun. The first is the first.
   uint32_t order : 30;            ///< Of the step within its round; those of one moment go in this order.
@@ -20,7 +22,8 @@ struct simulated_event {
   uint32_t subject = 0;           ///< The activity, or the port.
 
   simulated_event(picoseconds at, picoseconds since, uint32_t step_order, kind k, uint32_t of)
-    : time(at), possible_since(since), order(step_order), what(static_cast<uint32_t>(k)), subject(of) {}
+    : time(at), possible_since(since), order(step_order & order_max), what(static_cast<uint32_t>(k) & 3u), subject(of) {
+  }
 
   friend bool operator>(const simulated_event& a, const simulated_event& b) {
     if (a.time != b.time)

@@ -75,7 +75,8 @@ public:
         end = in_by_peer_.find_or_add(in_, rank, s.peer, uint64_t{s.peer} << 32 | rank);
         ++in_[end].messages;
       }
-      graph_.steps.push_back({elements_of(s), end, s.round, static_cast<uint32_t>(s.what), s.then ? 1u : 0u});
+      graph_.steps.push_back({elements_of(s), end, s.round & (rounds_max - 1), static_cast<uint32_t>(s.what) & 7u,
+                              s.then ? 1u : 0u});
     }
     graph_.first_steps.push_back(static_cast<uint32_t>(graph_.steps.size()));
     return caf::none;

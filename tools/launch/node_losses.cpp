@@ -53,11 +53,11 @@ void node_losses::report(size_t node, const watched_process& process, const std:
   auto& its = losses_[node];
   if (std::exchange(its.reported, true))
     return;
-  const auto loss = its.inquiry == nullptr ? std::nullopt : loss_in(its.inquiry->kept_output());
+  const auto taken = its.inquiry == nullptr ? std::nullopt : loss_in(its.inquiry->kept_output());
   // One that exits with 0 and takes no rank with it was drained, or its devices were free.
-  if (!process.status()->success() || (loss && loss->has_ranks))
+  if (!process.status()->success() || (taken && taken->has_ranks))
     say(fmt::format("{} {}{}; {}", place_text(process, places_[node]), process.describe_end(),
-                    loss ? ", and took with it " + loss->text : "", how));
+                    taken ? ", and took with it " + taken->text : "", how));
   if (its.inquiry != nullptr)
     its.inquiry->signal(SIGKILL);
 }

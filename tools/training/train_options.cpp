@@ -108,8 +108,8 @@ caf::expected<parallel_setting> setting_of(const train_options& x, const languag
   how.attention = x.transformer.attention;
   how.counted = x.transformer.counted;
   how.zero = x.trained.zero;
-  how.global_batch = x.trained.global_batch;
-  how.micro_batch = x.trained.micro_batch;
+  how.global_batch = static_cast<uint32_t>(x.trained.global_batch);
+  how.micro_batch = static_cast<uint32_t>(x.trained.micro_batch);
   how.sequence_parallel = x.trained.sequence_parallel;
   how.schedule = schedule_of(x.which->name);
   how.chunks = x.trained.chunks;

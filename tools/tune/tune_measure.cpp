@@ -214,7 +214,7 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
   if (auto there = user.devices(opts.device.count, std::chrono::seconds{60}); !there)
     return std::move(there.error());
   gathered_times times, trained;
-  const double groups = effort.repeats * std::size(process_ranks);
+  const double groups = static_cast<double>(effort.repeats * std::size(process_ranks));
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i) {
     for (auto ranks : process_ranks) {
       if (auto problem = measure_here(user, effort, ranks, times))
@@ -241,7 +241,7 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
   if (auto problem = write_output_file(conf, "[route]\nuse=\"messages\"\n", "the cluster's configuration"))
     return problem;
   gathered_times times;
-  const double clusters = effort.repeats * std::size(network_clusters);
+  const double clusters = static_cast<double>(effort.repeats * std::size(network_clusters));
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
     for (auto [nodes, devices] : network_clusters) {
       auto json = fmt::format("{}/rows-{}-{}-{}", scratch->path(), nodes, devices, i);

@@ -68,8 +68,9 @@ algorithm_cost cost_of_ring_pipelined_all_reduce(const plan_request& request) {
   algorithm_cost cost{rounds, 0, 0, rounds, 2 * (n - 1) * blocks.largest};
   for (uint64_t rank = 0; rank < n; ++rank) { // a rank sends each block twice, but for the two that it sends once
     const auto once = blocks.cut(rank + 1).size() + blocks.cut(rank + 2).size();
-    const auto elements_once = block_of(buffer::output, request.count, request.world_size, (rank + 1) % n).count
-                               + block_of(buffer::output, request.count, request.world_size, (rank + 2) % n).count;
+    const auto next = static_cast<uint32_t>((rank + 1) % n), second = static_cast<uint32_t>((rank + 2) % n);
+    const auto elements_once = block_of(buffer::output, request.count, request.world_size, next).count
+                               + block_of(buffer::output, request.count, request.world_size, second).count;
     cost.elements = std::max(cost.elements, 2 * request.count - elements_once);
     cost.messages = std::max(cost.messages, 2 * all_pieces - once);
   }

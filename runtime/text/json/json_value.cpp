@@ -165,9 +165,9 @@ private:
   }
 
   bool read_digits(uint32_t& target) {
-    auto digits = document_.substr(std::min(at_ + 1, document_.size()), 4);
-    auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), target, 16);
-    auto good = digits.size() == 4 && failure == std::errc{} && end == digits.data() + 4;
+    const auto four = document_.substr(std::min(at_ + 1, document_.size()), 4);
+    auto [end, failure] = std::from_chars(four.data(), four.data() + four.size(), target, 16);
+    auto good = four.size() == 4 && failure == std::errc{} && end == four.data() + 4;
     at_ += good ? 4 : 0;
     return good;
   }

@@ -25,8 +25,8 @@ std::string unit_text(std::string_view unit, std::string_view prefix) {
 }
 
 /// Seconds are long or short, and what is counted is many.
-int thousands_of(double largest, std::string_view unit) {
-  const auto wanted = largest > 0 ? static_cast<int>(std::floor(std::log10(largest) / 3)) : 0;
+int thousands_of(double largest_value, std::string_view unit) {
+  const auto wanted = largest_value > 0 ? static_cast<int>(std::floor(std::log10(largest_value) / 3)) : 0;
   return unit == "s" ? std::clamp(wanted, -thousandths_max, 0) : std::clamp(wanted, 0, thousands_max);
 }
 

@@ -50,7 +50,7 @@ private:
     x.what = what;
     x.among = among;
     x.argument.kind = kind;
-    x.argument.tensor.count = shape_.tensor;
+    x.argument.tensor = {x.argument.tensor.index, shape_.tensor};
     x.argument.samples = range_set{{0, samples}};
     return costs_.time_of(x, world_size_);
   }
@@ -59,7 +59,7 @@ private:
   double memory_of(value_kind kind, uint64_t samples = 0) const {
     value_tag x{.kind = kind, .samples = range_set{{0, samples}}};
     if (!of_activation(kind))
-      x.tensor.count = shape_.tensor;
+      x.tensor = {x.tensor.index, shape_.tensor};
     return static_cast<double>(costs_.memory_of(x));
   }
 

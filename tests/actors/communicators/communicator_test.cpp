@@ -88,7 +88,7 @@ TEST_CASE("communicator: what is called behind an operation comes behind it, als
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     auto how = with_devices(4, seed);
-    how.relays = seed % 3;
+    how.relays = static_cast<uint32_t>(seed % 3);
     simulated_cluster cluster{how};
     auto what = on_ranks(4);
     what.algorithm = seed % 2 == 0 ? "direct" : "ring";

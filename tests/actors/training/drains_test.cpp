@@ -38,7 +38,7 @@ void check_left(simulated_training& run, simulated_client& host, const answer_pt
   for (auto& each : run.reports)
     CHECK(each.attempts == 1);
   const auto depth = static_cast<uint32_t>(run.job->layers.size());
-  const auto alone = weights_alone(batch_size, steps_wanted, depth);
+  const auto alone = weights_alone(batch_size, static_cast<int>(steps_wanted), depth);
   for (uint32_t layer = 0; layer < depth; ++layer)
     CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
 }

@@ -175,7 +175,7 @@ TEST_CASE("whoever dies at whichever message, the others end with one rank's wei
     const auto& which = all[seed % all.size()];
     const auto& alone = which.by_columns ? of_columns : of_all;
     auto job = small_job(which.name, 8, batch, 2);
-    const uint32_t ranks = 2 + random() % 3;
+    const auto ranks = static_cast<uint32_t>(2 + random() % 3);
     if (which.check(job.shape, ranks))
       continue;
     ++runs;

@@ -62,7 +62,7 @@ TEST_CASE("placement: 8 ranks, 4 by 4: layers by columns and rows, samples by th
     const auto columns = given(parameter_of(hidden, hidden_layer, layout, rank));
     CHECK(columns.shape() == std::vector<uint64_t>{768, 64});
     CHECK(columns.row(5)[3] == 5 * 256 + 64 * index + 3);
-    CHECK(given(parameter_of(last, last_layer, layout, rank)) == arange({64, 10}, 640.F * index));
+    CHECK(given(parameter_of(last, last_layer, layout, rank)) == arange({64, 10}, 640.F * static_cast<float>(index)));
     CHECK(given(samples_of(arange({10, 2}), layout, rank)) == arange({5, 2}, rank < 4 ? 0 : 10));
   }
   const training::sample_partition parts{8, 1234, *training::equal_counts(8, 2)};
@@ -116,8 +116,8 @@ TEST_CASE("naive layers: the gradient by the input is summed, and each of 4 rank
   played_ranks cluster;
   cluster.succeed(4, [](rank_communicator& self, client& host) -> caf::error {
     tensor_group over{self, host, played_ranks::limit};
-    const auto mine = arange({3, 8}, 24.F * self.rank());
-    const auto first = 144 + 8.F * self.rank();
+    const auto mine = arange({3, 8}, 24.F * static_cast<float>(self.rank()));
+    const auto first = 144 + 8.F * static_cast<float>(self.rank());
     return differs(reduce_input_gradient(over, mine),
                    tensor_of({3, 2}, {first, first + 4, first + 32, first + 36, first + 64, first + 68}));
   });
@@ -209,7 +209,7 @@ TEST_CASE("zero 3: 39 numbers on 4 ranks are shards of 10, the last one padded w
   const auto whole = arange({3, 13}, 1);
   CHECK(shard_elements(39, 4) == 10);
   for (uint32_t rank = 0; rank < 3; ++rank)
-    CHECK(given(shard_of(whole, rank, 4)) == arange({10}, 1 + 10.F * rank));
+    CHECK(given(shard_of(whole, rank, 4)) == arange({10}, 1 + 10.F * static_cast<float>(rank)));
   CHECK(given(shard_of(whole, 3, 4)) == tensor_of({10}, {31, 32, 33, 34, 35, 36, 37, 38, 39, 0}));
   CHECK(render(shard_of(whole, 4, 4).error()) == "there is no shard 4 of 4: they are counted from 0");
   CHECK(given(shard_of(arange({2}), 3, 4)) == tensor_of({1}, {0})); // more ranks than numbers

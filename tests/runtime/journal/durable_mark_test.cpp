@@ -56,7 +56,7 @@ TEST_CASE("durable mark: no byte can change, go or come without being noticed") 
            && code_of(durable_mark::open(dir.path()).error()) == errc::corrupt;
   };
   for (size_t at = 0; at < good.size(); ++at)
-    for (char change : {1, 2, 4, 8}) { // a digit for another, too
+    for (int change : {1, 2, 4, 8}) { // a digit for another, too
       auto bad = good;
       bad[at] = static_cast<char>(bad[at] ^ change);
       CAPTURE(bad);

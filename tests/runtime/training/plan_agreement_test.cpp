@@ -245,7 +245,8 @@ TEST_CASE(
         auto by_two = simulate([&](rank& self) { return which->run(self, trained); }, trained, ranks, *costs_of_two);
         REQUIRE_MESSAGE(by_two.engaged(), render(by_two.error()));
         CHECK(by_two->end == doctest::Approx(done->end).epsilon(1e-9));
-        CHECK(peak_memory_of(*by_two) == doctest::Approx(peak_memory_of(*done)).epsilon(1e-6));
+        CHECK(static_cast<double>(peak_memory_of(*by_two))
+              == doctest::Approx(static_cast<double>(peak_memory_of(*done))).epsilon(1e-6));
       }
 }
 

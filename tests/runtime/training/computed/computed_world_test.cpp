@@ -46,7 +46,7 @@ public:
     std::vector<uint32_t> each(labels.size() / 2);
     auto problem = of_->fill(step, samples, inputs, each);
     for (size_t i = 0; i < labels.size(); ++i)
-      labels[i] = (each[i / 2] + i % 2) % 9;
+      labels[i] = static_cast<uint32_t>((each[i / 2] + i % 2) % 9);
     return problem;
   }
 
