@@ -104,8 +104,9 @@ std::string_view schedule_of_torchtitan(pipeline_schedule x) {
 std::string piece_of_layout(const language_model& m, const stage_layers& has) {
   constexpr uint32_t few = 4;
   const auto layers = static_cast<uint32_t>(has.dense + has.experts);
-  return (has.embedding ? "E" : "") + (layers <= few ? std::string(layers, 't') : fmt::format("t*{}", layers))
-         + (has.logits ? std::string(m.multi_token, 'm') + "L" : "");
+  const auto text = layers <= few ? std::string(layers, 't') : fmt::format("t*{}", layers);
+  const auto last = has.logits ? fmt::format("{}L", std::string(m.multi_token, 'm')) : "";
+  return fmt::format("{}{}{}", has.embedding ? "E" : "", text, last);
 }
 
 /// Flags in lines of at most so many columns, a group a line where it fits; a flag's value may come in the next line.
