@@ -90,7 +90,8 @@ caf::error add_up_often(number_on_device& number, rank_communicator& over) {
   if (latest.epoch() != over.epoch()) // the same on all ranks that are left
     return over.update();
   if (*got != right / static_cast<float>(over.size()))
-    return make_error(errc::corrupt, fmt::format("rank {} has {}, not {}", over.rank(), *got, right / over.size()));
+    return make_error(errc::corrupt, fmt::format("rank {} has {}, not {}", over.rank(), *got,
+                                                 right / static_cast<float>(over.size())));
   return caf::none;
 }
 
