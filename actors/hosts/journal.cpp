@@ -47,7 +47,8 @@ void send_flush(self_pointer self) {
 
 void enqueue(self_pointer self, proto::Record record) {
   auto& state = self->state;
-  flight_recorder::instance().note(record);
+  if (!record.has_rank_ended()) // one for each rank of an operation: they would leave room for nothing else
+    flight_recorder::instance().note(record);
   if (state.queue.size() >= state.options.queue_records_max) {
     ++state.lost;
     state.options.health->lost(1);
