@@ -220,7 +220,7 @@ caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::s
     return std::move(target.error());
   auto found = connect_to(system, *target, limit);
   if (!found)
-    return make_error(code_of(found.error()), fmt::format("there is no coordinator: {}", render(found.error())));
+    return with_context("there is no coordinator", found.error());
   return taken_as<coordinator_actor>(*found, system, where, "coordinator");
 }
 

@@ -67,11 +67,6 @@ caf::error validate(const device_memory::options& opts) {
   return caf::none;
 }
 
-/// The same error with the device's name before it.
-caf::error named(std::string_view owner, const caf::error& err) {
-  return make_error(code_of(err), fmt::format("{}: {}", owner, render(err)));
-}
-
 } // namespace
 
 caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options& opts) {
@@ -124,26 +119,26 @@ void device_memory::remove_file() noexcept {
 caf::expected<uint64_t> device_memory::allocate(uint64_t bytes, uint64_t alignment) {
   std::lock_guard guard{mutex_};
   auto address = user_.allocate(bytes, alignment);
-  return address ? address : named(text_of(id()), address.error());
+  return address ? address : with_context(text_of(id()), address.error());
 }
 
 caf::error device_memory::free(uint64_t address) {
   std::lock_guard guard{mutex_};
   auto err = user_.free(address);
-  return err ? named(text_of(id()), err) : err;
+  return err ? with_context(text_of(id()), err) : err;
 }
 
 caf::expected<uint64_t> device_memory::allocate_scratch(uint64_t bytes) {
   constexpr uint64_t alignment = 256; // that of a user's allocation
   std::lock_guard guard{mutex_};
   auto address = scratch_.allocate(bytes, alignment);
-  return address ? address : named(text_of(id()) + ", scratch", address.error());
+  return address ? address : with_context(text_of(id()) + ", scratch", address.error());
 }
 
 caf::error device_memory::free_scratch(uint64_t address) {
   std::lock_guard guard{mutex_};
   auto err = scratch_.free(address);
-  return err ? named(text_of(id()) + ", scratch", err) : err;
+  return err ? with_context(text_of(id()) + ", scratch", err) : err;
 }
 
 uint64_t device_memory::scratch_used() const {

@@ -194,26 +194,29 @@ void reduce_scaled_pair(const datatype_kernels& kernels, const scaled_operands& 
   });
 }
 
-void unscale_values(const datatype_kernels& kernels, std::byte* values, uint64_t count, double divisor) {
+namespace {
+
+/// `change(values, n)` of all values, in the format that is computed in.
+template <class Change>
+void change_values(const datatype_kernels& kernels, std::byte* values, uint64_t count, Change change) {
   if (kernels.decode == nullptr)
-    return kernels.unscale(values, values, count, divisor);
+    return change(values, count);
   for_each_tile(kernels, count, 0, [&](uint64_t first, uint64_t n) {
     tile decoded;
     kernels.decode(values + first * kernels.element_bytes, decoded.data(), n);
-    kernels.unscale(decoded.data(), decoded.data(), n, divisor);
+    change(decoded.data(), n);
     kernels.encode(decoded.data(), values + first * kernels.element_bytes, n);
   });
 }
 
+} // namespace
+
+void unscale_values(const datatype_kernels& kernels, std::byte* values, uint64_t count, double divisor) {
+  change_values(kernels, values, count, [&](std::byte* some, uint64_t n) { kernels.unscale(some, some, n, divisor); });
+}
+
 void divide_values(const datatype_kernels& kernels, std::byte* values, uint64_t count, uint32_t divisor) {
-  if (kernels.decode == nullptr)
-    return kernels.divide(values, values, count, divisor);
-  for_each_tile(kernels, count, 0, [&](uint64_t first, uint64_t n) {
-    tile decoded;
-    kernels.decode(values + first * kernels.element_bytes, decoded.data(), n);
-    kernels.divide(decoded.data(), decoded.data(), n, divisor);
-    kernels.encode(decoded.data(), values + first * kernels.element_bytes, n);
-  });
+  change_values(kernels, values, count, [&](std::byte* some, uint64_t n) { kernels.divide(some, some, n, divisor); });
 }
 
 void scale_values(const datatype_kernels& kernels, const std::byte* factor, const std::byte* in, std::byte* out,

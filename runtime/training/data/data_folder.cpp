@@ -195,16 +195,29 @@ caf::error no_folder(const fs::path& folder) {
                     fmt::format("{}: it is no folder{}", folder.string(), problem ? ": " + problem.message() : ""));
 }
 
-} // namespace
-
-caf::expected<opened_data> open_data_folder(const fs::path& folder, const text_options& opts) {
+/// The data set that lies in the folder itself; nothing where its files are of no known format.
+caf::expected<std::optional<opened_data>> open_own(const fs::path& folder) {
   if (auto problem = no_folder(folder))
     return problem;
   auto found = format_in(folder);
   if (!found)
     return std::move(found.error());
-  if (*found != nullptr)
-    return (*found)->open(folder);
+  if (*found == nullptr)
+    return std::optional<opened_data>{};
+  auto opened = (*found)->open(folder);
+  if (!opened)
+    return std::move(opened.error());
+  return std::optional{std::move(*opened)};
+}
+
+} // namespace
+
+caf::expected<opened_data> open_data_folder(const fs::path& folder, const text_options& opts) {
+  auto own = open_own(folder);
+  if (!own)
+    return std::move(own.error());
+  if (*own)
+    return std::move(**own);
   auto text = open_text(folder, opts);
   if (text || code_of(text.error()) != errc::invalid_argument)
     return text;
@@ -221,13 +234,11 @@ caf::expected<opened_data> open_data_folder(const fs::path& folder, const text_o
 caf::expected<opened_data> open_image_folder(const fs::path& folder) {
   if (has_idx_set(folder))
     return open_idx_set(folder);
-  if (auto problem = no_folder(folder))
-    return problem;
-  auto found = format_in(folder);
-  if (!found)
-    return std::move(found.error());
-  if (*found != nullptr)
-    return (*found)->open(folder);
+  auto own = open_own(folder);
+  if (!own)
+    return std::move(own.error());
+  if (*own)
+    return std::move(**own);
   const auto all = look_through(folder);
   auto within = open_within(all);
   if (!within)
