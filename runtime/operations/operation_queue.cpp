@@ -109,10 +109,13 @@ void operation_queue::replace(device_id lost, uint64_t old_min, const gpu_sim::D
   auto id = id_of(spare);
   ensure(id != lost, "a spare is another device than the lost one");
   each([&](operation& op) {
-    for (auto& x : op.slots)
-      if (ensure(x.device != id || op.state != operation::phase::running, "a spare has no rank of its own yet");
-          x.device == lost && op.state == operation::phase::running)
+    if (op.state != operation::phase::running)
+      return;
+    for (auto& x : op.slots) {
+      ensure(x.device != id, "a spare has no rank of its own yet");
+      if (x.device == lost)
         x = {id, moved(x.input), moved(x.output), moved(x.buffer), x.input_bytes, x.output_bytes};
+    }
   });
   each([&](operation& op) {
     if (op.state != operation::phase::running)
@@ -151,11 +154,13 @@ std::vector<operation_queue::memory_range> operation_queue::outputs_of(const ope
 
 std::vector<sequence_number> operation_queue::stop() {
   std::vector<sequence_number> cancelled;
-  for (auto& op : in_flight_)
-    if (ensure(!op.moving, "no stream is stopped while data moves"); op.state == operation::phase::cancelled)
+  for (auto& op : in_flight_) {
+    ensure(!op.moving, "no stream is stopped while data moves");
+    if (op.state == operation::phase::cancelled)
       cancelled.push_back(op.sequence);
     else if (op.state == operation::phase::running)
       op.epoch = {};
+  }
   return cancelled;
 }
 
