@@ -25,10 +25,10 @@ caf::error error_from(const caf::expected<Response>& answer) {
   return answer ? caf::error{} : answer.error();
 }
 
-gpu_sim::GetCommStatusRequest status_request(communicator_id communicator, bool looks_on) {
+gpu_sim::GetCommStatusRequest status_request(communicator_id communicator, bool read_only) {
   gpu_sim::GetCommStatusRequest result;
   result.set_commid(communicator.value);
-  result.set_lookson(looks_on);
+  result.set_readonly(read_only);
   return result;
 }
 
@@ -90,7 +90,7 @@ caf::expected<uint64_t> client::allocate(device_id device, uint64_t bytes, uint6
   proto::AllocateRequest request;
   request.set_bytes(bytes);
   request.set_alignment(alignment);
-  request.set_outlives_client(let_stay_);
+  request.set_outlives_client(persistent_);
   auto answer = ask<proto::AllocateResponse>(to_wire(device), std::move(request));
   if (!answer)
     return std::move(answer.error());
@@ -240,7 +240,7 @@ caf::error client::inject(device_id device, const proto::FaultRequest& fault) {
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::comm_init(gpu_sim::CommInitRequest request) {
-  request.set_outlivesclient(let_stay_);
+  request.set_outlivesclient(persistent_);
   return ask<gpu_sim::CommInitResponse>(std::move(request));
 }
 
@@ -277,7 +277,7 @@ caf::expected<std::vector<gpu_sim::CommInitResponse>> client::split(
   request.set_comm_id(communicator.value);
   request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
   request.mutable_split()->mutable_keys()->Add(keys.begin(), keys.end());
-  request.set_outlives_client(let_stay_);
+  request.set_outlives_client(persistent_);
   auto answer = ask<proto::CommDeriveResponse>(std::move(request));
   if (!answer)
     return std::move(answer.error());
@@ -288,7 +288,7 @@ caf::expected<std::vector<gpu_sim::CommInitResponse>> client::split(
 }
 
 caf::expected<gpu_sim::CommInitResponse> client::derive_one(proto::CommDeriveRequest request) {
-  request.set_outlives_client(let_stay_);
+  request.set_outlives_client(persistent_);
   auto answer = ask<proto::CommDeriveResponse>(std::move(request));
   if (!answer)
     return std::move(answer.error());

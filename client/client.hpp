@@ -37,7 +37,7 @@ public:
   client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = usual_limit);
 
   /// Whether what it makes from now on stays when it is gone.
-  void let_stay(bool stays) { let_stay_ = stays; }
+  void set_persistent(bool stays) { persistent_ = stays; }
 
   // -- devices --
 
@@ -185,7 +185,7 @@ private:
   coordinator_link link_;
   call_gate gate_;
   caf::timespan limit_;
-  bool let_stay_ = false;
+  bool persistent_ = false;
   struct begun_call {
     communicator_id communicator;
     pending_call answer;

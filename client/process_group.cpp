@@ -3,7 +3,7 @@
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/scheduling/awake_clock.hpp"
-#include "client/rank_meeting.hpp"
+#include "client/rank_mailbox.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 

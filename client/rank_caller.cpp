@@ -2,7 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
-#include "client/rank_meeting.hpp"
+#include "client/rank_mailbox.hpp"
 
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ void ask_how_it_ended(caf::stateful_actor<rank_caller_state>* self, const coordi
   const caf::timespan limit = std::chrono::seconds{30};
   gpu_sim::GetCommStatusRequest request;
   request.set_commid(communicator.value);
-  request.set_lookson(true);
+  request.set_readonly(true);
   auto fail = [self, coordinator, box, number](const caf::error& why) {
     if (auto calls = self->state.under_way.extract(number))
       finish(*calls.mapped(), {}, why);
@@ -126,7 +126,7 @@ caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordina
     if (auto done = meeting->report(false))
       self->send(coordinator, std::move(*done));
     if (meeting->tick())
-      self->delayed_send(self, rank_meeting::look_every, atom::tick_v);
+      self->delayed_send(self, rank_mailbox::look_every, atom::tick_v);
   };
   return {make_calls, look_after};
 }

@@ -17,7 +17,7 @@
 
 namespace ringmaster {
 
-class rank_meeting; // client/rank_meeting.hpp
+class rank_mailbox; // client/rank_mailbox.hpp
 
 /// What the handle's thread gives to the actor that makes its calls.
 struct rank_outbox {
@@ -29,13 +29,13 @@ struct rank_outbox {
 
   std::mutex guard;
   std::deque<entry> entries;
-  std::weak_ptr<rank_meeting> meeting; ///< To be looked after, when the actor is told.
+  std::weak_ptr<rank_mailbox> meeting; ///< To be looked after, when the actor is told.
 
   void put(proto::RankCall call, std::shared_ptr<work::state> calls, caf::actor_clock::time_point now) {
     std::scoped_lock lock{guard};
     entries.push_back({std::move(call), std::move(calls), now});
   }
-  std::shared_ptr<rank_meeting> looked_after() {
+  std::shared_ptr<rank_mailbox> looked_after() {
     std::scoped_lock lock{guard};
     return meeting.lock();
   }

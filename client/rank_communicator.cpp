@@ -3,7 +3,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "client/client.hpp"
 #include "client/rank_caller.hpp"
-#include "client/rank_meeting.hpp"
+#include "client/rank_mailbox.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
 #include <caf/send.hpp>
@@ -104,7 +104,7 @@ void rank_communicator::meet_by(std::shared_ptr<own_device> device, caf::timespa
       ending.set_reason(std::move(reason));
       caf::anon_send(to, std::move(ending));
     };
-    auto joined = rank_meeting::join(*page, {id_, epoch_, rank_, size_}, own_, std::move(send), std::move(abort));
+    auto joined = rank_mailbox::join(*page, {id_, epoch_, rank_, size_}, own_, std::move(send), std::move(abort));
     if (joined)
       meeting_ = std::move(*joined);
     else
@@ -169,7 +169,7 @@ void rank_communicator::hand_over(proto::RankCall call, std::shared_ptr<work::st
     return;
   }
   if (own_)
-    rank_meeting::make_way(own_, *calls);
+    rank_mailbox::make_way(own_, *calls);
   post(*outbox_, caller_, std::move(call), std::move(calls));
 }
 

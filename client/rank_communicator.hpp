@@ -13,8 +13,8 @@
 
 namespace ringmaster {
 
-struct own_device;  // client/rank_meeting.hpp
-class rank_meeting; // the same
+struct own_device;  // client/rank_mailbox.hpp
+class rank_mailbox; // the same
 struct rank_outbox; // client/rank_caller.hpp
 
 /// A rank's buffers, as addresses on its device. In place it has one, as large as the larger of its input and output;
@@ -152,7 +152,7 @@ private:
   std::shared_ptr<rank_outbox> outbox_;
   caf::actor caller_; ///< Makes the calls, in their order.
   std::shared_ptr<own_device> own_;
-  std::shared_ptr<rank_meeting> meeting_; ///< Null: all goes by messages.
+  std::shared_ptr<rank_mailbox> meeting_; ///< Null: all goes by messages.
   std::optional<open_group> group_;
 };
 

@@ -12,7 +12,7 @@ target_include_directories(ringmaster_options INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
 # What this links, however the floors are divided.
 set(ringmaster_libraries)
-set(libraries_to_see ringmaster_training)
+set(libraries_to_see ringmaster_trainer)
 if(NOT RINGMASTER_LIBTORCH)
   set(without_libtorch PATTERN libtorch EXCLUDE)
 endif()
@@ -28,10 +28,10 @@ while(libraries_to_see)
   endif()
 endwhile()
 # Whoever links the client from outside writes strategies, too.
-target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_laboratory>")
+target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_training>")
 install(TARGETS ${ringmaster_libraries} EXPORT ringmaster
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-install(DIRECTORY messages runtime actors client "${PROJECT_BINARY_DIR}/messages"
+install(DIRECTORY messages runtime training planner actors client "${PROJECT_BINARY_DIR}/messages"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development
   FILES_MATCHING PATTERN CMakeFiles EXCLUDE ${without_libtorch} PATTERN "*.hpp" PATTERN "*.proto" PATTERN "*.pb.h")
 

@@ -17,8 +17,8 @@
 #include "client/cluster.hpp"
 #include "client/training/training_run.hpp"
 #include "runtime/configuration/places.hpp"
-#include "runtime/training/libtorch/libtorch_models.hpp"
-#include "runtime/training/libtorch/module_layer.hpp"
+#include "training/libtorch/libtorch_models.hpp"
+#include "training/libtorch/module_layer.hpp"
 
 #include <fmt/format.h>
 #include <torch/torch.h>

@@ -1,5 +1,5 @@
 // A training strategy of your own, simulated: data parallel whose ranks reduce every second layer's gradient beside
-// the backward, and the others in the end. See docs/strategies.md for the operations, runtime/training/strategies/
+// the backward, and the others in the end. See docs/strategies.md for the operations, training/strategies/
 // for more of them.
 //
 //   build/release/examples/my_strategy                          # beside two others
@@ -12,10 +12,10 @@
 //   ddp-overlap  38.908 ms, peak 2818572288 elements
 #include "messages/errc.hpp"
 #include "runtime/text/version_text.hpp"
-#include "runtime/training/pictures/train_picture.hpp"
-#include "runtime/training/pictures/train_trace.hpp"
-#include "runtime/training/simulated/simulator.hpp"
-#include "runtime/training/strategies/strategies.hpp"
+#include "training/pictures/train_picture.hpp"
+#include "training/pictures/train_trace.hpp"
+#include "training/simulated/simulator.hpp"
+#include "training/strategies/strategies.hpp"
 
 #include <fmt/format.h>
 

@@ -12,8 +12,8 @@
 #include "client/cluster.hpp"
 #include "client/training/training_run.hpp"
 #include "runtime/configuration/places.hpp"
-#include "runtime/training/data/synthetic_digits.hpp"
-#include "runtime/training/layers/plain_layers.hpp"
+#include "training/data/synthetic_digits.hpp"
+#include "training/layers/plain_layers.hpp"
 
 #include <fmt/format.h>
 

@@ -98,10 +98,10 @@ using communicator_actor = caf::typed_actor<
   // End. Answers when no stream touches memory for it any more.
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
   // STREAM of a member.
-  caf::reacts_to<proto::RankReport>, caf::reacts_to<joint_arrival>, caf::reacts_to<proto::Quiesced>,
+  caf::reacts_to<proto::RankReport>, caf::reacts_to<shared_memory_arrival>, caf::reacts_to<proto::Quiesced>,
   caf::reacts_to<proto::Progress>,
   // RELAY: what the members of its process have said, and done.
-  caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::RankReports>, caf::reacts_to<joint_arrivals>,
+  caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::RankReports>, caf::reacts_to<shared_memory_arrivals>,
   // COORDINATOR: what is under way between two members may be lost.
   caf::reacts_to<proto::WayLost>,
   // COORDINATOR: another communicator has given up this member, and it is ended.
@@ -153,7 +153,7 @@ using relay_actor = caf::typed_actor<
   caf::reacts_to<proto::Quiesce, std::vector<device_id>>,
   caf::reacts_to<proto::ProgressRequest, std::vector<device_id>>,
   // STREAM: what is for its communicator.
-  caf::reacts_to<joint_arrival>, caf::reacts_to<proto::RankReport>, caf::reacts_to<proto::Quiesced>,
+  caf::reacts_to<shared_memory_arrival>, caf::reacts_to<proto::RankReport>, caf::reacts_to<proto::Quiesced>,
   caf::reacts_to<proto::Progress>,
   // INTERNAL: report what there is.
   caf::reacts_to<atom::expire, uint64_t>>;

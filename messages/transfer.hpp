@@ -89,7 +89,7 @@ struct chunk {
 
 /// STREAM -> COMMUNICATOR: I have come to this joint operation; nothing but such operations is before it. `memory` is
 /// set only while the message stays in the process of the device.
-struct joint_arrival {
+struct shared_memory_arrival {
   communicator_id communicator;
   epoch_number epoch;
   sequence_number sequence;
@@ -98,7 +98,7 @@ struct joint_arrival {
 };
 
 /// RELAY -> COMMUNICATOR: all of its ranks that are here have come to this joint operation. `memories` as above.
-struct joint_arrivals {
+struct shared_memory_arrivals {
   communicator_id communicator;
   epoch_number epoch;
   sequence_number sequence;
@@ -187,13 +187,13 @@ typename Inspector::result_type inspect(Inspector& f, chunk& x) {
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, joint_arrival& x) {
-  return f(caf::meta::type_name("joint_arrival"), x.communicator, x.epoch, x.sequence, x.device);
+typename Inspector::result_type inspect(Inspector& f, shared_memory_arrival& x) {
+  return f(caf::meta::type_name("shared_memory_arrival"), x.communicator, x.epoch, x.sequence, x.device);
 }
 
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, joint_arrivals& x) {
-  return f(caf::meta::type_name("joint_arrivals"), x.communicator, x.epoch, x.sequence, x.devices);
+typename Inspector::result_type inspect(Inspector& f, shared_memory_arrivals& x) {
+  return f(caf::meta::type_name("shared_memory_arrivals"), x.communicator, x.epoch, x.sequence, x.devices);
 }
 
 template <class Inspector>

@@ -31,17 +31,18 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
   }
   epochs_.emplace(options.id, options.policy, std::move(ranks));
   find_hosts();
-  joint_.emplace(self, joint_run::options{options.movers, options.turn}, *epochs_,
-                 joint_run::callbacks{[this](auto x) { carry_out(std::move(x)); },
-                                      [this](auto first, auto last) { release(first, last); },
-                                      [this](auto device) { return memory_of(device); },
-                                      [this](auto device, auto& why) { lose(device, render(why), "memory", true); },
-                                      [this](auto when) { watch_->note_progress(when); },
-                                      [this](bool on) {
-                                        outbox_->gather_records(on);
-                                        if (!on)
-                                          outbox_->flush_records();
-                                      }});
+  shared_memory_.emplace(
+    self, shared_memory_run::options{options.movers, options.turn}, *epochs_,
+    shared_memory_run::callbacks{[this](auto x) { carry_out(std::move(x)); },
+                                 [this](auto first, auto last) { release(first, last); },
+                                 [this](auto device) { return memory_of(device); },
+                                 [this](auto device, auto& why) { lose(device, render(why), "memory", true); },
+                                 [this](auto when) { watch_->note_progress(when); },
+                                 [this](bool on) {
+                                   outbox_->gather_records(on);
+                                   if (!on)
+                                     outbox_->flush_records();
+                                 }});
   outbox_->journal(std::move(record));
   if (options.coordinator)
     self->monitor(options.coordinator);
@@ -132,7 +133,7 @@ proto::CollectiveResponse communicator_state::begin(proto::CollectiveRequest& re
 }
 
 template <class Response>
-caf::result<Response> communicator_state::behind_the_plans(Response answer) {
+caf::result<Response> communicator_state::after_the_plans(Response answer) {
   if (!outbox_->flush_pending())
     return answer;
   auto promise = self->make_response_promise<Response>();
@@ -141,14 +142,14 @@ caf::result<Response> communicator_state::behind_the_plans(Response answer) {
 }
 
 caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
-  return behind_the_plans(begin(request));
+  return after_the_plans(begin(request));
 }
 
 caf::result<proto::CollectiveResponses> communicator_state::collectives(proto::CollectiveRequests& requests) {
   proto::CollectiveResponses answers;
   for (auto& request : *requests.mutable_calls())
     *answers.add_answers() = begin(request);
-  return behind_the_plans(std::move(answers));
+  return after_the_plans(std::move(answers));
 }
 
 fusing_limits communicator_state::may_fuse() const {
@@ -278,7 +279,7 @@ void communicator_state::tick() {
   if (!watching())
     return;
   ask_progress(watched());
-  joint_->note_moving(now());
+  shared_memory_->note_moving(now());
   if (something_runs() && watch_->stalled(now()) && state() == epoch_change::phase::active) {
     auto limit_s = std::chrono::duration<double>{watch_->stalled_after()}.count();
     auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, explain());
@@ -334,7 +335,7 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   state.start(devices, handles);
   state.answer_if_it_dies();
   return {
-    [&state](const gpu_sim::GetCommStatusRequest& x) { return x.lookson() ? state.status() : state.tell_outcome(); },
+    [&state](const gpu_sim::GetCommStatusRequest& x) { return x.readonly() ? state.status() : state.tell_outcome(); },
     [&state](const gpu_sim::GroupStartRequest&) { return verdict<gpu_sim::GroupStartResponse>(state.group_start()); },
     [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
     [&state](proto::CollectiveRequest& x) { return state.collective(x); },
@@ -361,8 +362,8 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },
     [&state](const proto::RankReports& x) { state.on_report(x); },
-    [&state](const joint_arrival& x) { state.on_joint_arrival(x); },
-    [&state](const joint_arrivals& x) { state.on_joint_arrivals(x); },
+    [&state](const shared_memory_arrival& x) { state.on_shared_memory_arrival(x); },
+    [&state](const shared_memory_arrivals& x) { state.on_shared_memory_arrivals(x); },
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](const proto::ProgressReport& x) { state.on_node_report(x); },

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "actors/calls/fair_inbox.hpp"
-#include "actors/communicators/joint_run.hpp"
 #include "actors/communicators/outbox.hpp"
+#include "actors/communicators/shared_memory_run.hpp"
 #include "runtime/health/clock_estimates.hpp"
 #include "runtime/health/deadlines.hpp"
 #include "runtime/health/traffic.hpp"
@@ -42,7 +42,8 @@ struct communicator_options {
   bool must_link = false;       ///< One over several processes, of which one has no bulk connections, is refused.
   bool speak_by_relays = false; ///< Also with the streams of this process; for tests.
   uint32_t devices_a_host = 0;  ///< For tests: by their numbers; 0: hosts are as the devices lie.
-  std::shared_ptr<joint_movers> movers = {}; ///< That help to move the data; null: the communicator does it alone.
+  std::shared_ptr<shared_memory_movers> movers
+    = {}; ///< That help to move the data; null: the communicator does it alone.
   caf::timespan turn = std::chrono::microseconds{200}; ///< It moves data for so long between two looks at its mailbox.
   cost_constants costs;                                ///< Between processes: what "auto" goes by.
   /// See `outbox`. Shared by the communicators of a process.
@@ -61,7 +62,7 @@ struct communicator_options {
 ///   epoch_change     who belongs to it, what runs again, what is certain to be done  runtime/operations
 ///   watch            who is late, and when anybody has moved                         runtime/health
 ///   traffic          how many bytes came by which way                                runtime/health
-///   joint_run        moves the data of operations whose ranks are all in reach of this process: on its host
+///   shared_memory_run        moves the data of operations whose ranks are all in reach of this process: on its host
 ///   outbox           plans, records and answers that gather for a moment
 class communicator_state {
 public:
@@ -118,12 +119,12 @@ public:
   void on_member_lost(const proto::MemberLost& x);
   /// Without a reason they are to stay after all (communicator_leaving.cpp).
   void leave(const proto::LeaveRequest& x, leave_promise promise);
-  void on_joint_arrival(const joint_arrival& x) { joint_->on_arrival(x); }
-  void on_joint_arrivals(const joint_arrivals& x) {
+  void on_shared_memory_arrival(const shared_memory_arrival& x) { shared_memory_->on_arrival(x); }
+  void on_shared_memory_arrivals(const shared_memory_arrivals& x) {
     ++control_messages_;
     for (size_t i = 0; i < x.devices.size(); ++i)
-      joint_->on_arrival({x.communicator, x.epoch, x.sequence, x.devices[i],
-                          x.memories.empty() ? nullptr : x.memories[i]});
+      shared_memory_->on_arrival({x.communicator, x.epoch, x.sequence, x.devices[i],
+                                  x.memories.empty() ? nullptr : x.memories[i]});
   }
   void on_quiesced(const proto::Quiesced& x);
   void on_progress(const proto::Progress& x);
@@ -136,7 +137,7 @@ public:
   /// The same, unless what has gathered may wait for what is called while earlier operations are under way: see
   /// `outbox::may_wait`. For one `suspect.interval` at most.
   void flush_gathered();
-  void moved(uint64_t number) { joint_->moved(number); }
+  void moved(uint64_t number) { shared_memory_->moved(number); }
   void tick();
   /// Limits of calls and operations that have passed.
   void expire();
@@ -148,7 +149,7 @@ private:
   proto::CollectiveResponse begin(proto::CollectiveRequest& request);
   /// Answers when the plans that have gathered are on their way.
   template <class Response>
-  caf::result<Response> behind_the_plans(Response answer);
+  caf::result<Response> after_the_plans(Response answer);
 
   // Operations (communicator_operations.cpp).
   /// A rank's part has ended, one way or the other: of a series, of each of its operations.
@@ -172,7 +173,7 @@ private:
     auto known = memories_.find(device);
     return known == memories_.end() ? nullptr : known->second;
   }
-  bool can_run_jointly(const operation& op) const;
+  bool can_run_in_shared_memory(const operation& op) const;
   /// A new attempt begins, in the epoch that is open.
   void run(operation& op);
   /// What has been called and has not begun, if it may.
@@ -258,7 +259,7 @@ private:
   clock_estimates clocks_;          ///< Of other processes' nodes.
   uint64_t ended_ = 0, failed_ = 0; ///< Operations, so far.
   watch::time_point ended_at_;      ///< The latest of these.
-  std::optional<joint_run> joint_;
+  std::optional<shared_memory_run> shared_memory_;
   std::optional<outbox> outbox_;
 
   /// The ranks' calls that are open, by ticket. They outlive the state: if the actor dies, they are answered.

@@ -177,7 +177,7 @@ void communicator_state::carry_out(epoch_change::epoch_opened& x) {
   find_hosts();
   announce_members();
   watch_->note_progress(now());
-  joint_->reset();
+  shared_memory_->reset();
   for (auto& op : operations().in_flight())
     if (op.state == operation::phase::running)
       run(op);

@@ -125,7 +125,7 @@ caf::expected<std::string> communicator_state::algorithm_for(const proto::Collec
     return what.algorithm();
   const algorithm* known = nullptr;
   if (options.share_memory && everybody_is_in_reach())
-    known = first_joint(what.kind());
+    known = first_shared_memory(what.kind());
   else if (adds_in_rank_order(what))
     known = first_in_rank_order(what.kind()); // what all others keep apart on the way takes more bytes and scratch
   if (known != nullptr)
@@ -151,14 +151,14 @@ plan_request communicator_state::network_request(const proto::Collective& what, 
 }
 
 /// Else the ranks walk the schedule, with a shadow where an output lies on an input.
-bool communicator_state::can_run_jointly(const operation& op) const {
-  return options.share_memory && is_joint(op.what().kind(), op.what().algorithm()) && op.is_in_its_place()
+bool communicator_state::can_run_in_shared_memory(const operation& op) const {
+  return options.share_memory && is_shared_memory(op.what().kind(), op.what().algorithm()) && op.is_in_its_place()
          && everybody_is_in_reach();
 }
 
 void communicator_state::run(operation& op) {
   op.begin(epoch(), static_cast<uint32_t>(epochs_->ranks().size()), outbox_->unix_ns());
-  op.joint = can_run_jointly(op);
+  op.joint = can_run_in_shared_memory(op);
   auto plan = op.plan_of_attempt();
   plan.set_joint(op.joint);
   *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};

@@ -43,9 +43,10 @@ gpu_sim::GetCommStatusResponse communicator_state::tell_outcome() {
 }
 
 communicator_view communicator_state::view() const {
-  return {*epochs_, *watch_,
-          *desk_,   [this](device_id device, sequence_number sequence) { return joint_->has_come(device, sequence); },
-          now(),    outbox_->unix_ns()};
+  return {
+    *epochs_, *watch_,
+    *desk_,   [this](device_id device, sequence_number sequence) { return shared_memory_->has_come(device, sequence); },
+    now(),    outbox_->unix_ns()};
 }
 
 proto::CommunicatorStatus communicator_state::whole_status() const {

@@ -223,7 +223,7 @@ caf::error configuration::read(std::vector<std::string> args,
     load<awake_coordinator<parking_policy>>();
   else if (policy == caf::atom("sharing"))
     load<awake_coordinator<caf::policy::work_sharing>>();
-  return told_where(validate(values_));
+  return with_origin(validate(values_));
 }
 
 caf::error configuration::check(const std::optional<std::filesystem::path>& file) const {
@@ -261,7 +261,7 @@ std::string configuration::help_text(const std::string& program,
 }
 
 /// With the file, where that alone says the key that the error begins with.
-caf::error configuration::told_where(const caf::error& problem) const {
+caf::error configuration::with_origin(const caf::error& problem) const {
   const auto text = problem ? ringmaster::render(problem) : std::string{};
   const auto key = text.substr(0, text.find(' '));
   const auto has = [&](auto& keys) { return std::ranges::find(keys, key) != keys.end(); };

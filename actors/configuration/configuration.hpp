@@ -67,7 +67,7 @@ private:
   caf::error check_argument(const std::string& arg);
   caf::error check_text(const std::string& text, const std::string& name) const;
   caf::error check_value(const std::string& key, const caf::config_value* value, const std::string& name) const;
-  caf::error told_where(const caf::error& problem) const;
+  caf::error with_origin(const caf::error& problem) const;
   bool is_ours_or_cafs(const std::string& arg) const;
   std::string keys_like(const std::string& key) const;
   std::string allowed_for(const caf::config_option& option) const;

@@ -1,6 +1,6 @@
 #include "actors/configuration/settings.hpp"
 
-#include "actors/movers/joint_movers.hpp"
+#include "actors/movers/shared_memory_movers.hpp"
 #include "runtime/configuration/routes.hpp"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ process_constants process_costs(const options& opts, uint32_t cores) {
           .reduction_rate = static_cast<double>(x.local_reduction_rate),
           .memory_bandwidth = static_cast<double>(x.local_memory_bandwidth),
           .cache_bytes = x.local_cache_bytes,
-          .joint = {.operation_s = seconds(x.joint_operation),
+          .joint = {.operation_s = seconds(x.shared_memory_operation),
                     .rank_s = seconds(x.joint_rank),
                     .bandwidth = static_cast<double>(x.joint_bandwidth)},
           .training = {.collective_s = seconds(x.training_call), .receive_s = seconds(x.training_receive)}};
@@ -108,7 +108,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.meet_bytes = result.communicators.share_memory ? opts.ranks.meet_bytes : 0;
   if (result.communicators.share_memory)
     result.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);
-  result.communicators.movers = joint_movers::begin_of_this_process();
+  result.communicators.movers = shared_memory_movers::begin_of_this_process();
   result.communicators.spare_limit = opts.communicator.spare_timeout;
   result.communicators.clock = result.clock;
   return result;

@@ -83,7 +83,7 @@ void coordinator_state::start(coordinator_options opts) {
   options = std::move(opts);
   communicators = communicator_registry{options.communicators_max, options.ids};
   devices = device_registry{options.ids};
-  meetings_ = meeting_pages{options.meet_bytes};
+  meetings_ = shared_mailboxes{options.meet_bytes};
   copies = host_copies{options.host_copies_bytes_max};
   proto::Record record;
   record.mutable_coordinator_started()->set_pid(options.pid);
@@ -221,7 +221,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](proto::CollectiveRequests& x) { return collectives(state, x); },
     communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
     [&state](const proto::CommAbortRequest& x) {
-      state.part_ranks(communicator_id{x.comm_id()});
+      state.drop_rank_calls(communicator_id{x.comm_id()});
       return ask_communicator<proto::CommAbortResponse>(state, communicator_id{x.comm_id()}, x,
                                                         state.options.request_limit);
     },
@@ -272,7 +272,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const DeviceId& id, const proto::FaultRequest& x) {
       // One whose process stands still has it when it goes on: whoever asked is told so soon.
       constexpr auto soon = std::chrono::seconds{2};
-      state.part_ranks(device_id{id.value()});
+      state.drop_rank_calls(device_id{id.value()});
       return ask_device<proto::FaultResponse>(state, device_id{id.value()}, x,
                                               std::min<caf::timespan>(soon, state.options.request_limit));
     },

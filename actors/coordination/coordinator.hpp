@@ -5,10 +5,10 @@
 #include "runtime/coordination/communicator_registry.hpp"
 #include "runtime/coordination/device_registry.hpp"
 #include "runtime/coordination/drain_desk.hpp"
-#include "runtime/coordination/meeting_pages.hpp"
 #include "runtime/coordination/ownership.hpp"
 #include "runtime/coordination/pending_calls.hpp"
 #include "runtime/coordination/rendezvous_desk.hpp"
+#include "runtime/coordination/shared_mailboxes.hpp"
 #include "runtime/coordination/spare_desk.hpp"
 #include "runtime/journal/journal_health.hpp"
 #include "runtime/memory/host_copies.hpp"
@@ -145,8 +145,8 @@ public:
   void met(const proto::MetReport& x);
   /// Something else than its ranks' calls is about to happen on the communicator's devices, or on this one: the ranks
   /// do not meet any more.
-  void part_ranks(communicator_id id);
-  void part_ranks(device_id id);
+  void drop_rank_calls(communicator_id id);
+  void drop_rank_calls(device_id id);
 
   // -- what clients have made (coordinator_clients.cpp) --
   /// Whose will be what the message that is being handled asks for. None: it will outlive whoever asks.
@@ -250,7 +250,7 @@ private:
   caf::expected<node_id> node_to_drain(const std::string& name_of_it) const;
   void serve_drains();
   void let_leave(node_id node, communicator_id communicator, const device_ids& members);
-  void let_stay(node_id node);
+  void cancel_drain(node_id node);
   void drain_expired(uint64_t number);
   /// Why the node, or one of its devices, has ended, as people read it.
   std::string cause_of_end(node_id node, const caf::error& reason) const;
@@ -304,7 +304,7 @@ private:
   };
 
   rendezvous_desk ranks_;
-  meeting_pages meetings_;
+  shared_mailboxes meetings_;
   std::map<uint64_t, waiting_rank> waiting_ranks_;
   uint64_t waits_ = 0;
   std::deque<proto::ClusterInfo::Gone> latest_gone_;

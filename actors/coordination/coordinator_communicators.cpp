@@ -105,7 +105,7 @@ caf::result<proto::CommDeriveResponse> coordinator_state::derive(const proto::Co
   auto promise = self->make_response_promise<proto::CommDeriveResponse>();
   gpu_sim::GetCommStatusRequest who;
   who.set_commid(x.comm_id());
-  who.set_lookson(true);
+  who.set_readonly(true);
   ask_communicator_then<gpu_sim::GetCommStatusResponse>(
     *this, communicator_id{x.comm_id()}, who, options.request_limit,
     [this, x, promise, owner](const gpu_sim::GetCommStatusResponse& members) mutable {

@@ -155,7 +155,7 @@ void coordinator_state::device_ready(const proto::DeviceReady& x, const device_h
 }
 
 void coordinator_state::device_gone(device_id id, const departure& how) {
-  part_ranks(id);
+  drop_rank_calls(id);
   auto device = devices.gone(id, how.cause);
   if (!device)
     return;

@@ -82,7 +82,7 @@ void coordinator_state::let_leave(node_id node, communicator_id communicator, co
 }
 
 /// Those that have not left yet.
-void coordinator_state::let_stay(node_id node) {
+void coordinator_state::cancel_drain(node_id node) {
   proto::LeaveRequest request; // without a reason
   std::set<communicator_id> asked;
   for (auto& [id, device] : devices.devices())
@@ -101,7 +101,7 @@ void coordinator_state::drain_expired(uint64_t number) {
   if (!call || !waited)
     return;
   if (auto left = drains_.nodes(); std::find(left.begin(), left.end(), call.mapped().node) == left.end())
-    let_stay(call.mapped().node);
+    cancel_drain(call.mapped().node);
   auto problem = make_error(errc::timed_out,
                             fmt::format("node {} was not drained within {}: {}", devices.name_of(call.mapped().node),
                                         duration_text(call.mapped().limit), *waited));
@@ -109,7 +109,7 @@ void coordinator_state::drain_expired(uint64_t number) {
 }
 
 std::string coordinator_state::cause_of_end(node_id node, const caf::error& reason) const {
-  return reason == caf::exit_reason::user_shutdown && drains_.is_told(node) ? "it was drained" : render(reason);
+  return reason == caf::exit_reason::user_shutdown && drains_.is_given(node) ? "it was drained" : render(reason);
 }
 
 void coordinator_state::node_drained(node_id node, const std::string& place, const caf::error& reason) {

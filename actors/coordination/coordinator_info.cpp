@@ -119,7 +119,7 @@ void coordinator_state::deliver_info(const proto::ClusterInfoRequest& x,
     ++all->waiting;
     gpu_sim::GetCommStatusRequest request;
     request.set_commid(id.value);
-    request.set_lookson(true);
+    request.set_readonly(true);
     auto silent = [all, index](const caf::error& problem) {
       all->answer.mutable_communicators(index)->set_silent(render(problem));
       all->told();

@@ -158,15 +158,15 @@ void coordinator_state::met(const proto::MetReport& x) {
   journal(std::move(record));
 }
 
-void coordinator_state::part_ranks(communicator_id id) {
+void coordinator_state::drop_rank_calls(communicator_id id) {
   if (meetings_.empty())
     return;
   meetings_.close(id);
   for (auto device : devices.members_of(id))
-    part_ranks(device);
+    drop_rank_calls(device);
 }
 
-void coordinator_state::part_ranks(device_id id) {
+void coordinator_state::drop_rank_calls(device_id id) {
   if (meetings_.empty())
     return;
   if (auto device = devices.find(id))

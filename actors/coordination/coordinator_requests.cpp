@@ -143,7 +143,7 @@ void note(coordinator_state& state, const proto::CollectiveRequest& x, const pro
 /// Hands calls on to their communicator. `look` sees the answer first where something is to be noted.
 template <class Response, class Request, class Look>
 caf::result<Response> hand_on(coordinator_state& state, communicator_id id, Request& x, Look look) {
-  state.part_ranks(id);
+  state.drop_rank_calls(id);
   if (auto target = state.communicator_of(id); target && !is_noted(state, id))
     return state.self->delegate(*target, std::move(x)); // the shortest way
   return ask_communicator<Response>(state, id, x, state.options.request_limit,
@@ -181,7 +181,7 @@ caf::result<proto::CollectiveResponses> collectives(coordinator_state& state, pr
 caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state,
                                                             const gpu_sim::AllReduceRingRequest& x) {
   auto promise = state.self->make_response_promise<gpu_sim::AllReduceRingResponse>();
-  state.part_ranks(communicator_id{x.commid()});
+  state.drop_rank_calls(communicator_id{x.commid()});
   auto request = general(x);
   bool noted = is_noted(state, communicator_id{x.commid()});
   ask_communicator_then<proto::CollectiveResponse>(

@@ -40,7 +40,7 @@ bool is_gone(int fd) {
 
 void claim_log::refused(const std::string& address, const caf::node_id& claimed) {
   std::scoped_lock lock{mutex_};
-  if (auto times = seldom_.happened(std::chrono::steady_clock::now()); times > 0)
+  if (auto times = rate_limiter_.happened(std::chrono::steady_clock::now()); times > 0)
     spdlog::warn("a connection from {} was closed: it claims to be the process {}, which has another connection that "
                  "works ({} since the last report)",
                  address, to_string(claimed), times);

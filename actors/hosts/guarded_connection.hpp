@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/health/seldom.hpp"
+#include "runtime/health/rate_limiter.hpp"
 
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/network/scribe_impl.hpp>
@@ -31,7 +31,7 @@ public:
 
 private:
   std::mutex mutex_;
-  seldom seldom_{std::chrono::seconds{10}};
+  rate_limiter rate_limiter_{std::chrono::seconds{10}};
 };
 
 /// A connection of CAF's protocol that takes care of three things that CAF 0.17 does not:

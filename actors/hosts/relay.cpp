@@ -123,7 +123,7 @@ void relay_state::send_to(const communicator_actor& whom, T&& what, caf::message
                                                         caf::make_message(std::forward<T>(what)), self->context());
 }
 
-void relay_state::on_arrival(const joint_arrival& x) {
+void relay_state::on_arrival(const shared_memory_arrival& x) {
   if (auto news = reports_.on_arrival(x))
     answer(x.communicator, std::move(*news));
 }
@@ -203,8 +203,8 @@ void relay_state::report(const progress_desk::key& request, std::optional<proto:
     askers_.erase(request);
 }
 
-relay_actor::behavior_type behind_entrance(relay_actor::stateful_pointer<relay_state> self, caf::timespan report_limit,
-                                           std::shared_ptr<relay_directory> streams, node_id node, wall_clock clock) {
+relay_actor::behavior_type forwarding_relay(relay_actor::stateful_pointer<relay_state> self, caf::timespan report_limit,
+                                            std::shared_ptr<relay_directory> streams, node_id node, wall_clock clock) {
   auto& state = self->state;
   state.self = self;
   state.node = node;
@@ -219,7 +219,7 @@ relay_actor::behavior_type behind_entrance(relay_actor::stateful_pointer<relay_s
     [](const proto::Release&, const device_ids&) {},
     [&state](const proto::Quiesce& x, const device_ids&) { state.stop(x); },
     [&state](const proto::ProgressRequest& x, const device_ids& devices) { state.ask_progress(x, devices); },
-    [&state](const joint_arrival& x) { state.on_arrival(x); },
+    [&state](const shared_memory_arrival& x) { state.on_arrival(x); },
     [&state](const proto::RankReport& x) { state.on_report(x); },
     [&state](const proto::Quiesced& x) { state.answer(communicator_id{x.comm_id()}, x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
@@ -229,7 +229,7 @@ relay_actor::behavior_type behind_entrance(relay_actor::stateful_pointer<relay_s
 
 relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node, wall_clock clock) {
   auto streams = std::make_shared<relay_directory>();
-  auto behind = system.spawn(behind_entrance, report_limit, streams, node, clock);
+  auto behind = system.spawn(forwarding_relay, report_limit, streams, node, clock);
   caf::actor_config config;
   auto entrance = caf::make_actor<relay_entrance, caf::strong_actor_ptr>(
     system.next_actor_id(), system.node(), &system, config, streams, caf::actor_cast<caf::strong_actor_ptr>(behind));

@@ -60,7 +60,7 @@ public:
 
   void expect(const operation_orders& x, const std::vector<device_id>& devices);
   void stop(const proto::Quiesce& x);
-  void on_arrival(const joint_arrival& x);
+  void on_arrival(const shared_memory_arrival& x);
   void on_report(const proto::RankReport& x);
   void ask_progress(const proto::ProgressRequest& x, const std::vector<device_id>& devices);
   void on_progress(const proto::Progress& x);

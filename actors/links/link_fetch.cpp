@@ -7,14 +7,14 @@ namespace ringmaster {
 link_fetch::link_fetch(const transfer_key& key, device_id device, const block_sink& sink, uint64_t bytes,
                        std::function<void()> told)
   : key_(key), device_(device), bytes_(bytes), unit_(static_cast<uint32_t>(sink.unit())), plain_(sink.is_plain()),
-    sink_(sink), told_(std::move(told)) {}
+    sink_(sink), settings_(std::move(told)) {}
 
 void link_fetch::revoke() {
   std::function<void()> forgotten;
   std::lock_guard guard{mutex_};
   revoked_ = true;
   sink_ = {};
-  std::swap(forgotten, told_); // what it holds may end by it: outside of the lock
+  std::swap(forgotten, settings_); // what it holds may end by it: outside of the lock
 }
 
 link_fetch::outcome link_fetch::state() const {
@@ -44,7 +44,7 @@ void link_fetch::end(outcome how, caf::error why) {
     for (auto& x : parts)
       if (x.next < x.end)
         missing_.emplace_back(x.next, x.end);
-    tell = std::exchange(told_, nullptr);
+    tell = std::exchange(settings_, nullptr);
   }
   if (tell)
     tell();

@@ -87,7 +87,7 @@ private:
   outcome state_ = outcome::running;
   caf::error why_;
   std::vector<byte_range> missing_;
-  std::function<void()> told_;
+  std::function<void()> settings_;
 };
 
 } // namespace ringmaster

@@ -99,7 +99,7 @@ private:
                      const proto::OperationPlan& plan);
   /// Says how far the stream has come with joint operations.
   static void announce(stream_state& stream);
-  static void release_joint(stream_state& stream, const proto::Release& x);
+  static void release_shared_memory(stream_state& stream, const proto::Release& x);
 
   void take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan);
   void quiesce();

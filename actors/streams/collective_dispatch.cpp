@@ -63,7 +63,7 @@ void collective_command::take_plan(std::shared_ptr<const received_orders> receiv
 void collective_command::announce(stream_state& stream) {
   collective_command* last = nullptr;
   bool careful = stream.fault.armed || stream.fault.delay.count() > 0; // what goes wrong goes wrong one at a time
-  for (auto i = stream.joint_run; i < stream.queue.size() && !stream.stopped; ++i) {
+  for (auto i = stream.shared_memory_run; i < stream.queue.size() && !stream.stopped; ++i) {
     auto cmd = stream.queue[i]->as_collective();
     auto before = i == 0 ? nullptr : stream.queue[i - 1]->as_collective();
     if (cmd == nullptr || !cmd->plan_->joint() || cmd->phase_ != phase::planned || (careful && i > 0)
@@ -72,15 +72,15 @@ void collective_command::announce(stream_state& stream) {
     if (i == 0 && !cmd->may_arrive(stream))
       return;
     cmd->enter(phase::joint);
-    stream.joint_run = i + 1;
+    stream.shared_memory_run = i + 1;
     last = cmd;
   }
   if (last == nullptr)
     return;
   auto& plan = *last->plan_;
   stream.self->send(caf::actor_cast<communicator_actor>(last->received_->communicator),
-                    joint_arrival{communicator_id{plan.comm_id()}, epoch_number{plan.epoch()},
-                                  sequence_number{plan.sequence()}, stream.memory->id(), stream.memory});
+                    shared_memory_arrival{communicator_id{plan.comm_id()}, epoch_number{plan.epoch()},
+                                          sequence_number{plan.sequence()}, stream.memory->id(), stream.memory});
 }
 
 bool collective_command::may_arrive(stream_state& stream) {
@@ -98,8 +98,8 @@ bool collective_command::may_arrive(stream_state& stream) {
   return false;
 }
 
-void collective_command::release_joint(stream_state& stream, const proto::Release& x) {
-  auto go_on = [&stream, x] { release_joint(stream, x); };
+void collective_command::release_shared_memory(stream_state& stream, const proto::Release& x) {
+  auto go_on = [&stream, x] { release_shared_memory(stream, x); };
   while (!stream.queue.empty()) {
     auto head = stream.queue.front()->as_collective();
     if (head == nullptr || head->plan_->comm_id() != x.comm_id() || head->phase_ != phase::joint
@@ -117,7 +117,7 @@ void collective_command::accept(stream_state& stream, const proto::Release& x) {
   if (stream.stale(communicator, epoch_number{x.epoch()}))
     return;
   if (x.first() != 0)
-    return release_joint(stream, x);
+    return release_shared_memory(stream, x);
   auto cmd = find(stream, communicator, sequence_number{x.sequence()});
   if (cmd != nullptr && cmd->plan_->epoch() == x.epoch())
     cmd->release(stream);
@@ -139,7 +139,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
         cmd->report(stream, proto::RankReport::INTERRUPTED);
       cmd->quiesce();
     }
-    stream.joint_run = 0;
+    stream.shared_memory_run = 0;
     stream.remove_if([&](const command& entry) {
       auto cmd = entry.as_collective();
       return cmd != nullptr && cmd->plan_->comm_id() == x.comm_id() && cmd->phase_ != phase::committing

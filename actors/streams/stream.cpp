@@ -39,7 +39,7 @@ void stream_state::begin_head() {
 void stream_state::done(uint64_t bytes, const caf::error& error, bool journaled) {
   ended_ = std::move(queue.front()); // it is on the call stack: it goes when the next one ends
   queue.pop_front();
-  joint_run -= joint_run > 0 ? 1 : 0;
+  shared_memory_run -= shared_memory_run > 0 ? 1 : 0;
   resume_pending_ = 0;
   if (journaled) {
     last_error = error;

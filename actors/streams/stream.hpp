@@ -120,7 +120,8 @@ public:
   std::map<transfer_key, offer> incoming;
   std::map<transfer_key, offered_block> outgoing;
   std::map<communicator_id, epoch_number> epochs; ///< The latest.
-  size_t joint_run = 0; ///< Commands at the front of the queue that are joint operations and wait for the other ranks.
+  size_t shared_memory_run
+    = 0; ///< Commands at the front of the queue that are joint operations and wait for the other ranks.
   uint64_t stale_messages = 0;
   uint64_t pulls_served = 0;
   caf::error last_error; ///< Of the latest command that went to the journal; none if it worked.

@@ -5,7 +5,7 @@
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/collective_kind.hpp"
+#include "training/language/collective_kind.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "actors/training/interfaces.hpp"
-#include "runtime/training/computed/exchange_desk.hpp"
-#include "runtime/training/layers/layer.hpp"
+#include "training/computed/exchange_desk.hpp"
+#include "training/layers/layer.hpp"
 
 #include <functional>
 #include <map>

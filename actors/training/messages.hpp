@@ -2,11 +2,11 @@
 
 #include "messages/errc.hpp"
 #include "messages/interfaces.hpp"
-#include "runtime/training/computed/exchange_desk.hpp"
-#include "runtime/training/computed/kept_values.hpp"
-#include "runtime/training/computed/step_world.hpp"
-#include "runtime/training/layers/softmax_loss.hpp"
-#include "runtime/training/simulated/simulator.hpp"
+#include "training/computed/exchange_desk.hpp"
+#include "training/computed/kept_values.hpp"
+#include "training/computed/step_world.hpp"
+#include "training/layers/softmax_loss.hpp"
+#include "training/simulated/simulator.hpp"
 
 #include <caf/meta/type_name.hpp>
 
@@ -29,7 +29,7 @@ struct step_order {
   uint64_t step = 0;
   uint32_t rank = 0;
   uint32_t world_size = 0;
-  told_sides sides;
+  parallel_sizes sides;
   bool profiles = false; ///< What each operation takes is wanted.
   bool forget = false;   ///< What it keeps is of no use: everything comes from elsewhere.
 };
@@ -160,7 +160,7 @@ typename Inspector::result_type inspect(Inspector& f, group& x) {
   return f(x.first, x.count, x.stride);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, told_sides& x) {
+typename Inspector::result_type inspect(Inspector& f, parallel_sizes& x) {
   return f(x.tensor, x.data, x.shard_ranks, x.stands_in);
 }
 template <class Inspector>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/training/interfaces.hpp"
-#include "runtime/training/range_set.hpp"
+#include "training/language/range_set.hpp"
 
 #include <functional>
 #include <optional>

@@ -163,7 +163,7 @@ trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_sta
           [&state](const rank_failed& x) { state.failed(x); },
           [&state](const rank_alive& x) { state.alive(x); },
           [&state](const rank_leaving& x) { state.leaving(x); },
-          [&state](atom::expire) { state.told_to_end(); },
+          [&state](atom::expire) { state.stop_requested(); },
           [&state](atom::resume) { state.room_made(); },
           [&state](atom::tick) { state.tick(); },
           [&state](atom::resume, uint64_t attempt) { state.go_on(attempt); }};

@@ -5,8 +5,8 @@
 #include "actors/training/part_gatherings.hpp"
 #include "actors/training/step_record.hpp"
 #include "actors/training/trainer_settings.hpp"
-#include "runtime/training/computed/model_parts.hpp"
-#include "runtime/training/computed/step_world.hpp"
+#include "training/computed/model_parts.hpp"
+#include "training/computed/step_world.hpp"
 
 #include <functional>
 #include <optional>
@@ -38,7 +38,7 @@ public:
   void rank_down(const caf::down_msg& x);
   void tick();
   /// Ends before the end, as `end_with_model`; the second time at once.
-  void told_to_end();
+  void stop_requested();
   /// `problem`: none, where all steps are done.
   void end_run(const caf::error& problem);
   /// The attempt of that number has been given up by all.
@@ -51,7 +51,7 @@ private:
   /// Without news of a step: people are told whom it waits for.
   static constexpr caf::timespan quiet_max = std::chrono::seconds{5};
   /// And told so again, behind 10, 20, 40 s more.
-  static constexpr caf::timespan told_again = std::chrono::seconds{10};
+  static constexpr caf::timespan repeat_interval = std::chrono::seconds{10};
   /// Of one step with the same ranks: then it is their program that waits for what never comes.
   static constexpr uint32_t standstills_max = 3;
   /// For the last image of a run that is told to end, and for ranks to give their memory back.
@@ -234,7 +234,7 @@ private:
   phase now_ = phase::gathering;
   std::vector<member> members_; ///< Alive; the first `world_` are the ranks of the step.
   uint32_t world_ = 0, wanted_ = 0;
-  told_sides sides_;                               ///< Of the step.
+  parallel_sizes sides_;                           ///< Of the step.
   std::vector<std::vector<kept_part>> whole_made_; ///< What ranks made in the latest step that was looked through.
   uint32_t idle_ = 0;                              ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;
@@ -242,7 +242,7 @@ private:
   uint32_t standstills_ = 0; ///< Of these with the same ranks, for all of its patience.
   std::vector<device_id> still_ranks_;
   caf::actor_clock::time_point silent_since_{};             ///< As it was told.
-  caf::timespan told_after_{};                              ///< From then on, the next time.
+  caf::timespan next_warning_{};                            ///< From then on, the next time.
   std::optional<caf::actor_clock::time_point> asked_at_;    ///< The coordinator, by ask_again; it has not answered.
   size_t asking_ = 0;                                       ///< For so many devices.
   bool handing_over_ = false;                               ///< What ranks that leave have is on its way to the host.

@@ -6,7 +6,7 @@
 
 namespace ringmaster::training {
 
-void trainer_state::told_to_end() {
+void trainer_state::stop_requested() {
   end_with_model(ending_ ? ending_ : make_error(errc::aborted, "the run was told to end"));
 }
 

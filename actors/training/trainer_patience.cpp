@@ -125,10 +125,10 @@ void trainer_state::tell_silence() {
     return;
   ask_again();
   if (std::exchange(silent_since_, news_) != news_)
-    told_after_ = quiet_max;
-  if (silent < told_after_)
+    next_warning_ = quiet_max;
+  if (silent < next_warning_)
     return;
-  told_after_ = 2 * told_after_ + (told_again - quiet_max);
+  next_warning_ = 2 * next_warning_ + (repeat_interval - quiet_max);
   if (asked_at_ && now - *asked_at_ >= answers_within)
     why = "the coordinator does not answer";
   settings_.watcher.note(fmt::format("step {} stands still, for {} now: {}; {} behind {}", step_,

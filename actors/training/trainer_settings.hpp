@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/training/interfaces.hpp"
-#include "runtime/training/computed/training_job.hpp"
+#include "training/computed/training_job.hpp"
 
 #include <chrono>
 #include <functional>

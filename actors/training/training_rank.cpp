@@ -156,7 +156,7 @@ void training_rank_state::tell_and_help() {
   helping_hand::help(
     self, [this] { tell(); }, has_come);
   if (movers_ == nullptr)
-    movers_ = joint_movers::of_this_process();
+    movers_ = shared_memory_movers::of_this_process();
   movers_ ? movers_->help_until(has_come, looks_for) : spin_until(has_come, looks_for);
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "actors/movers/joint_movers.hpp"
+#include "actors/movers/shared_memory_movers.hpp"
 #include "actors/training/interfaces.hpp"
 #include "runtime/memory/mapped_memory.hpp"
-#include "runtime/training/computed/rank_computation.hpp"
+#include "training/computed/rank_computation.hpp"
 
 #include <chrono>
 #include <functional>
@@ -118,7 +118,7 @@ private:
   uint64_t numbers_ = 0;
   pending* loading_ = nullptr;                       ///< Waits for parts from elsewhere.
   std::map<kept_part, block_pointer> parts_awaited_; ///< And where they are to lie.
-  std::shared_ptr<joint_movers> movers_;             ///< Of its process, if it helps them.
+  std::shared_ptr<shared_memory_movers> movers_;     ///< Of its process, if it helps them.
   pending* paused_ = nullptr;                        ///< Is done, but there was no look at the mailbox for a while.
   caf::actor_clock::time_point looked_at_{};         ///< At the mailbox.
   std::vector<event> events_;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/computed/training_job.hpp"
-#include "runtime/training/libtorch/libtorch_models.hpp"
+#include "training/computed/training_job.hpp"
+#include "training/libtorch/libtorch_models.hpp"
 
 namespace ringmaster::training {
 

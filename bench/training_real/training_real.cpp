@@ -7,7 +7,7 @@
 //   build/release/training_real [MODEL [ROUNDS]]        # mlp, lenet, resnet9, bytes; all of them, 15 rounds
 #include "bench/training_real/plain_libtorch.hpp"
 #include "messages/errc.hpp"
-#include "runtime/training/computed/computed_world.hpp"
+#include "training/computed/computed_world.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "client/parallel/linear_layer.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/layers/matrix_products.hpp"
+#include "training/layers/matrix_products.hpp"
 
 #include <fmt/format.h>
 

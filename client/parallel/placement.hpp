@@ -2,7 +2,7 @@
 
 #include "client/parallel/tensor.hpp"
 #include "client/rank_communicator.hpp"
-#include "runtime/training/layouts/tensor_layout.hpp"
+#include "training/layouts/tensor_layout.hpp"
 
 namespace ringmaster::parallel {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/range_set.hpp"
+#include "training/language/range_set.hpp"
 
 #include <caf/expected.hpp>
 

@@ -12,7 +12,7 @@ namespace ringmaster::parallel {
 namespace {
 
 /// For the communicator's own sentence to come first.
-constexpr std::chrono::seconds behind_limit{5};
+constexpr std::chrono::seconds grace_period{5};
 /// Whether ranks have been lost meanwhile.
 constexpr std::chrono::milliseconds look_every{100};
 
@@ -58,7 +58,7 @@ caf::error tensor_group::reserve(uint64_t bytes) {
 
 caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
   const auto who = fmt::format("rank {} of communicator {}: {}", self_.rank(), self_.id(), what);
-  const auto limit = limit_ + behind_limit;
+  const auto limit = limit_ + grace_period;
   for (const auto give_up = awake_clock::actor_now() + limit;;) {
     calls.wait(look_every);
     const bool ended = calls.test();

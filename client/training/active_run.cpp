@@ -5,10 +5,10 @@
 #include "actors/training/trainer.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
-#include "client/training/told_settings.hpp"
+#include "client/training/requested_settings.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/computed/free_memory.hpp"
-#include "runtime/training/computed/sampled_batches.hpp"
+#include "training/computed/free_memory.hpp"
+#include "training/computed/sampled_batches.hpp"
 
 #include <caf/scoped_actor.hpp>
 
@@ -56,8 +56,8 @@ caf::error active_run::prepare(bool leads, bool with_others) {
   job.data = std::make_shared<sampled_batches>(settings_.data.training, std::move(*made));
   job_ = std::make_shared<training_job>(std::move(job));
   if (with_others)
-    told_ = told_settings(*job_, *settings_.data.training, settings_.deterministic, settings_.mirror,
-                          settings_.data.held_out.get());
+    job_settings_ = requested_settings(*job_, *settings_.data.training, settings_.deterministic, settings_.mirror,
+                                       settings_.data.held_out.get());
   const bool keeps_model = leads && !settings_.checkpoints.empty(); // others get it from there
   return keeps_model ? begin_in_folder() : caf::none;
 }
@@ -142,7 +142,7 @@ rank_settings active_run::rank_with(trainer_actor with) const {
   its.coordinator = coordinator_;
   its.trainer = std::move(with);
   its.memory_bytes = settings_.memory_bytes;
-  its.told = told_;
+  its.told = job_settings_;
   return its;
 }
 
@@ -176,16 +176,16 @@ caf::error active_run::play(process_group& group) {
     if (const auto down = await_down(*self, limit))
       trainer_ended = down->reason;
   };
-  std::optional<awake_clock::time_point> told_at;
+  std::optional<awake_clock::time_point> asked_at;
   bool asked = false, leaves = false; // by itself: the run goes on
   while (!mine.over()) {
     mine.look(std::chrono::milliseconds{100});
     hear(caf::timespan{0});
-    if (!told_at && watcher_.stops())
-      told_at = awake_clock::now();
-    if (told_at && awake_clock::now() >= *told_at + leave_alone && !std::exchange(asked, true))
+    if (!asked_at && watcher_.stops())
+      asked_at = awake_clock::now();
+    if (asked_at && awake_clock::now() >= *asked_at + leave_alone && !std::exchange(asked, true))
       mine.ask_to_leave();
-    leaves = told_at && awake_clock::now() >= *told_at + leave_limit;
+    leaves = asked_at && awake_clock::now() >= *asked_at + leave_limit;
     if (trainer_ended || leaves)
       mine.leave();
   }
@@ -214,11 +214,11 @@ void active_run::guarded(const std::function<void()>& what) {
 void active_run::take_events() {
   for (auto& each : events_.take_all()) {
     guarded(each);
-    stop_if_told();
+    stop_if_requested();
   }
 }
 
-void active_run::stop_if_told() {
+void active_run::stop_if_requested() {
   if (stopped_ || ended_)
     return;
   bool told = false;
@@ -244,7 +244,7 @@ void active_run::follow(own_rank* mine) {
           watcher_.note(fmt::format("this process plays no rank any more: {}", render(mine->problem())));
         });
     }
-    stop_if_told();
+    stop_if_requested();
     down = down || await_down(*self, caf::timespan{0});
   }
 }
@@ -292,7 +292,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   };
   its.free_memory = [] { return free_memory(); };
   its.starts_ranks = group == nullptr;
-  its.told = told_;
+  its.told = job_settings_;
   if (auto problem = find_devices(its, group))
     return problem;
   devices_ = its.devices;

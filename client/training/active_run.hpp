@@ -3,7 +3,7 @@
 #include "client/training/event_queue.hpp"
 #include "client/training/own_rank.hpp"
 #include "client/training/training_run.hpp"
-#include "runtime/training/data/sampler.hpp"
+#include "training/data/sampler.hpp"
 
 #include <atomic>
 #include <map>
@@ -50,7 +50,7 @@ private:
   /// Does what the trainer has to say by now, or waits for it for a moment.
   void take_events();
   /// Has the trainer end, where the program wants that, or something is wrong.
-  void stop_if_told();
+  void stop_if_requested();
   /// The same until it has ended; and plays this process's rank, if it has one.
   void follow(own_rank* mine);
   /// What has been measured by now.
@@ -68,7 +68,7 @@ private:
   const run_watcher& watcher_;
   checkpoint_directory directory_;
   std::shared_ptr<const training_job> job_;
-  std::vector<std::string> told_; ///< told_settings.
+  std::vector<std::string> job_settings_; ///< requested_settings.
   /// No other run's, as the journal has it; and that of the first run of its training.
   const uint64_t number_ = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   uint64_t training_ = number_;

@@ -1,6 +1,6 @@
 #include "client/training/model_checkpoint.hpp"
 
-#include "client/training/told_settings.hpp"
+#include "client/training/requested_settings.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "actors/training/trainer_settings.hpp"
-#include "runtime/training/checkpoints/checkpoint_directory.hpp"
-#include "runtime/training/data/data_set.hpp"
+#include "training/checkpoints/checkpoint_directory.hpp"
+#include "training/data/data_set.hpp"
 
 namespace ringmaster::training {
 

@@ -5,8 +5,8 @@
 #include "client/training/model_checkpoint.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/computed/evaluation.hpp"
-#include "runtime/training/computed/model_parts.hpp"
+#include "training/computed/evaluation.hpp"
+#include "training/computed/model_parts.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/computed/step_world.hpp"
+#include "training/computed/step_world.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

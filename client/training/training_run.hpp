@@ -2,10 +2,10 @@
 
 #include "actors/training/trainer_settings.hpp"
 #include "client/process_group.hpp"
-#include "runtime/training/checkpoints/checkpoint_directory.hpp"
-#include "runtime/training/data/data_set.hpp"
-#include "runtime/training/layers/softmax_loss.hpp"
-#include "runtime/training/measured/profiled_costs.hpp"
+#include "training/checkpoints/checkpoint_directory.hpp"
+#include "training/data/data_set.hpp"
+#include "training/layers/softmax_loss.hpp"
+#include "training/measured/profiled_costs.hpp"
 
 #include <caf/actor_system.hpp>
 
@@ -87,7 +87,7 @@ struct run_outcome {
 caf::error check(const run_settings& x);
 
 /// The same by the processes of a group, each of which plays one rank where its device is: all of them call it with the
-/// same settings (told_settings.hpp; a rank with others is refused), whose `ranks` is the group's size. Rank 0's
+/// same settings (requested_settings.hpp; a rank with others is refused), whose `ranks` is the group's size. Rank 0's
 /// process returns what has come of it, the others nothing when their rank has ended. The configuration needs the
 /// messages of actors/training/type_ids.hpp.
 caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& system, process_group& group,

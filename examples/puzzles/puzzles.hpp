@@ -3,10 +3,10 @@
 //   ./run build && build/release/ringmaster puzzles N
 //
 // says what is wrong with it, or how long it takes and how much memory a rank holds. The program runs on every rank of
-// the puzzle's world; docs/strategies.md shows a whole one, runtime/training/rank.hpp has the operations.
+// the puzzle's world; docs/strategies.md shows a whole one, training/language/rank.hpp has the operations.
 #pragma once
 
-#include "runtime/training/strategies/strategies.hpp"
+#include "training/strategies/strategies.hpp"
 
 namespace ringmaster::training {
 

@@ -34,9 +34,9 @@ constexpr algorithm_facts by_hosts{.by_hosts = true};
 constexpr algorithm_facts by_hosts_same_anywhere{.same_anywhere = true, .by_hosts = true};
 constexpr algorithm_facts in_chunks_by_hosts{.in_chunks = true, .by_hosts = true};
 constexpr algorithm_facts in_chunks_same_anywhere{.same_anywhere = true, .in_chunks = true};
-// The `direct` ones: what `joint_execution` does, with messages.
+// The `direct` ones: what `shared_memory_execution` does, with messages.
 constexpr algorithm_facts jointly{.joint = true};
-constexpr algorithm_facts joint_in_rank_order{.joint = true, .same_anywhere = true, .in_rank_order = true};
+constexpr algorithm_facts shared_memory_in_rank_order{.joint = true, .same_anywhere = true, .in_rank_order = true};
 // As much scratch as there are ranks: so not what is taken for its order.
 constexpr algorithm_facts joint_same_anywhere{.joint = true, .same_anywhere = true};
 
@@ -66,7 +66,7 @@ std::vector<algorithm> algorithm_catalogue() {
     {"halving_doubling", proto::ALL_REDUCE, halving_doubling_all_reduce_cost, plan_halving_doubling_all_reduce,
      cost_of_halving_doubling_all_reduce, nullptr, same_anywhere},
     {"direct", proto::ALL_REDUCE, direct_all_reduce_cost, plan_direct_all_reduce, cost_of_direct_all_reduce, nullptr,
-     joint_in_rank_order},
+     shared_memory_in_rank_order},
     {"one_shot", proto::ALL_REDUCE, one_shot_all_reduce_cost, plan_one_shot_all_reduce, cost_of_one_shot_all_reduce,
      nullptr, joint_same_anywhere},
     {"hierarchical", proto::ALL_REDUCE, hierarchical_all_reduce_cost, plan_hierarchical_all_reduce,
@@ -80,7 +80,7 @@ std::vector<algorithm> algorithm_catalogue() {
     {"halving", proto::REDUCE, halving_reduce_cost, plan_halving_reduce, cost_of_halving_reduce, nullptr,
      same_anywhere},
     {"direct", proto::REDUCE, direct_reduce_cost, plan_direct_reduce, cost_of_direct_reduce, nullptr,
-     joint_in_rank_order},
+     shared_memory_in_rank_order},
     {"double_tree", proto::BROADCAST, double_tree_broadcast_cost, plan_double_tree_broadcast,
      cost_of_double_tree_broadcast, nullptr, in_chunks},
     {"chain", proto::BROADCAST, chain_broadcast_cost, plan_chain_broadcast, cost_of_chain_broadcast, nullptr,
@@ -111,7 +111,7 @@ std::vector<algorithm> algorithm_catalogue() {
     {"halving", proto::REDUCE_SCATTER, halving_reduce_scatter_cost, plan_halving_reduce_scatter,
      cost_of_halving_reduce_scatter, nullptr, same_anywhere},
     {"direct", proto::REDUCE_SCATTER, direct_reduce_scatter_cost, plan_direct_reduce_scatter,
-     cost_of_direct_reduce_scatter, nullptr, joint_in_rank_order},
+     cost_of_direct_reduce_scatter, nullptr, shared_memory_in_rank_order},
     {"hierarchical", proto::REDUCE_SCATTER, hierarchical_reduce_scatter_cost, plan_hierarchical_reduce_scatter,
      cost_of_hierarchical_reduce_scatter, nullptr, by_hosts_same_anywhere},
     {"pairwise", proto::ALL_TO_ALL, pairwise_all_to_all_cost, plan_pairwise_all_to_all, cost_of_pairwise_all_to_all},

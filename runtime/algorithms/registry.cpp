@@ -94,7 +94,7 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
   return chosen;
 }
 
-bool is_joint(proto::CollectiveKind kind, std::string_view name) {
+bool is_shared_memory(proto::CollectiveKind kind, std::string_view name) {
   return first_of(kind, [&](auto& x) { return x.name == name && x.is.joint; }) != nullptr;
 }
 
@@ -102,7 +102,7 @@ bool is_same_anywhere(proto::CollectiveKind kind, std::string_view name) {
   return first_of(kind, [&](auto& x) { return x.name == name && x.is.same_anywhere; }) != nullptr;
 }
 
-const algorithm* first_joint(proto::CollectiveKind kind) {
+const algorithm* first_shared_memory(proto::CollectiveKind kind) {
   return first_of(kind, [](auto& x) { return x.is.joint; });
 }
 

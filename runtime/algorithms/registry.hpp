@@ -12,7 +12,7 @@ namespace ringmaster {
 /// What else is so of an algorithm. Nothing asks for one by its name but people.
 struct algorithm_facts {
   /// Where all ranks lie on one host, whose memory a process reaches, their data is moved for all of them at once, as
-  /// `joint_execution` does, and nobody walks a schedule. Its result must have the same bits.
+  /// `shared_memory_execution` does, and nobody walks a schedule. Its result must have the same bits.
   bool joint = false;
   /// An element's result has the same bits wherever it lies in its block (of a kind without blocks, in the buffer): its
   /// operands are always added in one order. So small operations can be made one, whose rounding does not depend on its
@@ -59,12 +59,12 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
                                                const plan_request& request);
 
 /// Whether there is such an algorithm that is so.
-bool is_joint(proto::CollectiveKind kind, std::string_view name);
+bool is_shared_memory(proto::CollectiveKind kind, std::string_view name);
 bool is_same_anywhere(proto::CollectiveKind kind, std::string_view name);
 
 /// What "auto" is where all ranks lie on one host, and where the order of the ranks counts: the kind's first that is
 /// one of joint operations, or in rank order. nullptr where none is.
-const algorithm* first_joint(proto::CollectiveKind kind);
+const algorithm* first_shared_memory(proto::CollectiveKind kind);
 const algorithm* first_in_rank_order(proto::CollectiveKind kind);
 
 /// What the course protocol's own call is. There is always one.

@@ -206,7 +206,7 @@ std::vector<option_entry> option_entries(options& x) {
      {},
      rate},
     {"costs", "local-cache-bytes", &x.costs.local_cache_bytes, "what all cores have in caches", 0, tib, {}, bytes},
-    {"costs", "joint-operation", &x.costs.joint_operation, "joint operations: of one", 0, ns(1min)},
+    {"costs", "joint-operation", &x.costs.shared_memory_operation, "joint operations: of one", 0, ns(1min)},
     {"costs", "joint-rank", &x.costs.joint_rank, "joint operations: of one for each rank", 0, ns(1min)},
     {"costs",
      "joint-bandwidth",

@@ -79,7 +79,7 @@ struct options {
     uint64_t local_reduction_rate = 32'000'000'000;
     uint64_t local_memory_bandwidth = 39'000'000'000;
     uint64_t local_cache_bytes = 8ull << 20;
-    duration joint_operation = std::chrono::microseconds{7};
+    duration shared_memory_operation = std::chrono::microseconds{7};
     duration joint_rank = std::chrono::nanoseconds{320};
     uint64_t joint_bandwidth = 44'000'000'000;
     duration training_call = std::chrono::microseconds{75};

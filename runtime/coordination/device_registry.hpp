@@ -92,7 +92,7 @@ public:
   /// In no communicator, and not about to go.
   bool is_free(const known_device& x) const { return x.communicators.empty() && !is_draining(x); }
   size_t free_count() const;
-  /// Free ones such that those of a node, and nodes of a host, are neighbours: what is sent to the next rank seldom
+  /// Free ones such that those of a node, and nodes of a host, are neighbours: what is sent to the next rank rarely
   /// leaves the host. Who joined first comes first. Errors: too_few_devices, with the numbers; `who` asks.
   caf::expected<device_ids> free_devices(size_t wanted, const std::string& who) const;
   /// Whether communicators of these ranks can be made. Errors: unknown_device; in_use for one whose node is drained;

@@ -66,7 +66,7 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
                                  fmt::join(devices, " 0x"), epoch, replaces(communicator) ? ", with spares" : ""));
 }
 
-bool drain_desk::is_told(node_id node) const {
+bool drain_desk::is_given(node_id node) const {
   auto i = drains_.find(node);
   return drained_.contains(node) || (i != drains_.end() && i->second.told);
 }

@@ -46,7 +46,7 @@ public:
     bool told = false;             ///< It was told to end; else it went before that.
   };
   /// Whether it was told to end; also of one that is gone, whose devices' ends may come behind it.
-  bool is_told(node_id node) const;
+  bool is_given(node_id node) const;
   /// The node is gone. None: it was not to end.
   std::optional<ending> gone(node_id node);
   /// The limit has passed. None: it has been answered. Else what was waited for.

@@ -48,7 +48,7 @@ const auto& torchrun = launchers[1];
 const auto& slurm = launchers[4];
 
 constexpr uint32_t ranks_max = 65'536;
-constexpr auto nobody_denied = "this host, where all ranks are taken to be";
+constexpr auto default_coordinator_origin = "this host, where all ranks are taken to be";
 
 caf::error wrong(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
@@ -146,7 +146,7 @@ caf::expected<std::string> first_host(const environment& variables, const known_
   auto here = local_size(variables, launcher, result.world_size);
   if (!here)
     return std::move(here.error());
-  result.coordinator_origin = nobody_denied;
+  result.coordinator_origin = default_coordinator_origin;
   if (*here == result.world_size)
     return loopback_address();
   if (auto list = first_set(variables, {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"})) {

@@ -15,7 +15,7 @@ caf::expected<std::shared_ptr<mapped_memory>> memory_neighbours::find(const memo
     forget_removed();
     known = known_.emplace(place, mapped_memory::reach(place, access_)).first;
     if (!known->second && place.host == this_host() && place.host != 0
-        && told_.insert(std::filesystem::path{place.file}.parent_path()).second)
+        && settings_.insert(std::filesystem::path{place.file}.parent_path()).second)
       spdlog::warn("{}: its blocks, and those of its process's other devices, take another way, unless route.use is "
                    "\"memory\"",
                    render(known->second.error()));

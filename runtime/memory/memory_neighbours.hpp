@@ -34,7 +34,7 @@ private:
   std::chrono::steady_clock::time_point looked_;
   std::mutex mutex_;
   std::map<memory_place, caf::expected<std::shared_ptr<mapped_memory>>> known_;
-  std::set<std::filesystem::path> told_; ///< Directories, of one process each, that cannot be used: said once.
+  std::set<std::filesystem::path> settings_; ///< Directories, of one process each, that cannot be used: said once.
 };
 
 } // namespace ringmaster

@@ -444,7 +444,7 @@ epoch_change::decisions epoch_change::data_moved(sequence_number sequence, const
   return out;
 }
 
-epoch_change::decisions epoch_change::data_rests() {
+epoch_change::decisions epoch_change::transfer_finished() {
   decisions out;
   data_moves_ = false;
   if (std::exchange(stop_when_it_rests_, false))

@@ -155,12 +155,12 @@ public:
   /// A client's: the communicator is to be gone.
   decisions destroy(const std::string& reason);
 
-  /// The data of a joint operation is on its way: it is decided, and no epoch ends before `data_rests`.
+  /// The data of a joint operation is on its way: it is decided, and no epoch ends before `transfer_finished`.
   decisions data_moves(operation& op);
   /// `damage`: why it is not what it should be, though everybody has come to it.
   decisions data_moved(sequence_number sequence, const caf::error& damage = {});
-  decisions data_rests();
-  bool must_rest() const { return stop_when_it_rests_; }
+  decisions transfer_finished();
+  bool must_defer() const { return stop_when_it_rests_; }
 
   /// Somebody has asked for what the communicator must be there for: it does not go before `let_go`.
   void hold() { ++held_; }

@@ -14,7 +14,7 @@ void report_desk::expect(communicator_id communicator, epoch_number epoch, const
   known.devices = {devices.begin(), devices.end()};
 }
 
-std::optional<joint_arrivals> report_desk::on_arrival(const joint_arrival& x) {
+std::optional<shared_memory_arrivals> report_desk::on_arrival(const shared_memory_arrival& x) {
   auto i = known_.find(x.communicator);
   if (i == known_.end() || i->second.epoch != x.epoch)
     return std::nullopt; // of an epoch that is gone
@@ -28,7 +28,7 @@ std::optional<joint_arrivals> report_desk::on_arrival(const joint_arrival& x) {
   if (last <= known.announced)
     return std::nullopt;
   known.announced = last;
-  joint_arrivals result{x.communicator, x.epoch, last, {}, {}};
+  shared_memory_arrivals result{x.communicator, x.epoch, last, {}, {}};
   for (auto& [device, arrival] : known.arrived) {
     result.devices.push_back(device);
     result.memories.push_back(arrival.memory);

@@ -19,7 +19,7 @@ public:
   /// These ranks are here, and have been told of operations of this epoch.
   void expect(communicator_id communicator, epoch_number epoch, const std::vector<device_id>& devices);
   /// What is to be said now, if anything.
-  std::optional<joint_arrivals> on_arrival(const joint_arrival& x);
+  std::optional<shared_memory_arrivals> on_arrival(const shared_memory_arrival& x);
   std::vector<proto::RankReport> on_report(const proto::RankReport& x);
   /// The epoch ends: what was gathered.
   std::vector<proto::RankReport> stop(communicator_id communicator);
@@ -32,7 +32,7 @@ private:
     epoch_number epoch;
     bool stopped = false; ///< Nobody waits for all of them any more: what is still said goes at once.
     std::set<device_id> devices;
-    std::map<device_id, joint_arrival> arrived;
+    std::map<device_id, shared_memory_arrival> arrived;
     sequence_number announced;
     std::map<moment, std::vector<proto::RankReport>> gathered;
   };

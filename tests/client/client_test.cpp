@@ -158,7 +158,7 @@ TEST_CASE("client: a wait may be as long as a time can be, or none") {
   CHECK(host.wait(communicator_id{5}, -5ns));
 }
 
-TEST_CASE("client: let_stay holds for all that is made from then on, and for nothing that was made before") {
+TEST_CASE("client: set_persistent holds for all that is made from then on, and for nothing that was made before") {
   refusing_coordinator x;
   client host{x.system, x.coordinator, 10s};
   auto make_one_of_each = [&] {
@@ -176,9 +176,9 @@ TEST_CASE("client: let_stay holds for all that is made from then on, and for not
     return x.said->stays;
   };
   CHECK(make_one_of_each() == std::vector<bool>(9, false));
-  host.let_stay(true);
+  host.set_persistent(true);
   CHECK(make_one_of_each() == std::vector<bool>(9, true));
-  host.let_stay(false);
+  host.set_persistent(false);
   CHECK(make_one_of_each() == std::vector<bool>(9, false));
 }
 

@@ -153,7 +153,7 @@ int sum_of(uint64_t index) {
 TEST_CASE("extension: an algorithm from outside is planned, proved and simulated") {
   REQUIRE_MESSAGE(!algorithm_refused, render(algorithm_refused));
   CHECK(find_algorithm(proto::ALL_REDUCE, "all_around").engaged());
-  CHECK(!is_joint(proto::ALL_REDUCE, "all_around"));
+  CHECK(!is_shared_memory(proto::ALL_REDUCE, "all_around"));
   for (uint32_t world_size : {1, 2, 3, 8}) {
     CAPTURE(world_size);
     const plan_request request{.world_size = world_size, .count = count};

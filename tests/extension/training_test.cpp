@@ -2,11 +2,11 @@
 // without a line of the library changed. It goes the whole way: simulated by itself, by the command, and found by a
 // search.
 #include "messages/errc.hpp"
-#include "runtime/training/search/strategy_search.hpp"
-#include "runtime/training/simulated/simulator.hpp"
-#include "runtime/training/strategies/strategies.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tools/simulate/simulate_command.hpp"
+#include "training/search/strategy_search.hpp"
+#include "training/simulated/simulator.hpp"
+#include "training/strategies/strategies.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // Under a limit on the size of files (ulimit -f), as shared login hosts have it: a sentence, and never SIGXFSZ.
 #include "messages/errc.hpp"
 #include "runtime/text/file_size_limit.hpp"
-#include "runtime/training/checkpoints/durable_file.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
+#include "training/checkpoints/durable_file.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,8 +6,8 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/proof/proof.hpp"
 #include "runtime/schedule/schedule_builder.hpp"
-#include "runtime/training/simulated/simulator.hpp"
-#include "runtime/training/strategies/strategies.hpp"
+#include "training/simulated/simulator.hpp"
+#include "training/strategies/strategies.hpp"
 
 #include <fmt/format.h>
 

@@ -121,7 +121,7 @@ caf::error run(client& host, int signal, bool idle) {
 }
 
 /// In place, from memory to memory: each operation has the sum of all ranks or of the survivors, on all of them.
-caf::error run_jointly(client& host) {
+caf::error run_in_shared_memory(client& host) {
   constexpr uint32_t operations = 6;
   auto info = host.devices(8, std::chrono::seconds{10});
   if (!info)
@@ -321,7 +321,7 @@ int main(int argc, char** argv) {
   }
   return run_on_cluster("node_fault", [&](client& host) {
     if (how == "kill-joint")
-      return run_jointly(host);
+      return run_in_shared_memory(host);
     if (how == "large-copy") {
       client other{host.system(), host.coordinator()};
       return run_large_copy(host, other, argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 16);

@@ -145,7 +145,7 @@ bool run(const settings& x, soak_connection& connection, soak_connection& for_de
                && result.kinds.size() == collective_kinds().size();
     return x.events > 0 ? all || elapsed() > limit_minutes : elapsed() >= x.minutes;
   };
-  memory_watch coordinator{"the coordinator's"}, clients{"the clients'"}; // nodes seldom live for a minute
+  memory_watch coordinator{"the coordinator's"}, clients{"the clients'"}; // nodes rarely live for a minute
   for (double told = 0; !is_over();) {
     operations.round();
     coordinator.look(cluster.coordinator_bytes());

@@ -162,7 +162,7 @@ caf::error bench::ended() {
   return caf::none;
 }
 
-caf::error bench::told_of_ranks(const caf::error& problem) {
+caf::error bench::with_ranks(const caf::error& problem) {
   auto lost = ended();
   return lost ? lost : problem;
 }
@@ -192,12 +192,12 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
     row.count = 0; // a barrier's
   sample_collective data{options_.kind, world(row.count), options_.datatype, options_.op, ++rows_};
   if (auto problem = fill(row.count, data))
-    return told_of_ranks(problem);
+    return with_ranks(problem);
   if (auto once = sample(request, 1); !once)
     return std::move(once.error());
   auto wrong = check(row.count, data);
   if (!wrong)
-    return told_of_ranks(wrong.error());
+    return with_ranks(wrong.error());
   row.wrong = *wrong;
   row.operations = options_.iterations != 0 ? options_.iterations : operations_for(row.bytes, options_.devices);
   std::vector<double> times;
@@ -212,7 +212,7 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   if (!options_.in_place) { // there inputs are results of results by now
     wrong = check(row.count, data);
     if (!wrong)
-      return told_of_ranks(wrong.error());
+      return with_ranks(wrong.error());
     row.wrong = std::max(row.wrong, *wrong);
   }
   row.control_messages = static_cast<double>(control_messages_ - messages_before)

@@ -53,7 +53,7 @@ private:
   caf::expected<double> sample(const proto::CollectiveRequest& request, uint32_t operations);
   caf::error ended();
   /// What became of a rank, where one is lost, in the place of what a copy to or from it has met.
-  caf::error told_of_ranks(const caf::error& problem);
+  caf::error with_ranks(const caf::error& problem);
 
   client& user_;
   const bench_options& options_;

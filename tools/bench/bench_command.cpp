@@ -117,7 +117,7 @@ class bench_call final : public configured_call {
   caf::error check() override {
     if (auto problem = check_no_rank())
       return problem;
-    if (is_told("device.count"))
+    if (is_given("device.count"))
       if (auto problem = arguments_.take_device_count(cfg_.values().device.count))
         return problem;
     joined_ = !coordinator_elsewhere(cfg_.values()).empty();
@@ -125,7 +125,7 @@ class bench_call final : public configured_call {
     if (!problem && joined_ && x_.written)
       return make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know the "
                                                 "file; without caf-run or --join they are in this one");
-    return problem || joined_ || !is_told("device.memory-bytes") ? problem : fit_to_memory();
+    return problem || joined_ || !is_given("device.memory-bytes") ? problem : fit_to_memory();
   }
 
   caf::error fit_to_memory() {
@@ -151,7 +151,7 @@ class bench_call final : public configured_call {
         return problem;
     auto opts = cfg_.values();
     opts.device.count = x_.devices;
-    if (!is_told("device.memory-bytes"))
+    if (!is_given("device.memory-bytes"))
       opts.device.memory_bytes = memory_for(x_);
     if (opts.log.level == "info")
       opts.log.level = "warn";

@@ -36,7 +36,7 @@ void bench_arguments::add_to(option_table& table) {
     "nccl-tests has it. The last "
     "column is the part of the memory's limit that is reached: what a plain loop on all cores takes that reads "
     "all inputs and writes all outputs once, divided by the time; it is left out where ranks are on other hosts.");
-  add_collective_options(table, told_, {.max = devices_max, .min = devices_min, .option = "--devices"});
+  add_collective_options(table, settings_, {.max = devices_max, .min = devices_min, .option = "--devices"});
   table.positional().otherwise("all_reduce");
   table.option_named("--devices")
     .otherwise("8, or device.count where the command line has that; on a cluster of other processes all that are free");
@@ -49,9 +49,9 @@ void bench_arguments::add_to(option_table& table) {
     .otherwise("8, or an element for each rank");
   table.bytes("--max-bytes", max_bytes_, bench_bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
   table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "from size to size");
-  add_chunk_and_datatype(table, told_);
+  add_chunk_and_datatype(table, settings_);
   add_reduce_op(table, op_).also("-o");
-  add_schedule_option(table, told_.schedule);
+  add_schedule_option(table, settings_.schedule);
   table.number("--iterations", x.iterations, 1, 1'000'000)
     .also("-n")
     .says("K", fmt::format("operations in a sample, enqueued back to back; after each {} the bench waits for them",
@@ -80,15 +80,16 @@ void bench_arguments::add_to(option_table& table) {
 }
 
 uint32_t bench_arguments::fewest_devices() const {
-  return told_.ranks.value_or(std::max({devices_min, told_.root.value_or(0) + 1, told_.peer.value_or(0) + 1}));
+  return settings_.ranks.value_or(
+    std::max({devices_min, settings_.root.value_or(0) + 1, settings_.peer.value_or(0) + 1}));
 }
 
 caf::error bench_arguments::take_device_count(uint64_t count) {
   if (count < devices_min || count > devices_max)
     return invalid(fmt::format("--device.count={}: the bench takes {} to {} devices", count, devices_min, devices_max));
-  if (told_.ranks && *told_.ranks != count)
-    return invalid(fmt::format("--device.count={} and --devices {}: give one of them", count, *told_.ranks));
-  told_.ranks = static_cast<uint32_t>(count);
+  if (settings_.ranks && *settings_.ranks != count)
+    return invalid(fmt::format("--device.count={} and --devices {}: give one of them", count, *settings_.ranks));
+  settings_.ranks = static_cast<uint32_t>(count);
   return caf::none;
 }
 
@@ -126,15 +127,15 @@ google::protobuf::RepeatedField<uint64_t> uneven_counts(const bench_options& x, 
 /// The collective and its sizes, as they were told.
 caf::error bench_arguments::take_collective(uint32_t devices) {
   auto& x = result_;
-  x.kind = told_.kind.value_or(x.kind);
-  x.algorithm = told_.algorithm.empty() ? x.algorithm : told_.algorithm;
-  x.devices = told_.ranks.value_or(devices);
-  x.root = told_.root.value_or(x.root);
-  x.devices_given = told_.ranks.has_value();
+  x.kind = settings_.kind.value_or(x.kind);
+  x.algorithm = settings_.algorithm.empty() ? x.algorithm : settings_.algorithm;
+  x.devices = settings_.ranks.value_or(devices);
+  x.root = settings_.root.value_or(x.root);
+  x.devices_given = settings_.ranks.has_value();
   x.max_bytes_given = max_bytes_.has_value();
   x.min_bytes = min_bytes_.value_or(first_size(x, bench_options{}.min_bytes));
   x.max_bytes = max_bytes_.value_or(x.max_bytes);
-  auto whole = told_;
+  auto whole = settings_;
   whole.kind = x.kind;
   whole.ranks = x.devices;
   auto request = request_of(whole);
@@ -151,35 +152,35 @@ caf::error bench_arguments::take_collective(uint32_t devices) {
 /// The same, as a file has it.
 caf::error bench_arguments::take_schedule() {
   auto& x = result_;
-  auto written = schedules_for(told_, "--devices");
+  auto written = schedules_for(settings_, "--devices");
   if (!written)
     return std::move(written.error());
   const auto& own = written->request;
   if (own.world_size < devices_min || own.world_size > devices_max)
-    return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", told_.schedule,
+    return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", settings_.schedule,
                                own.world_size, devices_max));
   if (!own.counts.empty())
     return invalid(fmt::format("--schedule {}: it has counts, but the bench gives every rank the same",
-                               told_.schedule));
+                               settings_.schedule));
   auto own_bytes = size_count(written->kind, own) * size_of(x.datatype);
   x.min_bytes = min_bytes_.value_or(own_bytes);
   x.max_bytes = max_bytes_.value_or(std::max(x.min_bytes, own_bytes));
   if (x.max_bytes > bench_bytes_max)
-    return invalid(fmt::format("--schedule {}: {} bytes are more than the bench takes, {}", told_.schedule, x.max_bytes,
-                               bench_bytes_max));
+    return invalid(fmt::format("--schedule {}: {} bytes are more than the bench takes, {}", settings_.schedule,
+                               x.max_bytes, bench_bytes_max));
   for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}})
-    if (auto factor = factor_for(option, bytes, told_, *written); !factor)
+    if (auto factor = factor_for(option, bytes, settings_, *written); !factor)
       return std::move(factor.error());
   x.kind = written->kind;
   x.devices = own.world_size;
   x.devices_given = true;
   x.root = own.root;
   x.peer = own.peer;
-  x.algorithm = algorithm_name_of(told_.schedule);
+  x.algorithm = algorithm_name_of(settings_.schedule);
   if (x.min_bytes > x.max_bytes)
     return invalid(fmt::format("--min-bytes {} is more than --max-bytes {}", x.min_bytes, x.max_bytes));
   x.written = std::move(*written);
-  return check_proof(told_.schedule, *x.written);
+  return check_proof(settings_.schedule, *x.written);
 }
 
 proto::Collective collective_of(const bench_options& x, uint64_t count) {
@@ -198,9 +199,9 @@ proto::Collective collective_of(const bench_options& x, uint64_t count) {
 }
 
 caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
-  result_.datatype = told_.datatype;
+  result_.datatype = settings_.datatype;
   result_.op = op_.value_or(result_.op);
-  if (auto problem = told_.schedule.empty() ? take_collective(devices) : take_schedule())
+  if (auto problem = settings_.schedule.empty() ? take_collective(devices) : take_schedule())
     return problem;
   const auto kind = result_.kind;
   for (auto [option, given] : {std::pair{"--op", op_.has_value()}, {"--deterministic", result_.deterministic}})
@@ -209,7 +210,7 @@ caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
   if (result_.uneven && !has_v_variant(kind))
     return invalid(fmt::format("--uneven: ranks have no blocks of their own in {}", name_of(kind)));
   if (result_.uneven && result_.written)
-    return invalid(fmt::format("--uneven: --schedule {} says how large its blocks are", told_.schedule));
+    return invalid(fmt::format("--uneven: --schedule {} says how large its blocks are", settings_.schedule));
   for (auto [option, given] : {std::pair{"--min-bytes", min_bytes_.has_value()},
                                {"--max-bytes", max_bytes_.has_value()},
                                {"--in-place", result_.in_place}})

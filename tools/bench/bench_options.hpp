@@ -64,7 +64,7 @@ private:
   caf::error take_sizes();
 
   bench_options result_;
-  collective_options told_;
+  collective_options settings_;
   std::optional<uint64_t> min_bytes_, max_bytes_;
   std::optional<gpu_sim::ReduceOp> op_;
 };

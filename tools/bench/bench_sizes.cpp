@@ -50,7 +50,7 @@ uint64_t planned_scratch(const bench_options& x) {
     return 0;
   const auto element = size_of(x.datatype);
   auto request = request_of(collective_of(x, count_for_size(x.kind, x.devices, x.max_bytes / element)), x.devices, 0);
-  const auto* jointly = first_joint(x.kind); // what "auto" is where the scratch is this process's
+  const auto* jointly = first_shared_memory(x.kind); // what "auto" is where the scratch is this process's
   uint64_t scratch = 0, output = 0;
   for (uint32_t rank = 0; rank<x.devices; rank += x.devices> 64 ? 61 : 1) { // of many, some
     request.rank = rank;

@@ -16,7 +16,7 @@ namespace ringmaster {
 namespace {
 
 using proto::CommunicatorStatus;
-using operation_told = CommunicatorStatus::Operation;
+using operation_status = CommunicatorStatus::Operation;
 
 constexpr uint64_t second_ns = 1'000'000'000;
 
@@ -65,21 +65,21 @@ std::string head_text(const CommunicatorStatus& x) {
   return result;
 }
 
-std::string what_text(const operation_told& op) {
+std::string what_text(const operation_status& op) {
   auto& what = op.collective();
   return fmt::format("#{} {} ({}), {}", op.sequence(), name_of(what.kind()), what.algorithm(), bytes_text(op.bytes()));
 }
 
 /// The first in flight.
-std::string operation_text(const operation_told& op) {
+std::string operation_text(const operation_status& op) {
   auto result = fmt::format("  {}, called {} ago", what_text(op), age_text(op.age_ns()));
   if (op.attempts() > 1)
     result += fmt::format(", attempt {}", op.attempts());
-  if (op.phase() == operation_told::QUEUED)
+  if (op.phase() == operation_status::QUEUED)
     return result + ": waits for the new epoch";
-  if (op.phase() == operation_told::CANCELLED)
+  if (op.phase() == operation_status::CANCELLED)
     return result + ": fails when all ranks have stopped";
-  if (op.phase() == operation_told::DECIDED)
+  if (op.phase() == operation_status::DECIDED)
     return result + ": decided, results are put in place";
   return result
          + fmt::format(": {} of {} ranks have {} it", op.ranks_done(), op.world_size(),
@@ -129,7 +129,7 @@ std::string received_text(const CommunicatorStatus::Rank& x) {
 }
 
 /// Few ranks are all told; of many those that the others wait for, and those with trouble.
-std::set<int> ranks_told(const CommunicatorStatus& x, const std::vector<uint32_t>& culprits) {
+std::set<int> ranks_listed(const CommunicatorStatus& x, const std::vector<uint32_t>& culprits) {
   constexpr int all_max = 32;
   std::set<int> result;
   for (int rank = 0; rank < x.ranks_size(); ++rank)
@@ -156,7 +156,7 @@ std::vector<std::string> row_of(const CommunicatorStatus& x, int rank, const pro
 
 void tell_ranks(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, const std::vector<uint32_t>& culprits,
                 std::vector<status_line>& out) {
-  auto told = ranks_told(x, culprits);
+  auto told = ranks_listed(x, culprits);
   std::vector<std::vector<std::string>> rows{
     {"rank", "device", "where", "round", "received", "queued", "heard", "late", "doing"}};
   for (auto rank : told)
@@ -183,15 +183,15 @@ void tell_ranks(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, 
 
 void tell_culprits(const CommunicatorStatus& x, const proto::ClusterInfo& cluster,
                    const std::vector<uint32_t>& culprits, std::vector<status_line>& out) {
-  constexpr size_t told_max = 4;
-  for (size_t i = 0; i < std::min(culprits.size(), told_max); ++i) {
+  constexpr size_t listed_max = 4;
+  for (size_t i = 0; i < std::min(culprits.size(), listed_max); ++i) {
     auto& rank = x.ranks(static_cast<int>(culprits[i]));
     out.push_back({x.still_ns() > second_ns ? tone::bad : tone::plain,
                    fmt::format("  others wait for rank {} (device 0x{:x}, {}): {}", culprits[i], rank.device_id(),
                                place_of(cluster, device_id{rank.device_id()}), doing_text(rank))});
   }
-  if (culprits.size() > told_max)
-    out.push_back({tone::plain, fmt::format("  and for {}", counted(culprits.size() - told_max, "other rank"))});
+  if (culprits.size() > listed_max)
+    out.push_back({tone::plain, fmt::format("  and for {}", counted(culprits.size() - listed_max, "other rank"))});
 }
 
 void tell_routes(const CommunicatorStatus& x, std::vector<status_line>& out) {

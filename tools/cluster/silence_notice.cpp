@@ -30,7 +30,7 @@ void silence_notice::asked() {
 void silence_notice::answered() {
   std::lock_guard guard{mutex_};
   asked_at_.reset();
-  if (std::exchange(told_, false) && is_live_) {
+  if (std::exchange(settings_, false) && is_live_) {
     std::fputc('\n', out_); // behind the line that has none
     std::fflush(out_);
   }
@@ -52,7 +52,7 @@ void silence_notice::look(std::stop_token ends) {
 }
 
 void silence_notice::tell() {
-  if (std::exchange(told_, true) && !is_live_)
+  if (std::exchange(settings_, true) && !is_live_)
     return;
   const std::chrono::duration<double> silence = clock::now() - *asked_at_;
   const auto text = fmt::format("{}ringmaster status: the coordinator has not answered for {:.0f} s{}",

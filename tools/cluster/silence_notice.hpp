@@ -31,7 +31,7 @@ private:
   std::condition_variable_any changed_;
   std::optional<clock::time_point> asked_at_; ///< None: nobody waits.
   clock::time_point due_;                     ///< When to say so next.
-  bool told_ = false;                         ///< Of this silence.
+  bool settings_ = false;                     ///< Of this silence.
   std::jthread looks_;                        ///< The last: it ends before the others.
 };
 

@@ -67,7 +67,7 @@ class status_call final : public configured_call {
   }
 
   caf::error check() override {
-    auto told = values_told("node.join");
+    auto told = values_given("node.join");
     std::erase(told, where_);
     if (where_.empty() || told.empty())
       return caf::none;
@@ -112,7 +112,7 @@ class status_call final : public configured_call {
     std::string text;
     if (watch_ && !json_ && screen.is_one())
       text = "\033[H\033[2J"; // in place of the former one
-    else if (std::exchange(told_, true) && !json_)
+    else if (std::exchange(settings_, true) && !json_)
       text = "\n";
     if (json_)
       text += json_of(status) + "\n";
@@ -124,7 +124,7 @@ class status_call final : public configured_call {
   }
 
   static constexpr std::chrono::seconds between_screens{1};
-  bool json_ = false, watch_ = false, told_ = false;
+  bool json_ = false, watch_ = false, settings_ = false;
   std::string where_; ///< The coordinator, if no option names it.
 };
 

@@ -86,7 +86,7 @@ caf::error try_output_file(const std::string& file, const char* what) {
   return caf::none;
 }
 
-caf::error check_outputs_differ(std::initializer_list<told_output> all) {
+caf::error check_outputs_differ(std::initializer_list<output_option> all) {
   for (auto one = all.begin(); one != all.end(); ++one)
     for (auto other = one + 1; other != all.end(); ++other)
       if (!one->file.empty() && one->file == other->file)

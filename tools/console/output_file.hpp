@@ -17,11 +17,11 @@ caf::error write_output_file(const std::string& file, const std::string& text, c
 caf::error try_output_file(const std::string& file, const char* what);
 
 /// What an option was told to write to; empty: it was not.
-struct told_output {
+struct output_option {
   std::string_view option;
   std::string_view file;
 };
 /// Whether each has a file of its own. Errors: invalid_argument, with both options.
-caf::error check_outputs_differ(std::initializer_list<told_output> all);
+caf::error check_outputs_differ(std::initializer_list<output_option> all);
 
 } // namespace ringmaster

@@ -57,9 +57,9 @@ uint64_t memory_for(const demo_options& story) {
 }
 
 /// What is the story's own, whatever the configuration says.
-options settings_of(const demo_options& story, options opts, bool memory_is_told) {
+options settings_of(const demo_options& story, options opts, bool memory_is_given) {
   opts.device.count = story.devices;
-  if (!memory_is_told)
+  if (!memory_is_given)
     opts.device.memory_bytes = std::max<uint64_t>(memory_for(story), 1u << 20);
   if (opts.journal.dir.empty() && coordinator_elsewhere(opts).empty()) // another process has its own
     opts.journal.dir = journal_dir();
@@ -77,13 +77,13 @@ class demo_call final : public configured_call {
   caf::error check() override {
     if (auto problem = check_no_rank())
       return problem;
-    if (is_told("device.count"))
+    if (is_given("device.count"))
       if (auto problem = story_.take_device_count(cfg_.values().device.count))
         return problem;
     if (auto problem = story_.check())
       return problem;
     const auto told = cfg_.values().device.memory_bytes;
-    if (!is_told("device.memory-bytes") || memory_for(story_) <= told)
+    if (!is_given("device.memory-bytes") || memory_for(story_) <= told)
       return caf::none;
     return make_error(errc::invalid_argument,
                       fmt::format("--device.memory-bytes={}: --elements {} want {} bytes on each device", told,
@@ -93,7 +93,7 @@ class demo_call final : public configured_call {
   caf::expected<int> run(const console& to) override {
     if (story_.seed == 0)
       story_.seed = std::random_device{}() % 1000000 + 1;
-    auto opts = settings_of(story_, cfg_.values(), is_told("device.memory-bytes"));
+    auto opts = settings_of(story_, cfg_.values(), is_given("device.memory-bytes"));
     const bool joined = !coordinator_elsewhere(opts).empty();
     caf::actor_system system{cfg_};
     auto home = open_cluster("ringmaster demo", system, opts, to.err);

@@ -29,7 +29,7 @@ caf::error set_kill(demo_options& result, const std::string& text) {
 
 void demo_options::add_to(option_table& table) {
   table.about("An all-reduce on simulated devices, then the same with a device that is killed in the middle of it.");
-  table.number("--devices", told_devices_, devices_min, devices_max)
+  table.number("--devices", requested_devices_, devices_min, devices_max)
     .says("N", "simulated devices, 2 to 64")
     .otherwise(
       fmt::format("{}, or device.count where the command line has that; on a cluster of other processes as many "
@@ -55,15 +55,15 @@ void demo_options::add_to(option_table& table) {
 caf::error demo_options::take_device_count(uint64_t count) {
   if (count < devices_min || count > devices_max)
     return invalid(fmt::format("--device.count={}: the demo takes {} to {} devices", count, devices_min, devices_max));
-  if (told_devices_ && *told_devices_ != count)
-    return invalid(fmt::format("--device.count={} and --devices {}: give one of them", count, *told_devices_));
-  told_devices_ = static_cast<uint32_t>(count);
+  if (requested_devices_ && *requested_devices_ != count)
+    return invalid(fmt::format("--device.count={} and --devices {}: give one of them", count, *requested_devices_));
+  requested_devices_ = static_cast<uint32_t>(count);
   return caf::none;
 }
 
 caf::error demo_options::check() {
-  devices_given = told_devices_.has_value();
-  devices = told_devices_.value_or(devices);
+  devices_given = requested_devices_.has_value();
+  devices = requested_devices_.value_or(devices);
   if (kill_rank && !kill)
     return make_error(errc::invalid_argument, "--kill-rank: with --kill none nobody dies");
   if (kill_rank && *kill_rank >= devices)

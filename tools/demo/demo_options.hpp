@@ -31,7 +31,7 @@ struct demo_options {
   caf::error check();
 
 private:
-  std::optional<uint32_t> told_devices_;
+  std::optional<uint32_t> requested_devices_;
 };
 
 } // namespace ringmaster

@@ -4,7 +4,7 @@
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/data/sampler.hpp"
+#include "training/data/sampler.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,9 +1,9 @@
 #include "tools/layouts/layout_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/layouts/layout_picture.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/layouts/layout_text.hpp"
+#include "training/layouts/layout_picture.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/layouts/tensor_layout.hpp"
+#include "training/layouts/tensor_layout.hpp"
 
 #include <string>
 

@@ -2,9 +2,9 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_writer.hpp"
-#include "runtime/training/data/sample_partition.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"
+#include "training/data/sample_partition.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -45,7 +45,7 @@ option& configured_call::key_option(option_table& table, const std::string& name
   return table
     .value(name,
            [this, &table, name, key](const std::string& text) -> caf::error {
-             told_options_.push_back({name, key, text});
+             given_options_.push_back({name, key, text});
              table.configure_by(fmt::format("--{}={}", key, text));
              return caf::none;
            })
@@ -67,8 +67,8 @@ void configured_call::join_options(option_table& table) {
 }
 
 caf::expected<bool> configured_call::configure(const option_table& table) {
-  told_ = table.for_configuration();
-  auto args = told_;
+  settings_ = table.for_configuration();
+  auto args = settings_;
   if (!conf_.empty())
     args.push_back("--config-file=" + conf_);
   if (auto problem = cfg_.read(std::move(args), find_configuration()))
@@ -81,7 +81,7 @@ caf::expected<bool> configured_call::configure(const option_table& table) {
 caf::error configured_call::as_typed(const caf::error& problem) const {
   constexpr std::string_view middle = "; it must be ", unless = ", or empty";
   const auto text = render(problem);
-  for (auto& x : told_options_) {
+  for (auto& x : given_options_) {
     const auto at = text.find(middle);
     if (at == text.npos
         || !(text.starts_with(fmt::format("--{}={}: ", x.key, x.value)) || text.starts_with(x.key + " is ")))
@@ -94,10 +94,10 @@ caf::error configured_call::as_typed(const caf::error& problem) const {
   return problem;
 }
 
-std::vector<std::string> configured_call::values_told(const std::string& key) const {
+std::vector<std::string> configured_call::values_given(const std::string& key) const {
   const auto start = "--" + key + "=";
   std::vector<std::string> result;
-  for (auto& x : told_)
+  for (auto& x : settings_)
     if (x.starts_with(start))
       result.push_back(x.substr(start.size()));
   return result;

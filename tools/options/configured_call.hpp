@@ -26,9 +26,9 @@ protected:
   void join_options(option_table& table);
 
   /// Whether the command line has the key itself: "--device.count=4".
-  bool is_told(const std::string& key) const { return !values_told(key).empty(); }
+  bool is_given(const std::string& key) const { return !values_given(key).empty(); }
   /// All that the command line says of the key, however it is written there, in its order; the last one counts.
-  std::vector<std::string> values_told(const std::string& key) const;
+  std::vector<std::string> values_given(const std::string& key) const;
 
   /// "FILE", or "no file, the defaults".
   std::string configuration_origin() const;
@@ -40,12 +40,12 @@ private:
   caf::error as_typed(const caf::error& problem) const;
 
   /// An option that stood there for a key.
-  struct told_option {
+  struct given_option {
     std::string name, key, value;
   };
   std::string conf_;
-  std::vector<told_option> told_options_;
-  std::vector<std::string> told_; ///< What stood there for the configuration.
+  std::vector<given_option> given_options_;
+  std::vector<std::string> settings_; ///< What stood there for the configuration.
 };
 
 } // namespace ringmaster

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/search/strategy_search.hpp"
 #include "tools/console/page_format.hpp"
+#include "training/search/strategy_search.hpp"
 
 #include <string>
 

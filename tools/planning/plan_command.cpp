@@ -1,12 +1,12 @@
 #include "tools/planning/plan_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/pictures/front_picture.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/planning/laboratory_plan.hpp"
 #include "tools/planning/plan_compare.hpp"
 #include "tools/planning/plan_search.hpp"
 #include "tools/planning/plan_text.hpp"
+#include "training/pictures/front_picture.hpp"
 
 #include <fmt/format.h>
 

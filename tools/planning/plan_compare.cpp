@@ -5,7 +5,7 @@
 #include "runtime/text/pages/text_table.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/planning/saved_plan.hpp"
-#include "tools/training/transformer_options.hpp"
+#include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Plans for programs: JSON, CSV.
 #include "messages/errc.hpp"
+#include "planner/plans/launch_options.hpp"
+#include "planner/plans/undivided.hpp"
 #include "runtime/text/json/json_writer.hpp"
-#include "runtime/training/transformer/plans/launch_options.hpp"
-#include "runtime/training/transformer/plans/undivided.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"

@@ -1,7 +1,7 @@
 #include "tools/planning/plan_notes.hpp"
 
-#include "runtime/training/transformer/estimates/exchange_times.hpp"
-#include "runtime/training/transformer/systems/software_generation.hpp"
+#include "planner/estimates/exchange_times.hpp"
+#include "planner/systems/software_generation.hpp"
 #include "tools/planning/plan_text.hpp"
 
 #include <fmt/format.h>

@@ -1,13 +1,13 @@
 #include "tools/planning/plan_report.hpp"
 
+#include "planner/plans/launch_options.hpp"
+#include "planner/plans/undivided.hpp"
+#include "planner/systems/software_generation.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/transformer/plans/launch_options.hpp"
-#include "runtime/training/transformer/plans/undivided.hpp"
-#include "runtime/training/transformer/systems/software_generation.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_tables.hpp"
 #include "tools/planning/plan_text.hpp"
-#include "tools/training/transformer_options.hpp"
+#include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/transformer/plans/plan_advice.hpp"
-#include "runtime/training/transformer/systems/software_generation.hpp"
+#include "planner/plans/plan_advice.hpp"
+#include "planner/systems/software_generation.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_run.hpp"

@@ -1,7 +1,7 @@
 #include "tools/planning/plan_run.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/transformer/costs/transformer_costs.hpp"
+#include "planner/costs/transformer_costs.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "runtime/training/simulated/simulator.hpp"
-#include "runtime/training/strategies/strategies.hpp"
-#include "runtime/training/transformer/plans/planner.hpp"
+#include "planner/plans/planner.hpp"
+#include "training/simulated/simulator.hpp"
+#include "training/strategies/strategies.hpp"
 
 #include <memory>
 #include <optional>

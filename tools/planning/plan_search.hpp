@@ -6,8 +6,8 @@
 #include "tools/planning/plan_options.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_timeline.hpp"
-#include "tools/training/known_cost_models.hpp"
-#include "tools/training/transformer_options.hpp"
+#include "tools/simulated_training/known_cost_models.hpp"
+#include "tools/simulated_training/transformer_options.hpp"
 
 #include <caf/expected.hpp>
 

@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "tools/planning/plan_text.hpp"
-#include "tools/training/transformer_options.hpp"
+#include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/transformer/plans/planner.hpp"
+#include "planner/plans/planner.hpp"
 
 #include <string>
 #include <utility>

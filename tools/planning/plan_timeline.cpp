@@ -2,12 +2,12 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/pictures/stage_ranks.hpp"
-#include "runtime/training/pictures/train_picture.hpp"
-#include "runtime/training/pictures/train_trace.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/options/trace_limit.hpp"
 #include "tools/planning/plan_text.hpp"
+#include "training/pictures/stage_ranks.hpp"
+#include "training/pictures/train_picture.hpp"
+#include "training/pictures/train_trace.hpp"
 
 #include <fmt/format.h>
 

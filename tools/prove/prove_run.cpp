@@ -185,9 +185,9 @@ public:
     sum_up();
     --open_[job.algorithm];
     tell();
-    for (; told_ < all_.size() && open_[told_] == 0; ++told_) {
-      add_up(told_);
-      watch_.row(all_[told_]);
+    for (; settings_ < all_.size() && open_[settings_] == 0; ++settings_) {
+      add_up(settings_);
+      watch_.row(all_[settings_]);
     }
   }
 
@@ -237,7 +237,7 @@ private:
   std::vector<double> of_job_;   ///< Seconds that a job takes, or has taken.
   std::vector<double> parts_;    ///< Done of it.
   double done_ = 0, whole_ = 0;  ///< Of all jobs, seconds.
-  size_t told_ = 0;
+  size_t settings_ = 0;
 };
 
 } // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/simulated/simulator.hpp"
 #include "tools/puzzles/puzzle_table.hpp"
+#include "training/simulated/simulator.hpp"
 
 #include <caf/error.hpp>
 #include <caf/expected.hpp>

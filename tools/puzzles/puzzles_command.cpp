@@ -3,11 +3,11 @@
 #include "messages/errc.hpp"
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/pictures/train_picture.hpp"
-#include "runtime/training/pictures/train_trace.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/time_limit.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
+#include "training/pictures/train_picture.hpp"
+#include "training/pictures/train_trace.hpp"
 
 #include <fmt/format.h>
 

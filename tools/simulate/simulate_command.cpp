@@ -12,8 +12,8 @@
 #include "tools/options/schedule_file.hpp"
 #include "tools/simulate/simulate_options.hpp"
 #include "tools/simulate/simulate_report.hpp"
-#include "tools/training/memory_command.hpp"
-#include "tools/training/train_command.hpp"
+#include "tools/simulated_training/memory_command.hpp"
+#include "tools/simulated_training/train_command.hpp"
 #include "tools/validation/validate_command.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // `ringmaster train` with the layers that libtorch computes.
 #include "messages/errc.hpp"
-#include "runtime/training/libtorch/libtorch_models.hpp"
 #include "tools/console/own_memory.hpp"
 #include "tools/train/run_command.hpp"
 #include "tools/train/trained_models.hpp"
+#include "training/libtorch/libtorch_models.hpp"
 
 #include <fmt/format.h>
 

@@ -6,15 +6,15 @@
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "runtime/training/measured/tuned_communications.hpp"
-#include "runtime/training/pictures/loss_picture.hpp"
-#include "runtime/training/pictures/train_trace.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
 #include "tools/train/run_report.hpp"
+#include "training/measured/tuned_communications.hpp"
+#include "training/pictures/loss_picture.hpp"
+#include "training/pictures/train_trace.hpp"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ private:
     launched_ = std::move(*launched);
     if (auto problem = opts_.check(launched_))
       return problem;
-    if (!launched_ && is_told("device.count") && cfg_.values().device.count < opts_.ranks)
+    if (!launched_ && is_given("device.count") && cfg_.values().device.count < opts_.ranks)
       return invalid(fmt::format("--device.count={}: {} need as many devices", cfg_.values().device.count,
                                  counted(opts_.ranks, "rank")));
     return caf::none;
@@ -79,7 +79,7 @@ private:
     }
     block_ending_signals();
     auto all = cfg_.values();
-    if (!is_told("device.count"))
+    if (!is_given("device.count"))
       all.device.count = opts_.ranks;
     if (all.log.level == "info")
       all.log.level = "warn";

@@ -5,13 +5,13 @@
 #include "runtime/text/decimal.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/computed/sampled_batches.hpp"
-#include "runtime/training/computed/step_world.hpp"
-#include "runtime/training/data/cifar_images.hpp"
-#include "runtime/training/data/data_folder.hpp"
-#include "runtime/training/data/idx_images.hpp"
-#include "runtime/training/data/synthetic_digits.hpp"
 #include "tools/console/output_file.hpp"
+#include "training/computed/sampled_batches.hpp"
+#include "training/computed/step_world.hpp"
+#include "training/data/cifar_images.hpp"
+#include "training/data/data_folder.hpp"
+#include "training/data/idx_images.hpp"
+#include "training/data/synthetic_digits.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,8 +2,8 @@
 
 #include "client/training/training_run.hpp"
 #include "runtime/launchers/launched_process.hpp"
+#include "tools/simulated_training/strategy_options.hpp"
 #include "tools/train/trained_models.hpp"
-#include "tools/training/strategy_options.hpp"
 
 namespace ringmaster {
 

@@ -4,9 +4,9 @@
 #include "runtime/text/json/json_writer.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "runtime/training/computed/evaluation.hpp"
-#include "runtime/training/data/byte_windows.hpp"
-#include "runtime/training/data/yardsticks/order_2_model.hpp"
+#include "training/computed/evaluation.hpp"
+#include "training/data/byte_windows.hpp"
+#include "training/data/yardsticks/order_2_model.hpp"
 
 #include <fmt/format.h>
 

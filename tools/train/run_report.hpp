@@ -1,8 +1,8 @@
 #pragma once
 
 #include "client/training/training_run.hpp"
-#include "runtime/training/measured/profiled_costs.hpp"
 #include "tools/train/run_options.hpp"
+#include "training/measured/profiled_costs.hpp"
 
 namespace ringmaster {
 

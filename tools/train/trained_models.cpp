@@ -1,7 +1,7 @@
 #include "tools/train/trained_models.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/layers/plain_layers.hpp"
+#include "training/layers/plain_layers.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/computed/training_job.hpp"
-#include "runtime/training/data/data_set.hpp"
+#include "training/computed/training_job.hpp"
+#include "training/data/data_set.hpp"
 
 #include <caf/expected.hpp>
 

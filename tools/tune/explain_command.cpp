@@ -117,7 +117,7 @@ std::string why_in_process(const candidate& x) {
 }
 
 /// What "auto" takes for ranks in one process, whatever the estimates say.
-std::string joint_verdict(const candidate& picked, const candidate& fastest) {
+std::string shared_memory_verdict(const candidate& picked, const candidate& fastest) {
   return fmt::format("picked: {}, as always where all ranks are in one process: it is a joint operation, and each "
                      "byte is read and written once; {} is estimated to take {:.2f} of its time\n",
                      picked.which->name, fastest.which->name, fastest.time.total_s() / picked.time.total_s());
@@ -125,9 +125,10 @@ std::string joint_verdict(const candidate& picked, const candidate& fastest) {
 
 std::string why_picked(const std::vector<candidate>& all, bool network) {
   const auto& best = all.front();
-  auto picked = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.which == first_joint(x.which->kind); });
+  auto picked = std::find_if(all.begin(), all.end(),
+                             [&](auto& x) { return x.which == first_shared_memory(x.which->kind); });
   if (!network && picked != all.end() && picked != all.begin())
-    return joint_verdict(*picked, best);
+    return shared_memory_verdict(*picked, best);
   if (all.size() == 1)
     return fmt::format("picked: {}, the only one there is\n", best.which->name);
   const auto& next = all[1];

@@ -2,9 +2,9 @@
 
 #include "client/training/training_run.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/training/collective_kind.hpp"
-#include "runtime/training/data/synthetic_digits.hpp"
-#include "runtime/training/layers/plain_layers.hpp"
+#include "training/data/synthetic_digits.hpp"
+#include "training/language/collective_kind.hpp"
+#include "training/layers/plain_layers.hpp"
 
 #include <algorithm>
 
@@ -66,7 +66,7 @@ caf::expected<cost_sample> sample_of(const run_outcome& found, op what) {
   const auto kind = collective_kind_of(what);
   return cost_sample{transport::training,
                      kind,
-                     std::string{first_joint(kind)->name},
+                     std::string{first_shared_memory(kind)->name},
                      trained_ranks,
                      count_of(*found.job, call) * bytes_of(found.job->as),
                      *middle};

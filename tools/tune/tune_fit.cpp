@@ -109,7 +109,7 @@ caf::expected<sorted_samples> sorted_by_terms(const std::vector<cost_sample>& sa
       result.on_hosts = result.on_hosts || has_two_levels(world_of(x));
     } else if (x.by == transport::training) {
       result.training.push_back(x);
-    } else if (is_joint(x.kind, x.algorithm)) {
+    } else if (is_shared_memory(x.kind, x.algorithm)) {
       auto work = process_work_of(x, known);
       if (!work)
         return std::move(work.error());
@@ -153,7 +153,7 @@ caf::error fit_walked(tuned_costs& result, const sorted_samples& samples, const 
   return caf::none;
 }
 
-caf::error fit_joint(tuned_costs& result, const sorted_samples& samples) {
+caf::error fit_shared_memory(tuned_costs& result, const sorted_samples& samples) {
   if (samples.joint.empty())
     return caf::none;
   result.joint = fit_least_squares(samples.joint);
@@ -162,7 +162,7 @@ caf::error fit_joint(tuned_costs& result, const sorted_samples& samples) {
     return problem;
   auto& costs = result.values.costs;
   auto& x = result.joint.coefficients;
-  costs.joint_operation = duration_of(x[0]);
+  costs.shared_memory_operation = duration_of(x[0]);
   costs.joint_rank = duration_of(x[1]);
   costs.joint_bandwidth = rate_of(x[2]);
   return caf::none;
@@ -217,7 +217,7 @@ caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, co
   tuned_costs result{known, {}, {}, {}, {}};
   if (auto problem = fit_walked(result, *sorted, machine))
     return problem;
-  if (auto problem = fit_joint(result, *sorted))
+  if (auto problem = fit_shared_memory(result, *sorted))
     return problem;
   if (auto problem = fit_training(result, *sorted, cores)) // with what a joint operation takes
     return problem;

@@ -26,7 +26,7 @@ using group_key = std::tuple<transport, proto::CollectiveKind, uint32_t, std::ve
 
 /// Within a process "auto" takes what makes a joint operation; between processes what is estimated to be the fastest.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
-  const auto* jointly = first_joint(group.front().measured.kind);
+  const auto* jointly = first_shared_memory(group.front().measured.kind);
   if (group.front().measured.by != transport::network && jointly != nullptr)
     for (auto& x : group)
       if (x.measured.algorithm == jointly->name)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/transformer/calibrated/calibration.hpp"
+#include "planner/calibration/calibration.hpp"
 
 #include <caf/expected.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/transformer/calibrated/published_training.hpp"
+#include "planner/calibration/published_training.hpp"
 
 namespace ringmaster {
 

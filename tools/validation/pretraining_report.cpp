@@ -1,8 +1,8 @@
 #include "tools/validation/pretraining_report.hpp"
 
+#include "planner/calibration/calibration.hpp"
+#include "planner/plans/planner.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "runtime/training/transformer/calibrated/calibration.hpp"
-#include "runtime/training/transformer/plans/planner.hpp"
 
 #include <fmt/format.h>
 

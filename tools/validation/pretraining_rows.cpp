@@ -1,7 +1,7 @@
 #include "tools/validation/pretraining_rows.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
+#include "planner/models/known_models.hpp"
 #include "tools/validation/csv_table.hpp"
 #include "tools/validation/pretraining_recipes.hpp"
 

@@ -1,7 +1,7 @@
 #include "tools/validation/software_rows.hpp"
 
-#include "runtime/training/transformer/calibrated/pattern_search.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
+#include "planner/calibration/pattern_search.hpp"
+#include "planner/models/known_models.hpp"
 #include "tools/validation/csv_table.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/transformer/estimates/iteration_estimate.hpp"
-#include "runtime/training/transformer/systems/software_generation.hpp"
+#include "planner/estimates/iteration_estimate.hpp"
+#include "planner/systems/software_generation.hpp"
 
 #include <caf/expected.hpp>
 

@@ -1,9 +1,9 @@
 #include "tools/validation/validate_command.hpp"
 
 #include "messages/errc.hpp"
+#include "planner/models/known_models.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/json/json_writer.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
 #include "tools/validation/iteration_rows.hpp"
 #include "tools/validation/pretraining_report.hpp"
 #include "tools/validation/software_rows.hpp"

@@ -84,7 +84,7 @@ private:
   void write_arrow(const proto::RankReport& x, interval when);
   /// `fate`: how it went with a rank that has not reported; else empty.
   void write_rank(const proto::RankReport& x, interval when, const std::string& fate = {});
-  void write_joint(const proto::OperationEnded& x);
+  void write_shared_memory(const proto::OperationEnded& x);
   void write_unfinished(const unfinished_rank& x);
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
@@ -188,7 +188,7 @@ journal_trace trace_writer::write() {
     else if (record.has_command_ended())
       write_command(record.command_ended(), coordinator_time(record.command_ended(), record.time_ns()));
     else if (record.has_operation_ended())
-      write_joint(record.operation_ended());
+      write_shared_memory(record.operation_ended());
     else if (auto kind = kind_of(record);
              kind != "operation" && kind != "checkpoint" && !record.has_node_clock()) // its process's name says so
       write_instant(record);
@@ -276,7 +276,7 @@ void trace_writer::write_rank(const proto::RankReport& x, interval when, const s
 }
 
 /// A joint operation has one record for all its ranks. It begins behind what its stream had before.
-void trace_writer::write_joint(const proto::OperationEnded& x) {
+void trace_writer::write_shared_memory(const proto::OperationEnded& x) {
   proto::RankReport part;
   part.set_comm_id(x.comm_id());
   part.set_epoch(x.epoch());

@@ -229,7 +229,7 @@ TEST_CASE("communicator: a failure is told to whoever waits, though operations c
   CHECK(cluster.ask_coordinator<proto::ClusterInfo>(info).communicators(0).status() == gpu_sim::FAILED);
   gpu_sim::GetCommStatusRequest members;
   members.set_commid(1);
-  members.set_lookson(true);
+  members.set_readonly(true);
   CHECK(cluster.ask_coordinator<gpu_sim::GetCommStatusResponse>(members).status() == gpu_sim::FAILED);
   run();
   auto told = cluster.wait(1);

@@ -129,7 +129,7 @@ TEST_CASE("settings: costs are in seconds and bytes a second, each in its place"
   c.local_reduction_rate = 9;
   c.local_memory_bandwidth = 10;
   c.local_cache_bytes = 11;
-  c.joint_operation = 12us;
+  c.shared_memory_operation = 12us;
   c.joint_rank = 13us;
   c.joint_bandwidth = 14;
   c.training_call = 19us;

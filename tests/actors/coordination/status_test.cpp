@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using told_operation = proto::CommunicatorStatus::Operation;
+using status_operation = proto::CommunicatorStatus::Operation;
 
 simulation_options by_relays() {
   simulation_options result;
@@ -84,7 +84,7 @@ TEST_CASE("status: says who waits for whom, and how late whoever hangs is, befor
   REQUIRE(status.communicators_size() == 1);
   auto& x = status.communicators(0);
   REQUIRE(x.operations_size() == 1);
-  CHECK(x.operations(0).phase() == told_operation::RUNNING);
+  CHECK(x.operations(0).phase() == status_operation::RUNNING);
   CHECK(x.operations(0).ranks_done() == 0);
   CHECK(x.operations(0).age_ns() >= 650'000'000);
   CHECK(x.operations_in_flight() == 1);

@@ -1,5 +1,5 @@
 // Programs that cheat, or wait for what never comes: on devices each ends with a sentence, as it does in virtual time
-// (tests/runtime/training/forgery_test.cpp), at once and with its step.
+// (tests/training/language/forgery_test.cpp), at once and with its step.
 #include "tests/support/training/one_layer.hpp"
 #include "tests/support/training/simulated_training.hpp"
 

@@ -77,13 +77,13 @@ struct run_beside_silence {
 TEST_CASE("a run that is told to end waits for the model of a rank that says nothing for some seconds") {
   run_beside_silence x;
   x.start();
-  const auto told_at = x.now();
+  const auto asked_at = x.now();
   x.cluster.self->send(x.run.handle, atom::expire_v);
   x.run.finish();
   CHECK_MESSAGE(contains(x.run.problem(), "the run was told to end"), x.run.problem());
   CHECK(x.run.notes_with("the model as of step 1 cannot be kept: not all of it has come within 5 s") == 1);
   CHECK(x.images.empty());
-  CHECK(x.now() - told_at <= std::chrono::seconds{10}); // for the model, and for its memory
+  CHECK(x.now() - asked_at <= std::chrono::seconds{10}); // for the model, and for its memory
 }
 
 TEST_CASE("a run whose coordinator is gone ends at once: its ranks do not wait for an answer from it") {

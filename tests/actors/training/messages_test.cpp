@@ -36,7 +36,7 @@ TEST_CASE("messages of a training run: where an output strays, how ranks lie and
   step_order order;
   order.sides = {2, 3, 4, true};
   order.forget = true;
-  CHECK(across(order).sides == told_sides{2, 3, 4, true});
+  CHECK(across(order).sides == parallel_sizes{2, 3, 4, true});
   CHECK(across(order).forget);
   rank_ready ready;
   ready.told = {"seed 1", "strategy ddp"};

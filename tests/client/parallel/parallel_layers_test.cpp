@@ -3,8 +3,8 @@
 #include "client/parallel/naive_layers.hpp"
 #include "client/parallel/placement.hpp"
 #include "client/parallel/zero_3.hpp"
-#include "runtime/training/data/sample_partition.hpp"
 #include "tests/client/parallel/played_ranks.hpp"
+#include "training/data/sample_partition.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;

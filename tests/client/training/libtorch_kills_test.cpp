@@ -1,6 +1,6 @@
 // Training with libtorch's layers on real threads, with devices that are killed at any time.
-#include "runtime/training/libtorch/libtorch_models.hpp"
 #include "tests/support/training/threaded_training.hpp"
+#include "training/libtorch/libtorch_models.hpp"
 
 #include <malloc.h>
 

@@ -115,11 +115,11 @@ TEST_CASE("registry: what is in rank order adds as a plain loop does, and every 
 TEST_CASE("registry: every kind has an algorithm that is served together, and it is asked for by kind and name") {
   for (auto kind : collective_kinds()) {
     CAPTURE(name_of(kind));
-    REQUIRE(first_joint(kind) != nullptr);
-    CHECK(is_joint(kind, first_joint(kind)->name));
-    CHECK(!is_joint(kind, "nothing"));
+    REQUIRE(first_shared_memory(kind) != nullptr);
+    CHECK(is_shared_memory(kind, first_shared_memory(kind)->name));
+    CHECK(!is_shared_memory(kind, "nothing"));
   }
-  CHECK(is_joint(proto::ALL_REDUCE, "one_shot"));
-  CHECK(!is_joint(proto::REDUCE, "one_shot")); // which it does not have
-  CHECK(!is_joint(proto::ALL_REDUCE, "ring"));
+  CHECK(is_shared_memory(proto::ALL_REDUCE, "one_shot"));
+  CHECK(!is_shared_memory(proto::REDUCE, "one_shot")); // which it does not have
+  CHECK(!is_shared_memory(proto::ALL_REDUCE, "ring"));
 }

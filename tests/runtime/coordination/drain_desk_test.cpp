@@ -77,8 +77,8 @@ TEST_CASE("drain_desk: each communicator is asked once, and the node is told to 
         == std::vector<std::string>{"communicator 7 goes on without device 0x3 0x4, in epoch 2",
                                     "communicator 8 goes on without device 0x3, in epoch 5, with spares"});
   CHECK_FALSE(x.desk.gone(x.second));
-  CHECK(x.desk.is_told(x.second)); // its devices' ends may be heard of behind its own
-  CHECK_FALSE(x.desk.is_told(x.first));
+  CHECK(x.desk.is_given(x.second)); // its devices' ends may be heard of behind its own
+  CHECK_FALSE(x.desk.is_given(x.first));
 }
 
 TEST_CASE("drain_desk: one that cannot let go is asked again at the next event, and named when the limit passes") {
@@ -114,7 +114,7 @@ TEST_CASE("drain_desk: a node that goes before it was told to is no success") {
   auto ended = x.desk.gone(x.second);
   REQUIRE(ended);
   CHECK_FALSE(ended->told);
-  CHECK_FALSE(x.desk.is_told(x.second));
+  CHECK_FALSE(x.desk.is_given(x.second));
   CHECK(ended->to.size() == 1);
   x.desk.answered(x.second, {7}, {{3}}, {2}, {}); // late: nobody waits, but the device has left
   CHECK(x.devices.members_of({7}) == device_ids{{2}});

@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct told_traffic {
+struct recorded_traffic {
   traffic of;
   traffic::time_point start = traffic::time_point{} + 1h;
 
@@ -24,7 +24,7 @@ struct told_traffic {
 } // namespace
 
 TEST_CASE("traffic: what a rank says again of one attempt counts once, whatever overtakes it") {
-  told_traffic x;
+  recorded_traffic x;
   x.say(1, 1, 100, x.start);
   x.say(1, 1, 250, x.start);
   CHECK(x.bytes() == 250);
@@ -41,7 +41,7 @@ TEST_CASE("traffic: what a rank says again of one attempt counts once, whatever 
 }
 
 TEST_CASE("traffic: a rate is of the last five seconds, and forgotten when nothing comes any more") {
-  told_traffic x;
+  recorded_traffic x;
   CHECK(x.of.rows(x.start).empty());
   x.of.moved("joint", 5000, x.start);
   x.of.moved("messages", 1000, x.start);

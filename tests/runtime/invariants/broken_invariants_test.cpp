@@ -3,12 +3,12 @@
 #include "runtime/coordination/pending_calls.hpp"
 #include "runtime/coordination/rendezvous_desk.hpp"
 #include "runtime/coordination/spare_desk.hpp"
-#include "runtime/meeting/meeting_page.hpp"
+#include "runtime/mailbox/shared_mailbox.hpp"
 #include "runtime/memory/host_copies.hpp"
 #include "runtime/memory/range_allocator.hpp"
 #include "runtime/operations/call_desk.hpp"
 #include "runtime/operations/epoch_change.hpp"
-#include "runtime/operations/joint_execution.hpp"
+#include "runtime/operations/shared_memory_execution.hpp"
 #include "runtime/schedule/schedule_run.hpp"
 #include "tests/runtime/invariants/broken_invariant.hpp"
 #include "tests/runtime/operations/epoch_operands.hpp"
@@ -119,13 +119,13 @@ TEST_CASE("broken invariants: memory and schedules") {
   });
   breaks("a round ends with the last of its steps", [] { one_round().next_round(); });
   breaks("a joint operation has the buffers of every rank", [] {
-    joint_operation without{
+    shared_memory_operation without{
       proto::ALL_REDUCE, {.world_size = 2, .count = 1}, *reducer::of(proto::FLOAT32, gpu_sim::SUM), {}, {}, {}};
-    joint_execution{std::move(without), 64};
+    shared_memory_execution{std::move(without), 64};
   });
   breaks("a rank has its place in the page", [] {
     alignas(64) static std::byte memory[64 << 10];
-    meeting_page{memory, 2, 64, 2};
+    shared_mailbox{memory, 2, 64, 2};
   });
 }
 

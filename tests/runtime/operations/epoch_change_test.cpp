@@ -322,8 +322,8 @@ TEST_CASE("epoch change: it does not end while data is being moved, whatever els
       CHECK(count_of<epoch_change::stop_streams>(early) == 0);
       CHECK(count_of<epoch_change::communicator_gone>(early) == 0);
       CHECK(count_of<epoch_change::communicator_aborted>(early) == 0);
-      CHECK(x.must_rest());
-      auto told = x.data_rests();
+      CHECK(x.must_defer());
+      auto told = x.transfer_finished();
       REQUIRE(count_of<epoch_change::stop_streams>(told) == 1);
       CHECK(count_of<epoch_change::communicator_gone>(told) == 0);
       CHECK(x.state() == epoch_change::phase::ending);

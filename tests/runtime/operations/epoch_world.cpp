@@ -146,7 +146,7 @@ void epoch_world::apply(const event& x) {
     }
     case kind::moved:
       take(epochs_.data_moved(std::exchange(moving_, {})));
-      take(epochs_.data_rests());
+      take(epochs_.transfer_finished());
       break;
     case kind::leave: {
       --left_.leaves;

@@ -66,7 +66,7 @@ void epoch_world::check_rest() {
 
 uint64_t epoch_world::fingerprint() const {
   mixed all;
-  all.add(epochs_.state(), epochs_.epoch(), asked_for_, next_spare_, moving_, calls_, epochs_.must_rest());
+  all.add(epochs_.state(), epochs_.epoch(), asked_for_, next_spare_, moving_, calls_, epochs_.must_defer());
   all.add(left_.losses, left_.calls, left_.broken, left_.overdue, left_.aborts, left_.destroys, left_.spares,
           left_.refusals, left_.leaves);
   for (auto& x : epochs_.ranks())

@@ -10,7 +10,7 @@ constexpr communicator_id comm{7};
 constexpr epoch_number first{1}, second{2};
 const std::vector<device_id> two_devices{device_id{3}, device_id{5}};
 
-joint_arrival arrival(uint64_t device, uint64_t sequence, epoch_number epoch = first) {
+shared_memory_arrival arrival(uint64_t device, uint64_t sequence, epoch_number epoch = first) {
   return {comm, epoch, sequence_number{sequence}, device_id{device}, nullptr};
 }
 

@@ -43,7 +43,7 @@ std::vector<float> hard_floats(const small_float_reference& reference, uint64_t 
   std::mt19937_64 random{seed};
   for (int i = 0; i < 500'000; ++i)
     result.push_back(std::bit_cast<float>(static_cast<uint32_t>(random())));
-  // Of ordinary size, where random bits seldom are.
+  // Of ordinary size, where random bits rarely are.
   std::uniform_real_distribution<float> ordinary{-20, 20};
   for (int i = 0; i < 500'000; ++i)
     result.push_back(std::exp2(ordinary(random)));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/layers/layer.hpp"
+#include "training/layers/layer.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/rank.hpp"
+#include "training/language/rank.hpp"
 
 namespace ringmaster::test {
 

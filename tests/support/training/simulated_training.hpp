@@ -1,9 +1,9 @@
 #pragma once
 
 #include "actors/training/trainer.hpp"
-#include "runtime/training/computed/computed_world.hpp"
 #include "tests/support/simulated_cluster.hpp"
 #include "tests/support/training/training_jobs.hpp"
+#include "training/computed/computed_world.hpp"
 
 #include <doctest/doctest.h>
 

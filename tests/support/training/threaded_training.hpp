@@ -6,8 +6,8 @@
 #include "client/training/model_checkpoint.hpp"
 #include "client/training/training_run.hpp"
 #include "messages/errc.hpp"
-#include "runtime/training/data/synthetic_digits.hpp"
-#include "runtime/training/layers/plain_layers.hpp"
+#include "training/data/synthetic_digits.hpp"
+#include "training/layers/plain_layers.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/errc.hpp"
-#include "runtime/training/computed/computed_world.hpp"
+#include "training/computed/computed_world.hpp"
 
 #include <doctest/doctest.h>
 

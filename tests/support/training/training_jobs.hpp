@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/training/computed/training_job.hpp"
-#include "runtime/training/layers/plain_layers.hpp"
+#include "training/computed/training_job.hpp"
+#include "training/layers/plain_layers.hpp"
 
 #include <cmath>
 

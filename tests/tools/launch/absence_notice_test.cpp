@@ -11,8 +11,8 @@ using namespace ringmaster::launch;
 namespace {
 
 /// A coordinator's `ringmaster absent`, which does as a script does.
-struct told_coordinator {
-  explicit told_coordinator(const std::string& script) {
+struct fake_coordinator {
+  explicit fake_coordinator(const std::string& script) {
     line.binary = children.scripts.write("ringmaster", "#!/bin/sh\necho $* >> $(dirname $0)/told\n" + script);
   }
 
@@ -32,7 +32,7 @@ struct told_coordinator {
 } // namespace
 
 TEST_CASE("absence_notice: ranks that end one soon after the other are told of together, a moment later") {
-  told_coordinator x{""};
+  fake_coordinator x{""};
   x.notice.add({"1:was killed"});
   x.notice.look("127.0.0.1:7");
   CHECK(x.told().empty());
@@ -45,7 +45,7 @@ TEST_CASE("absence_notice: ranks that end one soon after the other are told of t
 
 TEST_CASE("absence_notice: a coordinator that cannot be told is named, with the rank and what that means") {
   for (int others : {0, 2}) {
-    told_coordinator x{"echo 'nobody answers at 127.0.0.1:7' >&2; exit 1"};
+    fake_coordinator x{"echo 'nobody answers at 127.0.0.1:7' >&2; exit 1"};
     x.notice.add({"1"});
     if (others > 0)
       x.notice.add({"2", "3"});
@@ -60,7 +60,7 @@ TEST_CASE("absence_notice: a coordinator that cannot be told is named, with the 
 }
 
 TEST_CASE("absence_notice: of very many ranks some go first, and none is left out") {
-  told_coordinator x{""};
+  fake_coordinator x{""};
   std::vector<std::string> ranks(600);
   for (size_t i = 0; i < ranks.size(); ++i)
     ranks[i] = std::to_string(1000 + i);
@@ -72,7 +72,7 @@ TEST_CASE("absence_notice: of very many ranks some go first, and none is left ou
 }
 
 TEST_CASE("absence_notice: once stopped, nobody is told and nothing is due") {
-  told_coordinator x{"exec sleep 60"};
+  fake_coordinator x{"exec sleep 60"};
   x.notice.add({"1"});
   REQUIRE(x.look_until([&] { return !x.told().empty(); }));
   x.notice.add({"2"});

@@ -1,8 +1,8 @@
 // What frameworks can run, and how a plan is told to them.
-#include "runtime/training/transformer/plans/launch_options.hpp"
+#include "planner/plans/launch_options.hpp"
 
+#include "planner/models/known_models.hpp"
 #include "runtime/text/json/json_value.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/planning/plan_command.hpp"

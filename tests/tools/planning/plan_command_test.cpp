@@ -1,7 +1,6 @@
 #include "tools/planning/plan_command.hpp"
 
 #include "runtime/text/json/json_value.hpp"
-#include "runtime/training/search/strategy_search.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -9,6 +8,7 @@
 #include "tests/tools/console/set_columns.hpp"
 #include "tests/tools/planning/json_member.hpp"
 #include "tools/simulate/simulate_command.hpp"
+#include "training/search/strategy_search.hpp"
 
 #include <doctest/doctest.h>
 

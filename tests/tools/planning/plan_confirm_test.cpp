@@ -2,10 +2,10 @@
 #include "messages/errc.hpp"
 #include "tools/planning/plan_confirm.hpp"
 
-#include "runtime/training/transformer/costs/transformer_costs.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
-#include "tests/runtime/training/strategy_outcome.hpp"
+#include "planner/costs/transformer_costs.hpp"
+#include "planner/models/known_models.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/training/language/strategy_outcome.hpp"
 
 #include <doctest/doctest.h>
 

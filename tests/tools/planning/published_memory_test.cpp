@@ -1,8 +1,8 @@
 // What was published as having run fits, with what is left free for context, NCCL and fragmentation.
+#include "planner/estimates/memory_estimate.hpp"
+#include "planner/models/known_models.hpp"
+#include "planner/systems/gpu_system.hpp"
 #include "runtime/text/json/json_value.hpp"
-#include "runtime/training/transformer/estimates/memory_estimate.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
-#include "runtime/training/transformer/systems/gpu_system.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"

@@ -130,7 +130,7 @@ TEST_CASE("puzzles: the text has the task and the numbers, the table all eight")
   CHECK(one.code == (check_stub(puzzles()[2]).judged >= verdict::right ? 0 : 1));
   CHECK(one.out.find("Puzzle 2: distributed data parallel. 4 ranks, 2 layers, a global batch of 4.\n") == 0);
   CHECK(one.out.find("\nreference           5.1      1835008\n") != std::string::npos);
-  CHECK(one.out.find("read it in runtime/training/strategies/data_parallel.cpp") != std::string::npos);
+  CHECK(one.out.find("read it in training/strategies/data_parallel.cpp") != std::string::npos);
   auto all = run({});
   CHECK(all.code == 0);
   for (auto& which : puzzles())

@@ -1,10 +1,10 @@
 // `ringmaster train` as several processes, each a rank where its device is.
 #include "runtime/text/json/json_value.hpp"
-#include "runtime/training/checkpoints/checkpoint_directory.hpp"
-#include "tests/runtime/training/data/small_images.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/training/data/small_images.hpp"
+#include "training/checkpoints/checkpoint_directory.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

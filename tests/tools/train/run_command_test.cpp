@@ -1,12 +1,12 @@
 // `ringmaster train` in this process: real threads, real memory, drawn digits.
 #include "runtime/text/json/json_value.hpp"
-#include "runtime/training/checkpoints/checkpoint_directory.hpp"
-#include "tests/runtime/training/data/small_images.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/training/data/small_images.hpp"
 #include "tools/train/run_command.hpp"
+#include "training/checkpoints/checkpoint_directory.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

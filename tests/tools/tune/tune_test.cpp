@@ -38,7 +38,7 @@ options known_machine() {
   x.costs.local_reduction_rate = 6'000'000'000;
   x.costs.local_memory_bandwidth = 9'000'000'000;
   x.costs.local_cache_bytes = 4u << 20;
-  x.costs.joint_operation = 10us;
+  x.costs.shared_memory_operation = 10us;
   x.costs.joint_rank = 1us;
   x.costs.joint_bandwidth = 15'000'000'000;
   x.costs.training_call = 130us;

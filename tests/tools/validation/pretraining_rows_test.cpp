@@ -2,8 +2,8 @@
 #include "tools/validation/pretraining_rows.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/transformer/calibrated/calibration.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
+#include "planner/calibration/calibration.hpp"
+#include "planner/models/known_models.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/validation/pretraining_recipes.hpp"
 #include "tools/validation/pretraining_report.hpp"

@@ -2,7 +2,7 @@
 #include "tools/validation/software_rows.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/training/transformer/models/known_models.hpp"
+#include "planner/models/known_models.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"

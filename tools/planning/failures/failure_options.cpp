@@ -1,8 +1,8 @@
 #include "tools/planning/failures/failure_options.hpp"
 
 #include "messages/errc.hpp"
+#include "planner/failures/failure_simulation.hpp"
 #include "runtime/text/decimal.hpp"
-#include "runtime/training/failures/failure_simulation.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/training/failures/failure_question.hpp"
+#include "planner/failures/failure_question.hpp"
 #include "tools/options/option_table.hpp"
 
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "planner/failures/goodput.hpp"
+#include "planner/failures/played_runs.hpp"
 #include "runtime/text/json/json_writer.hpp"
-#include "runtime/training/failures/goodput.hpp"
-#include "runtime/training/failures/played_runs.hpp"
 #include "tools/console/page_format.hpp"
 
 #include <optional>

@@ -1,0 +1,107 @@
+#include "planner/calibration/calibration.hpp"
+
+#include "planner/calibration/pattern_search.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr double outlier_from = 0.05;
+constexpr double newer_software_weight = 0.6; ///< Of all its rows together, against the others'.
+constexpr double pull = 0.1;
+
+double soft_l1(double x) {
+  const auto z = x / outlier_from;
+  return 2 * (std::sqrt(1 + z * z) - 1);
+}
+
+double gpu_system::*member_of(std::string_view name) {
+  return std::ranges::find(system_constants(), name, &system_constant::name)->member;
+}
+
+/// The mean over the rows, each kind of software by its weight.
+double misfit(std::span<const measured_iteration> rows, const gpu_system& on) {
+  double sums[2]{}, counts[2]{};
+  for (auto& x : rows) {
+    sums[x.older_software] += soft_l1(std::log(estimate_of(x, on) / x.seconds));
+    ++counts[x.older_software];
+  }
+  double result = 0;
+  if (counts[1] > 0)
+    result += sums[1] / counts[1];
+  if (counts[0] > 0)
+    result += newer_software_weight * sums[0] / counts[0];
+  return result;
+}
+
+} // namespace
+
+std::span<const calibrated_constant> calibrated_constants() {
+  static constexpr std::array<calibrated_constant, 8> all{{{"matrix_efficiency", 0.85},
+                                                           {"kernel_s", 20e-6},
+                                                           {"logit_bytes", 60},
+                                                           {"launch_s", 2.5e-3},
+                                                           {"launch_tensor_s", 80e-6},
+                                                           {"launch_unfused_s", 1e-3},
+                                                           {"launch_ends_s", 5e-3},
+                                                           {"unhidden", 0.3}}};
+  return all;
+}
+
+double estimate_of(const measured_iteration& x, const gpu_system& on) {
+  if (!x.older_software)
+    return estimate_iteration(x.trained, on, x.how).seconds;
+  auto older = on;
+  older.launch_scale = 1;
+  return estimate_iteration(x.trained, older, x.how).seconds;
+}
+
+deviation deviation_of(std::span<const double> relative) {
+  deviation result{.count = relative.size()};
+  std::vector<double> absolute;
+  for (auto x : relative) {
+    result.mean += x / static_cast<double>(relative.size());
+    result.mean_absolute += std::abs(x) / static_cast<double>(relative.size());
+    absolute.push_back(std::abs(x));
+    if (std::abs(x) > std::abs(result.worst))
+      result.worst = x;
+  }
+  std::ranges::sort(absolute);
+  if (!absolute.empty())
+    result.median_absolute = absolute[absolute.size() / 2];
+  return result;
+}
+
+deviation deviation_of(std::span<const measured_iteration> rows, const gpu_system& on) {
+  std::vector<double> relative;
+  for (auto& x : rows)
+    relative.push_back(estimate_of(x, on) / x.seconds - 1);
+  return deviation_of(relative);
+}
+
+gpu_system calibrate(gpu_system others, std::span<const measured_iteration> rows) {
+  std::vector<double> start;
+  for (auto& x : calibrated_constants())
+    start.push_back(x.start);
+  auto with = [&](std::span<const double> values) {
+    auto x = others;
+    for (size_t i = 0; i < values.size(); ++i)
+      x.*member_of(calibrated_constants()[i].name) = values[i];
+    return x;
+  };
+  return with(pattern_search(start, [&](std::span<const double> values) {
+    const auto x = with(values);
+    if (x.matrix_efficiency > 1 || x.unhidden > 1)
+      return HUGE_VAL;
+    auto result = misfit(rows, x);
+    for (size_t i = 0; i < values.size(); ++i)
+      result += pull * std::pow(std::log(values[i] / start[i]), 2);
+    return result;
+  }));
+}
+
+} // namespace ringmaster::training

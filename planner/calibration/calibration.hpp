@@ -1,0 +1,44 @@
+#pragma once
+
+#include "planner/estimates/iteration_estimate.hpp"
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster::training {
+
+/// A measured iteration.
+struct measured_iteration {
+  language_model trained;
+  parallel_setting how;
+  double seconds = 0;
+  bool older_software = false; ///< Whose launches are not scaled: gpu_system::launch_scale.
+};
+
+/// What the estimate of it is.
+double estimate_of(const measured_iteration& x, const gpu_system& on);
+
+/// How estimates deviate from what was measured, relative to that.
+struct deviation {
+  size_t count = 0;
+  double mean_absolute = 0, median_absolute = 0, mean = 0, worst = 0;
+};
+deviation deviation_of(std::span<const double> relative);
+deviation deviation_of(std::span<const measured_iteration> rows, const gpu_system& on);
+
+/// The constants that are fitted, and from where; the others are set by hand from data sheets and what such software
+/// reaches.
+struct calibrated_constant {
+  std::string_view name;
+  double start;
+};
+std::span<const calibrated_constant> calibrated_constants();
+
+/// `others` with those constants under which the rows are best explained: the sum over rows of soft-L1 of
+/// log(estimate / measured), beyond 5 % an outlier counts by its size only, both kinds of software with 5 and 3
+/// parts of the weight, and a weak pull of each constant to its start. A pattern search over their logarithms;
+/// deterministic.
+gpu_system calibrate(gpu_system others, std::span<const measured_iteration> rows);
+
+} // namespace ringmaster::training

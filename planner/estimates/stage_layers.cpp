@@ -1,0 +1,116 @@
+#include "planner/estimates/stage_layers.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// The model's layers in places: the embedding may have one of its own before them.
+struct placed_layers {
+  const language_model& m;
+  uint32_t each;  ///< Places of a piece.
+  uint32_t apart; ///< The first layer's place.
+
+  placed_layers(const language_model& of, const parallel_setting& how)
+    : m(of), each(how.chunk_layers(of.layers)),
+      apart(each * how.shape.pipeline * how.chunks_of_stage() == of.layers ? 0 : 1) {}
+
+  uint32_t last_place() const { return apart == 0 ? m.layers - 1 : m.layers + 1; }
+
+  void add_to(stage_layers& x, uint32_t piece, double part) const {
+    const auto place = piece * each;
+    const auto begin = std::min(m.layers, std::max(place, apart) - apart),
+               end = std::min(m.layers, place + each - apart);
+    const auto experts = m.expert_layers_in(begin, end);
+    x.dense += part * (std::max(begin, end) - begin - experts);
+    x.experts += part * experts;
+    if (m.has_windows()) {
+      const auto windowed_experts = m.windowed_expert_layers_in(begin, end);
+      x.windowed_dense += part * (m.windowed_layers_in(begin, end) - windowed_experts);
+      x.windowed_experts += part * windowed_experts;
+    }
+  }
+};
+
+} // namespace
+
+stage_layers chunk_layers_of(const language_model& m, const parallel_setting& how, uint32_t index, uint32_t chunk) {
+  const placed_layers all{m, how};
+  const auto piece = chunk * how.shape.pipeline + index;
+  stage_layers x;
+  all.add_to(x, piece, 1);
+  x.apart = all.apart > 0;
+  x.embedding = piece == 0;
+  x.logits = all.last_place() / all.each == piece;
+  return x;
+}
+
+stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index) {
+  const placed_layers all{m, how};
+  const auto p = how.shape.pipeline;
+  stage_layers x;
+  const auto add = [&](uint32_t piece, double part) { all.add_to(x, piece, part); };
+  if (how.schedule == pipeline_schedule::dualpipe) { // both copies of a rank's layers, the mean
+    add(index, 0.5);
+    add(p - 1 - index, 0.5);
+  } else {
+    for (uint32_t chunk = 0; chunk < how.chunks_of_stage(); ++chunk)
+      add(how.schedule == pipeline_schedule::zb_v && chunk == 1 ? 2 * p - 1 - index : chunk * p + index, 1);
+  }
+  x.apart = all.apart > 0;
+  x.embedding = index == 0;
+  x.logits = how.turns_around() ? index == 0 : all.last_place() / all.each % p == index;
+  return x;
+}
+
+stage_layers all_layers_of(const language_model& m) {
+  return stage_layers_of(m, {}, 0);
+}
+
+namespace {
+
+/// Where layers with a window, or with experts, come in periods of more than two: the stage, of those of the first
+/// period, that has the fewest layers with a window, of these the most with experts.
+uint32_t most_of_a_kind(const language_model& m, const parallel_setting& how) {
+  const auto period = m.has_windows() ? std::lcm(std::max(1u, m.full_every), m.experts.every) : m.experts.every;
+  if (period <= 2)
+    return 0;
+  uint32_t most = 0;
+  auto rank_of = [&](uint32_t index) {
+    const auto has = stage_layers_of(m, how, index);
+    return std::pair{has.dense + has.experts - has.windowed_dense - has.windowed_experts, has.experts};
+  };
+  auto best = rank_of(0);
+  for (uint32_t index = 1; index < std::min(period + 1, how.shape.pipeline - 1); ++index)
+    if (auto x = rank_of(index); x > best) {
+      best = x;
+      most = index;
+    }
+  return most;
+}
+
+} // namespace
+
+stage_span stages_that_count(const language_model& m, const parallel_setting& how) {
+  const auto p = how.shape.pipeline;
+  if (p <= 3)
+    return {{0, 1, 2}, p};
+  stage_span x{{0, 1}, 2};
+  if (m.has_windows() || m.experts.every > 1)
+    x.indices[x.count++] = 2;
+  if (const auto most = most_of_a_kind(m, how); most > 2 && most + 1 < p)
+    x.indices[x.count++] = most;
+  const auto each = how.chunk_layers(m.layers);
+  const auto sparse_from = m.experts.count == 0 ? 0 : m.experts.dense_first / each + 1;
+  if (sparse_from > x.indices[x.count - 1] && sparse_from < p - 1)
+    x.indices[x.count++] = sparse_from;
+  const auto last_full = how.chunks_of_stage() > 1 || each * p == m.layers ? 0 : (m.layers + 1) / each - 1;
+  if (last_full > x.indices[x.count - 1] && last_full < p - 1)
+    x.indices[x.count++] = last_full;
+  x.indices[x.count++] = p - 1;
+  return x;
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,223 @@
+#include "planner/failures/failure_simulation.hpp"
+
+#include "messages/errc.hpp"
+#include "planner/failures/host_lives.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr double events_max = 1e8;      ///< Checkpoints and failures.
+constexpr double comparisons_max = 4e9; ///< Each failure looks for the next among all hosts.
+
+class failing_run {
+public:
+  failing_run(const failure_question& asked, recovery how, double interval_s, uint64_t seed, double life_shape)
+    : asked_(asked), how_(how), interval_s_(interval_s),
+      hosts_(hosts_of(asked) + (how == recovery::restart ? 0 : asked.spares), how == recovery::restart,
+             {host_mttf_s(asked), life_shape}, asked.repair_s, seed) {
+    count_copies();
+    begin_training();
+  }
+
+  failure_history play() {
+    while (now_ < asked_.run_s) {
+      const auto failure = now_ + hosts_.until_failure();
+      const auto next = std::min({failure, hosts_.next_return(), phase_end_, asked_.run_s});
+      spend(next - now_);
+      now_ = next;
+      if (next == asked_.run_s)
+        break;
+      if (next == failure)
+        fail();
+      else if (next == hosts_.next_return())
+        take_back();
+      else
+        end_phase();
+    }
+    return settings_;
+  }
+
+private:
+  enum class phase : uint8_t {
+    training,
+    writing,       ///< A checkpoint, since the interval is over.
+    writing_early, ///< One, to restart with more copies.
+    stopped,       ///< Training begins when it ends.
+    waiting,
+  };
+
+  /// Training that a failure of all copies would lose.
+  struct progress {
+    double seconds = 0, work_s = 0;
+  };
+
+  void spend(double seconds) {
+    if (copies_ > 0)
+      hosts_.work(seconds);
+    if (copies_ > 0 && copies_ < asked_.copies)
+      settings_.smaller_s += seconds;
+    switch (phase_) {
+      case phase::training:
+        settings_.kept_s += seconds;
+        settings_.work_s += seconds * speed_;
+        unsaved_.seconds += seconds;
+        unsaved_.work_s += seconds * speed_;
+        if (how_ == recovery::shrink)
+          step_done_s_ = std::fmod(step_done_s_ + seconds, step_s());
+        break;
+      case phase::writing:
+      case phase::writing_early: settings_.writing_s += seconds; break;
+      case phase::stopped: settings_.stopped_s += seconds; break;
+      case phase::waiting: settings_.waiting_s += seconds;
+    }
+  }
+
+  void fail() {
+    const auto before = copies_;
+    ++settings_.interruptions;
+    hosts_.fail(now_);
+    count_copies();
+    if (how_ == recovery::shrink && survives(asked_, before)) {
+      const auto seconds = std::min(step_done_s_, unsaved_.seconds);
+      lose({seconds, seconds * speed_});
+      stop_for(asked_.detection_s + (copies_ == before ? asked_.join_s : 0));
+    } else {
+      ++settings_.rollbacks;
+      lose(unsaved_);
+      restart();
+    }
+    step_done_s_ = 0;
+  }
+
+  void take_back() {
+    const auto before = copies_;
+    hosts_.take_back();
+    count_copies();
+    if (copies_ == before)
+      return;
+    if (phase_ == phase::waiting)
+      restart();
+    else if (how_ == recovery::shrink)
+      join();
+    else if (phase_ == phase::training)
+      enter(phase::writing_early, asked_.checkpoint_write_s);
+    else if (phase_ == phase::writing)
+      phase_ = phase::writing_early;
+    // In a restart, they restart with the others.
+  }
+
+  void join() {
+    if (phase_ == phase::stopped) {
+      phase_end_ += asked_.join_s;
+      return;
+    }
+    joining_ = true;
+    if (phase_ == phase::training)
+      phase_end_ = std::min(phase_end_, now_ + step_s() - step_done_s_);
+  }
+
+  void end_phase() {
+    if (phase_ == phase::stopped)
+      return begin_training();
+    if (phase_ == phase::training && joining_) {
+      step_done_s_ = 0;
+      return begin_training();
+    }
+    if (phase_ == phase::training)
+      return enter(phase::writing, asked_.checkpoint_write_s);
+    ++settings_.checkpoints;
+    unsaved_ = {};
+    if (phase_ == phase::writing)
+      return begin_training();
+    stop_for(asked_.restart_s - asked_.detection_s);
+  }
+
+  void begin_training() {
+    if (joining_) {
+      joining_ = false;
+      return stop_for(asked_.join_s);
+    }
+    speed_ = static_cast<double>(copies_) / asked_.copies;
+    enter(phase::training, std::max(0.0, interval_s_ - unsaved_.seconds));
+  }
+
+  /// When there is somebody.
+  void restart() {
+    joining_ = false;
+    if (copies_ > 0)
+      return stop_for(asked_.restart_s);
+    ++settings_.waits;
+    enter(phase::waiting, never_s);
+  }
+
+  void stop_for(double seconds) { enter(phase::stopped, seconds); }
+
+  void enter(phase next, double seconds) {
+    phase_ = next;
+    phase_end_ = now_ + seconds;
+  }
+
+  void lose(progress what) {
+    settings_.kept_s -= what.seconds;
+    settings_.work_s -= what.work_s;
+    settings_.lost_s += what.seconds;
+    unsaved_.seconds -= what.seconds;
+    unsaved_.work_s -= what.work_s;
+  }
+
+  void count_copies() {
+    copies_ = copies_with(asked_, how_, hosts_.down());
+    hosts_.employ(hosts_in_use(asked_, copies_));
+  }
+
+  double step_s() const { return asked_.step_s / speed_; }
+
+  const failure_question& asked_;
+  recovery how_;
+  double interval_s_;
+  host_lives hosts_;
+  failure_history settings_;
+  phase phase_ = phase::training;
+  double now_ = 0, phase_end_ = 0;
+  uint32_t copies_ = 0;
+  double speed_ = 1;       ///< Of what trains now; who joins does so later.
+  double step_done_s_ = 0; ///< Of the step under way.
+  progress unsaved_;
+  bool joining_ = false;
+};
+
+} // namespace
+
+caf::error check_playable(const failure_question& asked, double interval_s, double life_shape, uint32_t runs) {
+  if (auto problem = check(asked))
+    return problem;
+  if (!(interval_s > 0))
+    return make_error(errc::invalid_argument,
+                      fmt::format("checkpoints every {} s: it must be more than 0", interval_s));
+  if (!(life_shape >= life_shape_min && life_shape <= life_shape_max))
+    return make_error(errc::invalid_argument, fmt::format("a Weibull distribution of shape {}: it must be {} to {}",
+                                                          life_shape, life_shape_min, life_shape_max));
+  const auto seconds = asked.run_s * runs, failures = seconds / job_mttf_s(asked),
+             events = failures + seconds / interval_s;
+  if (events > events_max || failures * (hosts_of(asked) + asked.spares) > comparisons_max)
+    return make_error(errc::invalid_argument,
+                      fmt::format("{:.2g} failures and checkpoints on {} hosts would take too long to play: take "
+                                  "shorter runs, or fewer",
+                                  events, hosts_of(asked)));
+  return caf::none;
+}
+
+caf::expected<failure_history> simulate_failures(const failure_question& asked, recovery how, double interval_s,
+                                                 uint64_t seed, double life_shape) {
+  if (auto problem = check_playable(asked, interval_s, life_shape, 1))
+    return problem;
+  return failing_run{asked, how, interval_s, seed, life_shape}.play();
+}
+
+} // namespace ringmaster::training

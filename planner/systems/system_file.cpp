@@ -1,0 +1,256 @@
+// Systems from JSON files, each like a known one.
+#include "planner/systems/gpu_system.hpp"
+#include "planner/systems/system_members.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/text_file.hpp"
+#include "runtime/text/utf8.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+
+namespace ringmaster::training {
+
+namespace {
+
+caf::error refused(std::string_view document, size_t offset, const std::string& why) {
+  return make_error(errc::invalid_argument, fmt::format("{}: {}", line_and_column(document, offset), why));
+}
+
+std::string names_of_systems() {
+  std::string names;
+  for (auto& x : known_systems())
+    names += (names.empty() ? "" : ", ") + x.name;
+  return names;
+}
+
+/// Whether it is written as data sheets do, or as here.
+bool begins_so(const std::string& whole, std::string_view part) {
+  auto small = [](char x) { return static_cast<char>(std::tolower(static_cast<unsigned char>(x))); };
+  return whole.size() >= part.size() && std::ranges::equal(whole.substr(0, part.size()), part, {}, small, small);
+}
+
+const gpu_system* known(std::string_view name) {
+  auto all = known_systems();
+  auto i = std::ranges::find_if(all, [=](auto& x) { return x.name.size() == name.size() && begins_so(x.name, name); });
+  return i == all.end() ? nullptr : &*i;
+}
+
+std::vector<const gpu_system*> all_beginning_so(std::string_view name) {
+  std::vector<const gpu_system*> result;
+  for (auto& x : known_systems())
+    if (!name.empty() && begins_so(x.name, name))
+      result.push_back(&x);
+  return result;
+}
+
+/// Where only one begins so.
+const gpu_system* beginning_so(std::string_view name) {
+  const auto all = all_beginning_so(name);
+  return all.size() == 1 ? all.front() : nullptr;
+}
+
+/// Why a name is none: which there are, or between which it does not tell.
+std::string unknown_system(std::string_view what, std::string_view name) {
+  std::vector<std::string_view> several;
+  for (auto* x : all_beginning_so(name))
+    several.push_back(x->name);
+  if (several.size() > 1)
+    return fmt::format("\"{}\" is more than one system: say {}", name, fmt::join(several, " or "));
+  return fmt::format("there is no {} \"{}\"; systems are: {}", what, name, names_of_systems());
+}
+
+/// What a data sheet says of a device, and what is reached of it, which a file may say instead.
+struct sheet_member {
+  std::string_view said, reached;
+  double gpu_system::*said_member, gpu_system::*reached_member;
+};
+
+constexpr sheet_member sheet_members[] = {
+  {"memory_peak_bandwidth", "memory_bandwidth", &gpu_system::memory_peak_bandwidth, &gpu_system::memory_bandwidth},
+  {"link_per_device", "host_bandwidth", &gpu_system::link_per_device, &gpu_system::host_bandwidth},
+  {"network_per_device", "network_bandwidth", &gpu_system::network_per_device, &gpu_system::network_bandwidth},
+  {"network_per_device", "hop_bandwidth", &gpu_system::network_per_device, &gpu_system::hop_bandwidth},
+};
+
+class system_reader {
+public:
+  system_reader(std::string_view document, const json_value& object) : document_(document), object_(object) {}
+
+  caf::expected<gpu_system> read() {
+    for (auto step : {&system_reader::read_names, &system_reader::read_members, &system_reader::reach_what_is_said,
+                      &system_reader::check_reached, &system_reader::check_trays, &system_reader::check_pods})
+      if (auto problem = (this->*step)())
+        return problem;
+    if (x_.reserved_bytes >= x_.memory_bytes)
+      return refused(document_, object_.offset, "reserved_bytes must be less than memory_bytes");
+    return x_;
+  }
+
+private:
+  /// "like" and "name".
+  caf::error read_names() {
+    std::string name = "own";
+    for (size_t i = 0; i < object_.entries.size(); ++i) {
+      auto& key = object_.keys[i];
+      auto& value = object_.entries[i];
+      if (key.name != "like" && key.name != "name")
+        continue;
+      if (value.what != json_value::type::text)
+        return refused(document_, value.offset, fmt::format("\"{}\" must be a text", key.name));
+      if (has_control_characters(value.text))
+        return refused(document_, value.offset,
+                       fmt::format("\"{}\" must be in one line, without control characters", key.name));
+      if (key.name == "name")
+        name = value.text;
+      else if (like_ = known(value.text) ? known(value.text) : beginning_so(value.text); like_ == nullptr)
+        return refused(document_, value.offset, unknown_system("system", value.text));
+    }
+    if (like_ == nullptr)
+      return refused(document_, object_.offset,
+                     "\"like\" is missing: the known system whose other constants are taken");
+    x_ = *like_;
+    x_.name = std::move(name);
+    if (x_.constants_of.empty())
+      x_.constants_of = like_->name;
+    return caf::none;
+  }
+
+  /// Which member it may have been.
+  static std::string meant(const std::string& name) {
+    std::vector<std::string> names{"like", "name"};
+    for (auto& each : system_constants())
+      names.emplace_back(each.name);
+    const auto nearest = nearest_word(name, names);
+    return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+  }
+
+  caf::error read_members() {
+    for (size_t i = 0; i < object_.entries.size(); ++i) {
+      auto& key = object_.keys[i];
+      auto& value = object_.entries[i];
+      if (key.name == "like" || key.name == "name")
+        continue;
+      auto all = system_constants();
+      auto found = std::ranges::find(all, std::string_view{key.name}, &system_constant::name);
+      if (found == all.end())
+        return refused(document_, key.offset, fmt::format("a system has no \"{}\"{}", key.name, meant(key.name)));
+      auto number = system_member_of(key.name, value);
+      if (!number)
+        return refused(document_, value.offset, render(number.error()));
+      if (auto problem = problem_of_member(key.name, *number))
+        return refused(document_, value.offset, render(problem));
+      x_.*found->member = *number;
+      if (key.name.starts_with("launch_expert"))
+        x_.experts_of = {}; // the largest part of it is its own
+    }
+    return caf::none;
+  }
+
+  /// The same parts as of the known system; a domain's cards are as many as its devices.
+  caf::error reach_what_is_said() {
+    for (auto& each : sheet_members) {
+      const auto *said = given(each.said), *reached = given(each.reached);
+      if (said != nullptr && reached != nullptr)
+        return refused(document_, said->offset,
+                       fmt::format("\"{}\", a data sheet's, and \"{}\", what is reached of it, are two ways to say "
+                                   "the same: say one",
+                                   each.said, each.reached));
+      const auto known_said = like_->*each.said_member;
+      if (said != nullptr && known_said == 0)
+        return refused(document_, said->offset,
+                       fmt::format("{} has none of which \"{}\" could be told a part: say \"{}\"", like_->name,
+                                   each.said, each.reached));
+      if (said != nullptr)
+        x_.*each.reached_member *= x_.*each.said_member / known_said;
+    }
+    if (given("network_bandwidth") == nullptr && given("devices_per_host") != nullptr)
+      x_.network_bandwidth *= x_.devices_per_host / like_->devices_per_host;
+    return caf::none;
+  }
+
+  /// Of a data sheet's bandwidth no more is reached than there is; sums that switches make count twice.
+  caf::error check_reached() {
+    constexpr double by_switches = 2;
+    struct limit {
+      std::string_view reached, said;
+      double is, most;
+    };
+    for (auto& x : {limit{"memory_bandwidth", "memory_peak_bandwidth", x_.memory_bandwidth, x_.memory_peak_bandwidth},
+                    limit{"host_bandwidth", "link_per_device", x_.host_bandwidth, by_switches * x_.link_per_device},
+                    limit{"hop_bandwidth", "network_per_device", x_.hop_bandwidth, x_.network_per_device},
+                    limit{"network_bandwidth", "network_per_device", x_.network_bandwidth,
+                          by_switches * x_.network_per_device * x_.devices_per_host}})
+      if (const auto* told = given(x.reached); told != nullptr && x.most > 0 && x.is > x.most)
+        return refused(
+          document_, told->offset,
+          fmt::format("{} is {:.4g} bytes a second; as {} has {} at most {:.4g} can be reached: say \"{}\" "
+                      "if yours is faster",
+                      x.reached, x.is, like_->name, x.said, x.most, x.said));
+    return caf::none;
+  }
+
+  caf::error check_trays() {
+    const auto* tray = given("devices_per_tray");
+    const auto* host = given("devices_per_host");
+    if (x_.devices_per_tray == 0 || std::fmod(x_.devices_per_host, x_.devices_per_tray) == 0)
+      return caf::none;
+    return refused(document_, (tray != nullptr ? tray : host)->offset,
+                   fmt::format("devices_per_tray is {}{}; a domain of {} devices has whole trays, or none (0)",
+                               x_.devices_per_tray, tray != nullptr ? "" : fmt::format(", as {} has it", like_->name),
+                               x_.devices_per_host));
+  }
+
+  caf::error check_pods() {
+    const auto *devices = given("devices_per_pod"), *bandwidth = given("pod_bandwidth");
+    if ((x_.devices_per_pod > 0) != (x_.pod_bandwidth > 0))
+      return refused(document_, (devices != nullptr ? devices : bandwidth)->offset,
+                     "pods are told by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: say both");
+    if (std::fmod(x_.devices_per_pod, x_.devices_per_host) != 0)
+      return refused(document_, devices->offset,
+                     fmt::format("devices_per_pod is {}; a pod has whole domains, of {} devices", x_.devices_per_pod,
+                                 x_.devices_per_host));
+    return caf::none;
+  }
+
+  const json_value* given(std::string_view name) const {
+    auto at = std::ranges::find(object_.keys, name, &json_value::key::name);
+    return at == object_.keys.end() ? nullptr : &object_.entries[static_cast<size_t>(at - object_.keys.begin())];
+  }
+
+  std::string_view document_;
+  const json_value& object_;
+  const gpu_system* like_ = nullptr;
+  gpu_system x_;
+};
+
+} // namespace
+
+caf::expected<gpu_system> parse_system(std::string_view document) {
+  auto read = parse_json(document);
+  if (!read)
+    return std::move(read.error());
+  if (read->what != json_value::type::object)
+    return refused(document, read->offset, "a system is an object");
+  return system_reader{document, *read}.read();
+}
+
+caf::expected<gpu_system> system_of(const std::string& name_or_file) {
+  if (auto* found = known(name_or_file))
+    return *found;
+  std::error_code unknown;
+  if (std::filesystem::exists(name_or_file, unknown))
+    return parse_file(name_or_file, parse_system);
+  if (auto* found = beginning_so(name_or_file))
+    return *found;
+  return make_error(name_or_file.find_first_of("/.") == name_or_file.npos ? errc::invalid_argument : errc::io_error,
+                    unknown_system("system and no file", name_or_file));
+}
+
+} // namespace ringmaster::training

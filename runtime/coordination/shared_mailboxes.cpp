@@ -1,0 +1,72 @@
+#include "runtime/coordination/shared_mailboxes.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/mailbox/shared_mailbox.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+caf::expected<proto::MeetingResponse> shared_mailboxes::page_of(communicator_id id, epoch_number epoch,
+                                                                uint32_t ranks) {
+  auto no = [&](std::string_view why) {
+    return make_error(errc::unreachable,
+                      fmt::format("the ranks of communicator {} do not meet in memory: {}", id, why));
+  };
+  if (slot_bytes_ == 0)
+    return no("ranks.meet-bytes is 0, or route.use \"messages\"");
+  if (ranks > shared_mailbox::ranks_max)
+    return no(fmt::format("there are {} of them, {} at most can", ranks, shared_mailbox::ranks_max));
+  auto& known = pages_[id];
+  if (epoch < known.epoch)
+    return no(fmt::format("it is in epoch {} by now", known.epoch));
+  if (epoch > known.epoch) {
+    remove(known);
+    known = {epoch, ranks, nullptr};
+    auto made = make(id, epoch, ranks);
+    if (!made)
+      return std::move(made.error());
+    known.file = std::move(*made);
+  }
+  if (!known.file)
+    return no("its devices are also used by others than its ranks");
+  if (ranks != known.ranks)
+    return no(fmt::format("epoch {} has {} ranks, not {}", epoch, known.ranks, ranks));
+  proto::MeetingResponse result;
+  result.set_success(true);
+  result.set_slot_bytes(slot_bytes_);
+  known.file->tell(result);
+  return result;
+}
+
+caf::expected<std::unique_ptr<mailbox_file>> shared_mailboxes::make(communicator_id id, epoch_number epoch,
+                                                                    uint32_t ranks) {
+  auto bytes = shared_mailbox::bytes_of(ranks, slot_bytes_);
+  if (!directory_) {
+    auto opened = memory_directory::open({}, bytes);
+    if (!opened)
+      return std::move(opened.error());
+    directory_.emplace(std::move(*opened));
+  }
+  return mailbox_file::make(directory_->path() / fmt::format("communicator-{}-{}.page", id, epoch), bytes);
+}
+
+void shared_mailboxes::remove(page& x) {
+  if (!x.file)
+    return;
+  shared_mailbox{x.file->data(), x.ranks, slot_bytes_, 0}.close();
+  x.file->remove();
+  x.file = nullptr;
+}
+
+void shared_mailboxes::close(communicator_id id) {
+  if (auto known = pages_.find(id); known != pages_.end())
+    remove(known->second);
+}
+
+void shared_mailboxes::ended(communicator_id id) {
+  close(id);
+  pages_.erase(id);
+}
+
+} // namespace ringmaster

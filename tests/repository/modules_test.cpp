@@ -1,0 +1,125 @@
+#include "tests/repository/module_order.hpp"
+#include "tests/repository/repository_files.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+using namespace ringmaster::test;
+
+namespace {
+
+module_order house() {
+  std::ifstream architecture{repository_root / "docs/ARCHITECTURE.md"};
+  return module_order::of(architecture);
+}
+
+std::string lines(const std::vector<std::string>& complaints) {
+  return fmt::format("{}", fmt::join(complaints, "\n"));
+}
+
+/// What the order of three rooms has to say of a file with this text.
+std::string judged(const std::string& path, const std::string& text) {
+  std::istringstream table{"prose\n| room | what |\n|---|---|\n| `cellar` | a |\n| `hall` | b |\n| `roof/...` | c |\n\n"
+                           "| `later` | no room |\n"};
+  std::istringstream file{text};
+  return lines(module_order::of(table).complaints(path, file));
+}
+
+} // namespace
+
+TEST_CASE("rooms: every include goes to the file's own room or to one above it in docs/ARCHITECTURE.md") {
+  const auto order = house();
+  REQUIRE(order.rooms().size() > 30);
+  std::vector<std::string> found;
+  for (auto& path : repository_files())
+    if (is_source(path)) {
+      std::ifstream text{repository_root / path};
+      auto complaints = order.complaints(path, text);
+      found.insert(found.end(), complaints.begin(), complaints.end());
+    }
+  CHECK(lines(found) == "");
+}
+
+TEST_CASE("rooms: each of the table's rows has a folder with sources") {
+  std::set<std::string> folders;
+  for (auto& path : repository_files())
+    if (is_source(path))
+      folders.insert(folder_of(path));
+  const auto order = house();
+  for (auto& room : order.rooms())
+    if (room.find("...") == std::string::npos)
+      CHECK_MESSAGE(folders.count(room) == 1, room);
+}
+
+TEST_CASE("rooms: no folder is so full that nobody finds anything") {
+  constexpr size_t about_25 = 28;
+  std::map<std::string, size_t> count;
+  for (auto& path : repository_files())
+    if (std::filesystem::path{path}.extension() != ".patch") // the faults of tests/mutants: a list, read by its names
+      ++count[folder_of(path)];
+  for (auto& [folder, number] : count)
+    CHECK_MESSAGE(number <= about_25, fmt::format("{} has {} files: divide it", folder, number));
+}
+
+TEST_CASE("rooms: lists of sources are sorted") {
+  std::vector<std::string> found;
+  for (auto& path : repository_files())
+    if (std::filesystem::path{path}.filename() == "CMakeLists.txt") {
+      std::ifstream text{repository_root / path};
+      auto complaints = unsorted_sources(path, text);
+      found.insert(found.end(), complaints.begin(), complaints.end());
+    }
+  CHECK(lines(found) == "");
+}
+
+TEST_CASE("rooms: an include that runs back up is named with its line") {
+  CHECK(judged("hall/door.hpp", "#pragma once\n#include \"cellar/key.hpp\"\n#include \"hall/lamp.hpp\"\n") == "");
+  CHECK(judged("cellar/key.cpp", "#include \"cellar/key.hpp\"\n\n#include \"hall/door.hpp\" // why\n")
+        == "cellar/key.cpp:3: \"hall/door.hpp\" lies in hall, which stands below cellar");
+  CHECK(judged("hall/door.hpp", "#include \"roof/loft/beam.hpp\"\n")
+        == "hall/door.hpp:1: \"roof/loft/beam.hpp\" lies in roof/..., which stands below hall");
+}
+
+TEST_CASE("rooms: a file or an include that is in no room is named") {
+  CHECK(judged("later/x.cpp", "") == "later/x.cpp:1: the folder later is no room: give it a row");
+  CHECK(judged("hall/side/x.cpp", "") == "hall/side/x.cpp:1: the folder hall/side is no room: give it a row");
+  CHECK(judged("roof/x.cpp", "#include <vector>\n#include \"door.hpp\"\n")
+        == "roof/x.cpp:2: \"door.hpp\" lies in no room");
+}
+
+TEST_CASE("rooms: a source that stands behind a later one in its list is named") {
+  std::istringstream sorted{"add_library(x\n  a.cpp\n  b.cpp)\nroom(x y\n  a.cpp\n  c.cpp)\n"};
+  CHECK(lines(unsorted_sources("CMakeLists.txt", sorted)) == "");
+  std::istringstream unsorted{"room(x y\n  b.cpp\n  a.cpp)\n"};
+  CHECK(lines(unsorted_sources("CMakeLists.txt", unsorted)) == "CMakeLists.txt:3: a.cpp belongs before b.cpp");
+}
+
+TEST_CASE("rooms: no code reads a message") {
+  // What a program must distinguish is a code or a field. RocksDB has no code for a database that another process
+  // holds.
+  const std::set<std::string> allowed{"runtime/journal/rocksdb_directory.cpp"};
+  const std::regex reads{R"((render\([^;]*\)|\b(error|async_?error|reason|cause|why|problem|doing)(\(\))?))"
+                         R"( *\. *(find|rfind|starts_with|ends_with|compare)\()"};
+  CHECK(std::regex_search("if (render(why).find(\"refused\") != text.npos)", reads));
+  CHECK(std::regex_search("return x.async_error().starts_with(\"communicator\");", reads));
+  CHECK_FALSE(std::regex_search("auto known = names.find(why);", reads));
+  std::vector<std::string> found;
+  for (auto& path : repository_files()) {
+    if (!is_source(path) || path.starts_with("tests/") || allowed.count(path) != 0)
+      continue;
+    std::istringstream text{text_of_file(path)};
+    size_t number = 0;
+    for (std::string line; std::getline(text, line);)
+      if (++number; std::regex_search(line, reads))
+        found.push_back(fmt::format("{}:{}: {}", path, number, line));
+  }
+  CHECK(lines(found) == "");
+}

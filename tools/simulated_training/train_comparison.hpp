@@ -1,0 +1,48 @@
+#pragma once
+
+#include "training/pictures/train_run.hpp"
+#include "training/simulated/simulator.hpp"
+
+#include <caf/error.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringmaster {
+
+/// Runs of several strategies side by side, all in one cost model's units.
+class train_comparison {
+public:
+  void add(const train_run& x, const training::training_outcome& found);
+  /// That it was run without an option that it does not take.
+  void left_out(std::string_view strategy, const std::string& option);
+  /// One that cannot be run, and why.
+  void add(std::string_view strategy, const caf::error& problem);
+
+  bool any() const noexcept { return !runs_.empty(); }
+  /// A table in Markdown, its units in the heads: those that fit into what a rank may hold come first, and of them the
+  /// fastest; last those that cannot be run. Where a rank may hold any amount, nobody asks what fits.
+  std::string text() const;
+
+private:
+  struct run {
+    std::string_view strategy;
+    double time = 0, end = 0, memory = 0;
+    double mfu_percent = -1, bubble = 0, communication = 0; ///< The last two as parts of the whole time.
+    bool fits = true;
+  };
+  using line = std::vector<std::string>;
+
+  std::vector<line> lines() const;
+
+  std::vector<run> runs_;
+  std::string time_unit_, memory_unit_, mfu_counts_;
+  uint64_t room_ = UINT64_MAX;
+  std::string problems_;
+  std::map<std::string, std::vector<std::string_view>> left_out_; ///< By option.
+};
+
+} // namespace ringmaster

@@ -1,0 +1,162 @@
+#include "tools/simulated_training/train_report.hpp"
+
+#include "runtime/text/pages/quantity_column.hpp"
+#include "runtime/text/quantity_text.hpp"
+#include "training/strategies/strategies.hpp"
+
+#include <fmt/format.h>
+
+namespace ringmaster {
+
+using namespace training;
+
+namespace {
+
+constexpr uint32_t ranks_shown = 16; ///< At each end.
+
+double mfu_of(const train_run& x, const training_outcome& found) {
+  return x.costs->mfu_percent(x.trained, x.ranks, found.time);
+}
+
+/// What of attention is counted in MFU, where there is attention.
+std::string counted_text(const cost_model& costs) {
+  const auto counts = costs.mfu_counts();
+  return counts.empty() ? "" : fmt::format(", counting {} attention", counts);
+}
+
+double idle_of(const rank_outcome& x, const training_outcome& found) {
+  const auto idle = found.end - x.compute - x.communication;
+  return idle > 1e-12 * found.end ? idle : 0; // sums of many durations are off by less
+}
+
+/// A line a rank; of many ranks the first and the last ones.
+std::string ranks_text(const train_run& x, const training_outcome& found) {
+  std::vector<double> times, memories;
+  for (auto& its : found.ranks) {
+    times.insert(times.end(), {its.compute, its.communication, its.end});
+    memories.push_back(static_cast<double>(its.peak_memory));
+  }
+  const quantity_column time{times, x.costs->time_unit()}, memory{memories, x.costs->memory_unit()};
+  auto text = fmt::format("{:>6} {:>15} {:>19} {:>13} {:>12} {:>22}\n", "rank", "compute, " + time.unit(),
+                          "communicate, " + time.unit(), "wait, " + time.unit(), "end, " + time.unit(),
+                          "peak, " + memory.unit());
+  for (uint32_t rank = 0; rank < x.ranks; ++rank) {
+    if (rank == ranks_shown && x.ranks > 2 * ranks_shown) {
+      text += fmt::format("{:>6}\n", "...");
+      rank = x.ranks - ranks_shown;
+    }
+    auto& its = found.ranks[rank];
+    text += fmt::format("{:>6} {:>15} {:>19} {:>13} {:>12} {:>22}\n", rank, time.text(its.compute),
+                        time.text(its.communication), time.text(idle_of(its, found)), time.text(its.end),
+                        memory.text(static_cast<double>(its.peak_memory)));
+  }
+  return text;
+}
+
+/// A line of how ranks share the work, where they do not only have other samples; else nothing.
+std::string axes_text(const mesh& shape, const model& trained) {
+  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1 && trained.experts <= 1 && trained.zero == 0)
+    return "";
+  return fmt::format("{} tensor{} x {} data x {} pipeline parallel ranks{}{}{}\n", shape.tensor,
+                     shape.context > 1 ? fmt::format(" x {} context", shape.context) : "", shape.data, shape.pipeline,
+                     trained.experts > 1 ? fmt::format(", {} of a stage share experts", trained.experts) : "",
+                     trained.sequence_parallel ? ", sequence parallel" : "",
+                     trained.zero > 0 ? fmt::format(", ZeRO stage {}", trained.zero) : "");
+}
+
+std::string layers_text(const train_run& x) {
+  if (x.trained.layers == x.layers)
+    return counted(x.layers, "layer");
+  const bool apart = x.costs->knows(beyond::experts);
+  const auto parts = apart ? 2 : 1;
+  return fmt::format("{} in {} places{}{}", counted(x.layers, "layer"), x.trained.layers,
+                     apart ? ", attention and networks apart" : "",
+                     x.trained.layers > parts * x.layers ? ", with the embedding and the logits" : "");
+}
+
+} // namespace
+
+std::string report_of(const train_run& x, const training_outcome& found) {
+  auto& costs = *x.costs;
+  auto& peak = found.ranks[found.peak_rank];
+  auto* which = strategy_of(x.strategy);
+  auto text = fmt::format("{} on {}: {}, a global batch of {}{}, cost model {}\n", x.strategy, counted(x.ranks, "rank"),
+                          layers_text(x), x.trained.global_batch,
+                          x.uncut ? "" : fmt::format(" in micro-batches of {}", x.trained.micro_batch), costs.name());
+  if (which != nullptr)
+    text += axes_text(which->shape(x.trained, x.ranks), x.trained);
+  if (auto about = costs.about(); !about.empty())
+    text += about + "\n";
+  auto time_text = [&](double time) { return quantity_text(time, costs.time_unit()); };
+  auto memory_text = [&](uint64_t held) { return quantity_text(static_cast<double>(held), costs.memory_unit()); };
+  text += fmt::format("time           {} to the start of the last event, {} to the end\n", time_text(found.time),
+                      time_text(found.end));
+  text += fmt::format("peak memory    {}, on rank {} at {}\n", memory_text(peak.peak_memory), found.peak_rank,
+                      time_text(peak.peak_at));
+  if (peak.peak_memory > costs.room())
+    text += fmt::format("               which does not fit: there is room for {}\n", memory_text(costs.room()));
+  if (auto mfu = mfu_of(x, found); mfu >= 0)
+    text += fmt::format("MFU            {:.2f} %{}\n", mfu, counted_text(costs));
+  text += fmt::format(
+    "bubble         {:.2f} % of the ranks' time they wait\ncommunication  {:.2f} % of it\noperations     {}\n",
+    100 * found.bubble_fraction, 100 * found.communication_fraction, found.operations);
+  return text + "\n" + ranks_text(x, found);
+}
+
+void write_json(json_writer& json, const train_run& x, const training_outcome& found) {
+  auto mfu = mfu_of(x, found);
+  auto* which = strategy_of(x.strategy);
+  const auto shape = which != nullptr ? which->shape(x.trained, x.ranks) : mesh{1, x.ranks, 1};
+  json.object()
+    .member("strategy", x.strategy)
+    .member("cost_model", x.costs->name())
+    .member("world_size", x.ranks)
+    .member("layers", x.layers)
+    .member("places", x.trained.layers)
+    .member("global_batch", x.trained.global_batch)
+    .member("micro_batch", x.uncut ? 1 : x.trained.micro_batch)
+    .member("tensor", shape.tensor)
+    .member("context", shape.context)
+    .member("data", shape.data)
+    .member("stages", shape.pipeline)
+    .member("chunks",
+            which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained) : x.trained.chunks)
+    .member("sequence_parallel", x.trained.sequence_parallel)
+    .member("zero", x.trained.zero)
+    .member("about", x.costs->about())
+    .member("time_unit", x.costs->time_unit())
+    .member("time_s", found.time)
+    .member("end_s", found.end)
+    .member("peak_memory", found.ranks[found.peak_rank].peak_memory)
+    .member("peak_memory_unit", x.costs->memory_unit())
+    .key("room");
+  const auto room = x.costs->room();
+  room == UINT64_MAX ? json.null() : json.value(room);
+  json.key("fits");
+  room == UINT64_MAX ? json.null() : json.value(found.ranks[found.peak_rank].peak_memory <= room);
+  json.member("peak_rank", found.peak_rank).key("mfu_percent");
+  mfu >= 0 ? json.value(mfu) : json.null();
+  json.key("mfu_counts");
+  const auto counts = x.costs->mfu_counts();
+  counts.empty() ? json.null() : json.value(counts);
+  json.member("bubble_fraction", found.bubble_fraction)
+    .member("communication_fraction", found.communication_fraction)
+    .member("operations", found.operations)
+    .list("ranks");
+  for (uint32_t rank = 0; rank < x.ranks; ++rank) {
+    auto& its = found.ranks[rank];
+    json.object()
+      .member("rank", rank)
+      .member("time_s", its.last_start)
+      .member("end_s", its.end)
+      .member("compute_s", its.compute)
+      .member("communication_s", its.communication)
+      .member("wait_s", idle_of(its, found))
+      .member("peak_memory", its.peak_memory)
+      .member("peak_at_s", its.peak_at)
+      .end();
+  }
+  json.end().end();
+}
+
+} // namespace ringmaster

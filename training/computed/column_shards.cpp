@@ -1,0 +1,48 @@
+#include "training/computed/column_shards.hpp"
+
+#include "runtime/schedule/schedule.hpp"
+
+#include <cstring>
+
+namespace ringmaster::training {
+
+namespace {
+
+struct bytes_of_row {
+  uint64_t offset, count;
+};
+
+bytes_of_row row_of(const column_shards& x, uint32_t index) {
+  const auto its = block_of({}, x.row_bytes / x.element_bytes, x.count, index);
+  return {its.offset * x.element_bytes, its.count * x.element_bytes};
+}
+
+} // namespace
+
+column_shards::column_shards(const training_job& job, const value_tag& x, uint32_t shards)
+  : rows(x.samples.count()), row_bytes(whole_elements(job, x) / rows * bytes_of(job.as)),
+    element_bytes(bytes_of(job.as)), count(shards) {}
+
+uint64_t column_shards::bytes_filled(uint32_t index) const {
+  return rows * row_of(*this, index).count;
+}
+
+uint64_t column_shards::bytes_each() const {
+  const auto columns = row_bytes / element_bytes;
+  return rows * ((columns + count - 1) / count) * element_bytes;
+}
+
+void column_shards::take(uint32_t index, const std::byte* whole, std::byte* shard) const {
+  const auto its = row_of(*this, index);
+  for (uint64_t i = 0; i < rows; ++i)
+    std::memcpy(shard + i * its.count, whole + i * row_bytes + its.offset, its.count);
+  std::memset(shard + bytes_filled(index), 0, bytes_each() - bytes_filled(index));
+}
+
+void column_shards::put(uint32_t index, const std::byte* shard, std::byte* whole) const {
+  const auto its = row_of(*this, index);
+  for (uint64_t i = 0; i < rows; ++i)
+    std::memcpy(whole + i * row_bytes + its.offset, shard + i * its.count, its.count);
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,53 @@
+#include "training/computed/evaluation.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace ringmaster::training {
+
+namespace {
+
+constexpr uint32_t samples_at_once = 64; ///< Some ten milliseconds of most models.
+
+} // namespace
+
+std::vector<uint32_t> tried_samples(uint32_t count, uint32_t samples_max) {
+  constexpr double golden_ratio = 0.6180339887498949;
+  auto step = static_cast<uint64_t>(count * golden_ratio);
+  while (std::gcd(step, uint64_t{count}) > 1)
+    ++step;
+  std::vector<uint32_t> result(std::min(count, samples_max));
+  for (uint64_t i = 0; i < result.size(); ++i)
+    result[i] = static_cast<uint32_t>(i * step % count);
+  return result;
+}
+
+caf::expected<loss_sums> evaluate(const training_job& job, std::span<const std::span<const std::byte>> weights,
+                                  const data_set& on, uint32_t samples_max,
+                                  const std::function<bool(uint32_t)>& goes_on) {
+  loss_sums result;
+  const auto tried = tried_samples(on.count(), samples_max);
+  const auto count = static_cast<uint32_t>(tried.size());
+  for (uint32_t begin = 0; begin < count; begin += samples_at_once) {
+    if (begin > 0 && goes_on && !goes_on(begin))
+      break;
+    const auto samples = std::min(samples_at_once, count - begin);
+    std::vector<uint32_t> labels(samples * on.labels_each());
+    std::vector<float> inputs(samples * on.shape().elements());
+    if (auto problem = on.fill(std::span{tried}.subspan(begin, samples), inputs, labels))
+      return problem;
+    std::vector<std::byte> x(inputs.size() * bytes_of(job.as)), y;
+    set_numbers(job.as, inputs, x.data());
+    for (size_t l = 0; l < job.layers.size(); ++l) {
+      y.resize(samples * job.layers[l]->outputs() * bytes_of(job.as));
+      const pass at{.as = job.as, .samples = samples, .global_batch = samples, .trains = false};
+      job.layers[l]->forward(at, x.data(), weights[l].data(), y.data());
+      std::swap(x, y);
+    }
+    result.add(softmax_loss(job.as, job.classes(), x.data(), labels, samples, nullptr));
+  }
+  return result;
+}
+
+} // namespace ringmaster::training

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "messages/byte_block.hpp"
+#include "training/computed/kept_values.hpp"
+#include "training/computed/training_job.hpp"
+
+#include <optional>
+
+namespace ringmaster::training {
+
+/// Who has which parts of the model as it was before one step, and how others are put together of them.
+class model_parts {
+public:
+  explicit model_parts(const training_job& job) : job_(&job) {}
+
+  void add(const kept_part& what, uint32_t owner) {
+    ++owners_.try_emplace(what, holders{owner, 0}).first->second.count;
+  }
+  /// Whether the loss of one owner may be the loss of a part.
+  bool some_are_held_once() const;
+
+  struct source {
+    kept_part what;
+    uint32_t owner = 0;
+  };
+  /// Parts that all elements of this one are in; none: some are in no part.
+  std::optional<std::vector<source>> sources_of(const kept_part& wanted) const;
+  /// The first weight or optimizer state of which some is in no part; none: all are there.
+  std::optional<kept_part> missing() const;
+  /// Parts that the whole model, and what the optimizer keeps, is in, as few as there need be; else what is missing:
+  /// "weight of layer 3".
+  caf::expected<std::vector<source>> whole() const;
+
+private:
+  struct holders {
+    uint32_t first = 0, count = 0;
+  };
+
+  std::vector<kept_part> all_there_are() const;
+
+  const training_job* job_;
+  std::map<kept_part, holders> owners_;
+};
+
+/// All of a layer's weight, or of its optimizer state.
+inline kept_part whole_part(value_kind kind, uint32_t layer) {
+  return {kind, layer, {}, {}};
+}
+
+/// "the weight of layer 3".
+std::string text_of(const kept_part& whole);
+
+uint64_t bytes_of(const training_job& job, const kept_part& x);
+
+/// Of the whole model, and what the optimizer keeps for it.
+uint64_t model_bytes(const training_job& job);
+
+/// Copies what two parts of one layer, and of one kind, have in common.
+void copy_common(const training_job& job, const kept_part& from, std::span<const std::byte> source, const kept_part& to,
+                 std::span<std::byte> target);
+
+/// Writes all of `target`: what these parts have of `wanted`, and zeros where none of them has an element, as in the
+/// padding at the end of a layer's last shard. An optimizer works on padding as on any element, so it has to be a
+/// number.
+void assemble_part(const training_job& job, const std::map<kept_part, byte_block>& from, const kept_part& wanted,
+                   std::span<std::byte> target);
+
+} // namespace ringmaster::training

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "training/computed/training_job.hpp"
+#include "training/data/data_set.hpp"
+#include "training/data/sampler.hpp"
+
+#include <mutex>
+
+namespace ringmaster::training {
+
+/// A data set's samples in the order that a sampler gives them, step after step.
+class sampled_batches final : public batch_source {
+public:
+  sampled_batches(std::shared_ptr<const data_set> from, sampler order)
+    : from_(std::move(from)), order_(std::move(order)) {}
+
+  caf::error fill(uint64_t step, range samples, std::span<float> inputs, std::span<uint32_t> labels) const override;
+
+private:
+  std::shared_ptr<const data_set> from_;
+  mutable std::mutex guard_; ///< Of the order, which is made an epoch at a time.
+  mutable sampler order_;
+};
+
+/// Samples of another set that cost much to make: the first of them, as many as 256 MiB hold, are made once each, 4
+/// bytes an element; all others whenever they are wanted.
+class remembered_data final : public data_set {
+public:
+  explicit remembered_data(std::shared_ptr<const data_set> of);
+
+  std::string name() const override { return of_->name(); }
+  uint32_t count() const override { return of_->count(); }
+  sample_shape shape() const override { return of_->shape(); }
+  uint32_t label_count() const override { return of_->label_count(); }
+  uint32_t labels_each() const override { return of_->labels_each(); }
+  uint64_t digest() const override { return of_->digest(); }
+
+private:
+  void fill_one(uint32_t sample, std::span<float> input, std::span<uint32_t> labels) const override;
+
+  struct remembered {
+    std::once_flag made;
+    std::vector<float> input;
+    std::vector<uint32_t> labels;
+  };
+  static constexpr uint64_t bytes_max = UINT64_C(256) << 20;
+
+  std::shared_ptr<const data_set> of_;
+  uint32_t count_; ///< That are remembered.
+  std::unique_ptr<remembered[]> all_;
+};
+
+} // namespace ringmaster::training

@@ -1,0 +1,130 @@
+#include "training/computed/step_world.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace ringmaster::training {
+
+namespace {
+
+/// What the job is told, and what comes next to that; the same behind it where something stands in for its strategy.
+std::vector<parallel_sizes> wishes(const parallel_sizes& told, bool stands_in) {
+  std::vector<parallel_sizes> result{told};
+  for (auto data = told.data; data > 1; --data)
+    result.push_back({told.tensor, data - 1, told.shard_ranks});
+  for (auto tensor = told.tensor; tensor > 1; --tensor)
+    result.push_back({tensor - 1, std::min(told.data, 1u), told.shard_ranks});
+  for (auto ranks = told.shard_ranks; ranks > 1; --ranks)
+    result.push_back({told.tensor, told.data, ranks - 1});
+  for (size_t i = 0, count = stands_in ? result.size() : 0; i < count; ++i) {
+    result.push_back(result[i]);
+    result.back().stands_in = true;
+  }
+  return result;
+}
+
+/// Of a rank's samples of a step that this model describes, the fewest that it works on at once.
+uint64_t fewest_at_once(const known_strategy& by, const model& m, uint32_t ranks) {
+  auto result = m.global_batch;
+  const bool is_given = by.orders_parts && m.virtual_ranks != 0;
+  const auto parts = is_given ? m.virtual_ranks : by.shape(m, ranks).data;
+  for (uint32_t part = 0; part < parts; ++part)
+    for (auto& each : micro_batches(m, part, parts))
+      result = std::min(result, each.count());
+  return result;
+}
+
+bool can_train(const training_job& job, const known_strategy& by, const model& m, uint32_t ranks) {
+  if (by.check(m, ranks))
+    return false;
+  const auto samples = fewest_at_once(by, m, ranks);
+  if (std::ranges::any_of(job.layers, [&](auto& each) { return each->samples_min() > samples; }))
+    return false;
+  const auto tensor = by.shape(m, ranks).tensor;
+  return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return !each->cannot_share(tensor); });
+}
+
+/// The micro-batch with which a pipeline has four times as many of them as stages, or more: then it is idle for less
+/// than a fifth of its time (Huang et al., GPipe, 2019). The nearest to that which strategy and layers take; 1 where
+/// they take none.
+uint64_t pipelined_samples(const training_job& job, const known_strategy& by, model m, uint32_t ranks) {
+  constexpr uint64_t each = 4, tried_max = 256; // either way
+  const auto all = samples_of_a_rank(by, m, ranks);
+  if (all == 0)
+    return 1;
+  const auto fits = [&](uint64_t samples) {
+    m.micro_batch = samples;
+    return can_train(job, by, m, ranks);
+  };
+  const auto wanted = std::max<uint64_t>(all / (each * by.shape(m, ranks).pipeline), 1);
+  for (uint64_t less = 0; less < std::min(wanted, tried_max); ++less)
+    if (fits(wanted - less))
+      return wanted - less;
+  for (uint64_t more = 1; more <= std::min(all - wanted, tried_max); ++more)
+    if (fits(wanted + more))
+      return wanted + more;
+  return 1;
+}
+
+} // namespace
+
+const known_strategy& strategy_for(const training_job& job, const parallel_sizes& x) {
+  return x.stands_in ? *job.strategy->stand_in : *job.strategy;
+}
+
+parallel_sizes sides_of(const model& m) {
+  return {m.tensor, m.data, m.shard_ranks};
+}
+
+model with_sides(model m, const parallel_sizes& x) {
+  m.tensor = x.tensor;
+  m.data = x.data;
+  m.shard_ranks = x.shard_ranks;
+  return m;
+}
+
+std::string text_of(const parallel_sizes& x) {
+  std::vector<std::string> parts;
+  if (x.tensor != 0)
+    parts.push_back(fmt::format("{} tensor-parallel", x.tensor));
+  if (x.data != 0)
+    parts.push_back(fmt::format("{} data-parallel", x.data));
+  if (x.shard_ranks != 0)
+    parts.push_back(fmt::format("{} that share the model", x.shard_ranks));
+  return fmt::format("{}", fmt::join(parts, " x "));
+}
+
+uint64_t fewest_at_once(const training_job& job, const step_world& x) {
+  return fewest_at_once(strategy_for(job, x.sides), step_shape(job, x), x.ranks);
+}
+
+bool can_train(const training_job& job, const step_world& x) {
+  return can_train(job, strategy_for(job, x.sides), step_shape(job, x), x.ranks);
+}
+
+step_world step_world_of(const training_job& job, uint32_t there, std::span<const step_world> too_small) {
+  for (auto& sides : wishes(sides_of(job.shape), job.strategy->stand_in != nullptr))
+    for (auto ranks = there; ranks > 0; --ranks) {
+      if (std::ranges::any_of(too_small, [&](auto& x) { return x.sides == sides && x.ranks >= ranks; }))
+        break;
+      if (can_train(job, {ranks, sides}))
+        return {ranks, sides};
+    }
+  return {};
+}
+
+model step_shape(const training_job& job, const step_world& x) {
+  auto result = with_sides(job.shape, x.sides);
+  if (!job.all_at_once)
+    return result;
+  const auto& by = strategy_for(job, x.sides);
+  if (by.is_pipeline())
+    result.micro_batch = pipelined_samples(job, by, result, x.ranks);
+  else if (const auto most = samples_of_a_rank(by, result, x.ranks); most > 0)
+    result.micro_batch = most;
+  return result;
+}
+
+} // namespace ringmaster::training
