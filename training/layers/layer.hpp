@@ -62,10 +62,11 @@ struct pass {
   std::shared_ptr<void>* keepsake = nullptr;
 };
 
-/// A layer, the unit into which strategies cut a model: y = f(x, w). It keeps nothing but `pass::keepsake`; the caller owns
-/// all memory. x and y are [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are the parameters' parts of the
-/// tensor-parallel rank, flat and one behind the other in the order of `parameters()`, those replicated last.
-/// With a tensor shard, y is a summand of the output, and a gradient by x one of that; see `by_columns`, too.
+/// A layer, the unit into which strategies cut a model: y = f(x, w). It keeps nothing but `pass::keepsake`; the caller
+/// owns all memory. x and y are [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are
+/// the parameters' parts of the tensor-parallel rank, flat and one behind the other in the order of `parameters()`,
+/// those replicated last. With a tensor shard, y is a summand of the output, and a gradient by x one of that; see
+/// `by_columns`, too.
 class layer {
 public:
   virtual ~layer() = default;

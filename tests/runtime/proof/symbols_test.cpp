@@ -48,7 +48,7 @@ TEST_CASE("rank sets: unions are those of plain sets, and the same set has the s
       for (uint32_t rank = 0; rank < world_size; ++rank)
         CHECK(sets.contains(united.both, rank) == plain.contains(rank));
       auto shared = std::any_of(plain_a.begin(), plain_a.end(), [&](auto rank) { return plain_b.contains(rank); });
-      CHECK((united.common != rank_sets::nobody) == shared);
+      CHECK((united.common != rank_sets::none) == shared);
       if (shared)
         CHECK((plain_a.contains(united.common) && plain_b.contains(united.common)));
       for (auto& [id, other] : known)
