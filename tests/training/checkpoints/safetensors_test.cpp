@@ -143,7 +143,7 @@ TEST_CASE_FIXTURE(tensor_file, "safetensors: what is wrong in a file is said wit
   check_corrupt("1234567", "it has 7 bytes, and must begin with 8");
   check_corrupt(std::string(8, '\xff'), "its header must have 18446744073709551615 bytes, and the file ends after 8");
   check_corrupt(foreign_file("[]", ""), "the header: must be an object");
-  check_corrupt(foreign_file("{", ""), "line 1, column 2: this is no JSON");
+  check_corrupt(foreign_file("{", ""), "line 1, column 2: this is not JSON");
   auto one = [](std::string_view fields) { return foreign_file(R"({"a":{)" + std::string{fields} + "}}", "abcd"); };
   check_corrupt(one(R"("shape":[4],"data_offsets":[0,4])"), R"(a, "dtype": must be a text in quotes, and is missing)");
   check_corrupt(one(R"("dtype":"F128","shape":[4],"data_offsets":[0,4])"), "tensor a: its type F128 is not known");
