@@ -2,7 +2,7 @@
 
 #include "planner/failures/goodput.hpp"
 #include "planner/failures/played_runs.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tools/console/page_format.hpp"
 
 #include <optional>
@@ -46,6 +46,6 @@ caf::expected<failure_findings> find_failures(const training::failure_question& 
 /// Lines that a person reads.
 std::string report_of(const failure_findings& found, const page_format& page = {});
 /// One object, where a value is expected.
-void write_json(json_writer& json, const failure_findings& found);
+json_value json_of(const failure_findings& found);
 
 } // namespace ringmaster
