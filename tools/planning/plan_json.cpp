@@ -2,7 +2,9 @@
 #include "messages/errc.hpp"
 #include "planner/plans/launch_options.hpp"
 #include "planner/plans/undivided.hpp"
+#include "planner/search/named_parts.hpp"
 #include "runtime/text/json/json_writer.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
@@ -15,7 +17,7 @@ using namespace training;
 
 namespace {
 
-void write_parts(json_writer& json, const char* name, const std::vector<std::pair<std::string, double>>& parts) {
+void write_parts(json_writer& json, const char* name, const named_parts& parts) {
   json.object(name);
   for (auto& [part, x] : parts)
     json.key(part).rounded(x, 9);
