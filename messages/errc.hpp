@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ringmaster/errors.hpp"
+#include <ringmaster/errors.hpp>
 
 #include <caf/error.hpp>
 #include <caf/make_message.hpp> // CAF_ERROR_CODE_ENUM expands to make_message

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ringmaster/ids.hpp"
+#include <ringmaster/ids.hpp>
 
 #include <fmt/core.h>
 

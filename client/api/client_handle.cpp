@@ -1,4 +1,4 @@
-#include "ringmaster/client.hpp"
+#include <ringmaster/client.hpp>
 
 #include "client/api/handles.hpp"
 #include "messages/message_json.hpp"

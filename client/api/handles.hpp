@@ -4,8 +4,8 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
-#include "ringmaster/cluster.hpp"
-#include "ringmaster/communicator.hpp"
+#include <ringmaster/cluster.hpp>
+#include <ringmaster/communicator.hpp>
 
 #include <caf/actor_system.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ringmaster/communicator.hpp"
-#include "ringmaster/journal.hpp"
+#include <ringmaster/communicator.hpp>
+#include <ringmaster/journal.hpp>
 
 namespace RINGMASTER_API {
 

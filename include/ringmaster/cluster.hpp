@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ringmaster/errors.hpp"
-#include "ringmaster/ids.hpp"
+#include <ringmaster/errors.hpp>
+#include <ringmaster/ids.hpp>
 
 #include <chrono>
 #include <functional>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ringmaster/errors.hpp"
+#include <ringmaster/errors.hpp>
 
 #include <cstddef>
 #include <cstdint>

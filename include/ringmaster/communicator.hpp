@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ringmaster/cluster.hpp"
-#include "ringmaster/collectives.hpp"
-#include "ringmaster/memory.hpp"
+#include <ringmaster/cluster.hpp>
+#include <ringmaster/collectives.hpp>
+#include <ringmaster/memory.hpp>
 
 #include <chrono>
 #include <optional>

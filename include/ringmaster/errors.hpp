@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ringmaster/version.hpp"
+#include <ringmaster/version.hpp>
 
 #include <cstdint>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ringmaster/collectives.hpp"
-#include "ringmaster/ids.hpp"
+#include <ringmaster/collectives.hpp>
+#include <ringmaster/ids.hpp>
 
 #include <memory>
 #include <span>
