@@ -156,7 +156,7 @@ TEST_CASE("selection: a layout that is not regular is estimated, and one of many
   CHECK(!select_algorithm(proto::ALL_GATHER, many, 4, {})->on_hosts);
 }
 
-TEST_CASE("selection: pieces are as large as the network asks for, and as was told where somebody has said how large") {
+TEST_CASE("selection: pieces have the size that suits the network, or the requested size") {
   const plan_request large{.world_size = 64, .count = uint64_t{64} << 20}; // 256 MiB
   for (auto& which : algorithms()) {
     CAPTURE(name_of(which.kind));

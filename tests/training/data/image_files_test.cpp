@@ -338,5 +338,5 @@ TEST_CASE_FIXTURE(cifar_folder, "image files: a large file, which is mapped, hol
   CHECK(!x.fill(first, inputs, labels)); // of a file that nobody has touched
   auto problem = x.fill(last, inputs, labels);
   CHECK(code_of(problem) == errc::io_error);
-  CHECK(contains(render(problem), "data_batch_5.bin: cannot be read: somebody has cut it since it was opened"));
+  CHECK(contains(render(problem), "data_batch_5.bin: cannot be read: it was truncated after it was opened"));
 }
