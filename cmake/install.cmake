@@ -10,9 +10,11 @@ set(ringmaster_data_dir "${CMAKE_INSTALL_DATADIR}/ringmaster")
 # Headers have a folder of their own below include/: sources name them as in the tree, "client/client.hpp".
 target_include_directories(ringmaster_options INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
+target_include_directories(ringmaster_ringmaster INTERFACE
+  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
 # The libraries that it links, directly or not.
 set(ringmaster_libraries)
-set(libraries_to_see ringmaster_trainer)
+set(libraries_to_see ringmaster_ringmaster)
 if(NOT RINGMASTER_LIBTORCH)
   set(without_libtorch PATTERN libtorch EXCLUDE)
 endif()
@@ -24,13 +26,16 @@ while(libraries_to_see)
     add_library(ringmaster::${CMAKE_MATCH_1} ALIAS ${library})
     list(APPEND ringmaster_libraries ${library})
     get_target_property(linked ${library} INTERFACE_LINK_LIBRARIES)
-    list(APPEND libraries_to_see ${linked})
+    if(linked)
+      list(APPEND libraries_to_see ${linked})
+    endif()
   endif()
 endwhile()
 # A program that links the client may define strategies.
 target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_training>")
 install(TARGETS ${ringmaster_libraries} EXPORT ringmaster
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+install(DIRECTORY include/ringmaster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development)
 install(DIRECTORY messages runtime training planner actors client "${PROJECT_BINARY_DIR}/messages"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development
   FILES_MATCHING PATTERN CMakeFiles EXCLUDE ${without_libtorch} PATTERN "*.hpp" PATTERN "*.proto" PATTERN "*.pb.h")
