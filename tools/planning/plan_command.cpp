@@ -198,7 +198,7 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   if (!result)
     return std::move(result.error());
   fmt::print(to.out, "{}",
-             opts.json  ? json_of(*result)
+             opts.json  ? ringmaster::json_of(*result)
              : opts.csv ? csv_of(*result)
                         : report_of(*result, page_format::of_console(opts.wide)));
   if (result->best.empty()) {
