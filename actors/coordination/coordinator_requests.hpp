@@ -74,7 +74,7 @@ void ask_device_then(coordinator_state& state, device_id id, caf::timespan limit
   auto device = state.devices.known(id);
   if (!device)
     return failed(device.error());
-  ask_then<Response...>(state, state.device_calls, id, caf::actor_cast<device_actor>((*device)->handle.device),
+  ask_then<Response...>(state, state.calls.devices, id, caf::actor_cast<device_actor>((*device)->handle.device),
                         errc::device_lost, limit, got, failed, request...);
 }
 
@@ -85,8 +85,8 @@ void ask_communicator_then(coordinator_state& state, communicator_id id, const R
   auto communicator = state.communicator_of(id);
   if (!communicator)
     return failed(communicator.error());
-  ask_then<Response>(state, state.communicator_calls, id, *communicator, errc::unknown_communicator, limit, got, failed,
-                     request);
+  ask_then<Response>(state, state.calls.communicators, id, *communicator, errc::unknown_communicator, limit, got,
+                     failed, request);
 }
 
 /// Answers with what was asked for. `look` sees it first.
@@ -114,7 +114,7 @@ auto refuse_for(coordinator_state& state, device_id id, caf::typed_response_prom
     auto device = state.devices.find(id);
     if (device == nullptr || code_of(problem) != errc::timed_out)
       return refuse_by(promise)(problem);
-    state.say_silence(device->node, problem, refuse_by(promise));
+    state.silences.explain(device->node, problem, refuse_by(promise));
   };
 }
 

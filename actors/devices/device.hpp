@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/devices/fault_gate.hpp"
 #include "actors/streams/stream.hpp"
 
 #include <caf/timespan.hpp>
@@ -65,6 +66,7 @@ public:
   std::map<stream_id, offer> early;        ///< Offers of transfers whose receive has not been posted.
   std::map<event_id, device_event> events; ///< Those with pending records.
   std::map<communicator_id, membership> communicators;
+  fault_gate faults{*this};
 
   /// Nobody maps the memory of a device that has ended, whoever still reads it.
   ~device_state();
@@ -89,7 +91,6 @@ public:
   void on_down(const caf::down_msg& x);
   void end_transfer(stream_id transfer, const gpu_sim::GetStreamStatusResponse& status);
   void members_changed(const membership& now);
-  caf::error inject(const proto::FaultRequest& x);
   caf::result<proto::EventRecordResponse> record_event(const proto::EventRecordRequest& x);
   caf::result<proto::EventWaitResponse> wait_event(const proto::EventWaitRequest& x);
   void recorded(event_id event, uint64_t record);

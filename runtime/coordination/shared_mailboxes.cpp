@@ -11,7 +11,7 @@ caf::expected<proto::MeetingResponse> shared_mailboxes::page_of(communicator_id 
                                                                 uint32_t ranks) {
   auto no = [&](std::string_view why) {
     return make_error(errc::unreachable,
-                      fmt::format("the ranks of communicator {} do not meet in memory: {}", id, why));
+                      fmt::format("the ranks of communicator {} have no shared-memory mailbox: {}", id, why));
   };
   if (slot_bytes_ == 0)
     return no("ranks.meet-bytes is 0, or route.use \"messages\"");

@@ -187,7 +187,7 @@ TEST_CASE("drain: whom the coordinator cannot do without, and who is a rank itse
   REQUIRE(info.devices_size() == 5);
   CHECK(contains(x.host.wait_for(x.drain("rank-0")).error(), "node rank-0 is a program that is a rank"));
   x.coordinator().options.own_nodes_may_end = false;
-  CHECK(contains(x.host.wait_for(x.drain()).error(), "lives in the coordinator's own process"));
+  CHECK(contains(x.host.wait_for(x.drain()).error(), "runs in the coordinator's process"));
 }
 
 TEST_CASE("drain: a node that dies while it is drained is a loss like any other, and said so") {

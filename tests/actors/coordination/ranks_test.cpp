@@ -165,14 +165,15 @@ TEST_CASE("ranks: all are told of one page, until something else happens on thei
 
 TEST_CASE("ranks: they do not meet where it is not wanted, nor where a spare may take a place") {
   rank_processes never;
-  CHECK(never.meet(never.all_come()).error()
-        == "the ranks of communicator 1 do not meet in memory: ranks.meet-bytes is 0, or route.use \"messages\"");
+  CHECK(
+    never.meet(never.all_come()).error()
+    == "the ranks of communicator 1 have no shared-memory mailbox: ranks.meet-bytes is 0, or route.use \"messages\"");
   rank_processes replaced{that_meet(proto::REPLACE)};
   auto id = replaced.all_come();
   CHECK(
     replaced.meet(id).error()
-    == "the ranks of communicator 1 do not meet in memory: its policy is \"replace\", and what a spare is given must "
-       "be known here");
+    == "the ranks of communicator 1 have no shared-memory mailbox: its policy is \"replace\", and the coordinator must "
+       "know what a spare is to get");
   CHECK(replaced.meet(id + 1).code() == static_cast<uint32_t>(errc::unknown_communicator));
 }
 
