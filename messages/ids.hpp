@@ -14,7 +14,7 @@ template <class Tag>
 struct strong_id {
   uint64_t value = 0;
 
-  /// Of what is counted, the number behind it.
+  /// For ids that count: the next number.
   constexpr strong_id next() const { return {value + 1}; }
 
   friend auto operator<=>(strong_id, strong_id) = default;
@@ -38,7 +38,7 @@ using epoch_number = strong_id<struct epoch_number_tag>;
 using sequence_number = strong_id<struct sequence_number_tag>;
 /// Identity of a node, given by the coordinator, never used twice. 0 is no node.
 using node_id = strong_id<struct node_id_tag>;
-/// An event of a device, by the number that whoever records it has given it.
+/// An event of a device, by the number that its recorder has given it.
 using event_id = strong_id<struct event_id_tag>;
 
 } // namespace ringmaster

@@ -114,7 +114,7 @@ void client_directory::client_gone(client_id client, const std::string& why) {
     return give_back(left.ranges);
   spdlog::info("the client that made communicator {} has ended ({}): it is destroyed",
                fmt::join(left.communicators, ", "), why);
-  // Its memory is freed when no stream uses it any more.
+  // Its memory is freed after its communicators' streams have stopped using it.
   auto waiting = std::make_shared<size_t>(left.communicators.size());
   auto ended = [this, waiting, ranges = std::move(left.ranges)](communicator_id id, const caf::error& reason) {
     ensure(*waiting > 0, "each communicator of a client ends once");

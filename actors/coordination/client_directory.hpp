@@ -46,7 +46,7 @@ private:
   void monitor(const caf::actor_addr& client, client_id id);
   void client_gone(client_id client, const std::string& why);
   void give_back(const std::set<owned_range>& ranges);
-  /// Clients that own nothing any more need not be monitored.
+  /// Clients that no longer own anything need not be monitored.
   void forget_idle();
 
   coordinator_state& coordinator_;

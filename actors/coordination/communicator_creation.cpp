@@ -72,14 +72,14 @@ gpu_sim::CommInitResponse make_communicator(coordinator_state& state, const devi
   device_handles handles;
   for (auto id : ranks) {
     state.devices.take(id, opts.id);
-    if (like.policy != proto::REPLACE) // nobody will say what becomes of them
+    if (like.policy != proto::REPLACE) // its inputs will not be needed
       state.copies.forget(id);
     auto& device = *state.devices.find(id);
     *response.add_devices() = device.metadata;
     metadata.push_back(device.metadata);
     handles.push_back(device.handle);
   }
-  // The client's next call may be a BeginSend: it must find its ranks, and what we tell a device comes in this order.
+  // The client's next call may be a BeginSend, which must find its ranks: our messages to a device keep their order.
   proto::Members members;
   members.set_comm_id(opts.id.value);
   members.set_epoch(1);
@@ -132,7 +132,7 @@ proto::CommDeriveResponse derive_from(coordinator_state& state, const gpu_sim::G
       return no(problem);
   auto like = *parent;
   like.outlives_client = !owner;
-  like.name.clear(); // that is the whole one's
+  like.name.clear(); // the name is the parent's
   proto::CommDeriveResponse result;
   for (auto& [color, members_of_it] : *wanted) {
     auto& part = *result.add_parts();

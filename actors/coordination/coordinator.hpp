@@ -116,7 +116,7 @@ public:
   /// Whether a spare may need what the host copies to this device: it is free, or the policy of all of its
   /// communicators is "replace".
   bool may_replace(device_id device) const;
-  /// A place in this communicator does not wait for the device's inputs any more.
+  /// A place in this communicator no longer waits for the device's inputs.
   void place_filled(device_id device, communicator_id communicator);
   /// A command has been called that will change the range, if it lies within the device's memory.
   void will_change(device_id device, uint64_t address, uint64_t bytes);

@@ -201,7 +201,7 @@ void member_directory::node_gone(node_id id, const caf::error& reason, bool left
     spdlog::debug("node {} has left: {}", place, cause);
   else
     spdlog::info("node {} is lost: {}", place, cause);
-  introduce_nodes(); // no node need connect to it any more
+  introduce_nodes(); // no node need connect to it
   coordinator_.drains.node_gone(id, place, reason);
 }
 
@@ -265,7 +265,7 @@ void member_directory::fence(device_id id, const device_end& how) {
   if (device == nullptr)
     return;
   auto handle = device->handle;
-  auto all = device->communicators; // a hung device sends no message when it ends: each is told
+  auto all = device->communicators; // a hung device sends no down message: each gets MemberLost
   coordinator_.silences.note(device->node, how.noticed_ns != 0 ? how.noticed_ns : coordinator_.now_ns());
   device_gone(id, how);
   ensure(coordinator_.devices.find(id) == nullptr, "a device that was ended is in the cluster no more");

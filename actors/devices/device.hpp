@@ -14,7 +14,7 @@ namespace ringmaster {
 
 struct device_options {
   std::filesystem::path memory_dir; ///< Where the memory file goes.
-  /// Sees to it that it is there, before a file is made in it; threadsafe. Null: nobody takes it away.
+  /// Makes sure that it exists before a file is made in it; thread-safe. Null: it always exists.
   std::function<caf::error()> keep_memory_dir{};
   uint64_t memory_bytes = 64u << 20;
   uint32_t streams = 2;          ///< The default stream and others.
@@ -51,7 +51,7 @@ struct device_event {
 };
 
 /// The state of a DEVICE. A device and its streams are one failure domain: a stream that dies takes the device with it,
-/// as a fault in a stream poisons a GPU's context, because nobody can know what became of the memory.
+/// as a fault in a stream poisons a GPU's context, because the state of the memory is unknown.
 class device_state {
 public:
   static inline const char* name = "device";
@@ -68,7 +68,7 @@ public:
   std::map<communicator_id, membership> communicators;
   fault_gate faults{*this};
 
-  /// Nobody maps the memory of a device that has ended, whoever still reads it.
+  /// Removes the memory's file, so that no process maps it from now on; those that have mapped it may still read.
   ~device_state();
   /// Makes the memory, starts the streams, tells the coordinator.
   void start(device_id given);

@@ -133,7 +133,7 @@ TEST_CASE("drain: of a communicator with the policy \"abort\" the end is waited 
   drained_cluster x{proto::ABORT};
   REQUIRE(x.trial->launch() == "");
   auto answer = x.host.wait_for(x.drain("leaver", 5s));
-  CHECK(contains(answer.error(), "its policy is \"abort\", so that its end is waited for"));
+  CHECK(contains(answer.error(), "its policy is \"abort\", so it must end first"));
   CHECK(x.cluster.wait(1).status() == gpu_sim::SUCCESS);
   auto pending = x.drain();
   proto::CommDestroyRequest destroy;
@@ -152,7 +152,7 @@ TEST_CASE("drain: where the limit passes while something runs, the ranks stay, a
   x.cluster.run_until([&] { return !state.can_begin(); });
   REQUIRE(x.trial->launch() == "");
   auto answer = x.host.wait_for(pending);
-  CHECK(contains(answer.error(), "within 500 ms: communicator 1 has its device 0x4: what runs on it has not ended"));
+  CHECK(contains(answer.error(), "within 500 ms: communicator 1 has its device 0x4: its operations have not finished"));
   auto status = x.cluster.wait(1);
   CHECK(status.status() == gpu_sim::SUCCESS);
   CHECK(status.devices_size() == 4);

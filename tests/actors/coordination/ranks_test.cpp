@@ -98,7 +98,7 @@ TEST_CASE("ranks: a device that is not there is an error of all") {
   alone.set_world_size(1);
   alone.set_device_id(99);
   CHECK(x.host.wait_for(x.host.ask<proto::RendezvousResponse>(x.cluster.host, alone)).error()
-        == "there is no device 0x63; 3 devices are here");
+        == "there is no device 0x63; the cluster has 3 devices");
 }
 
 TEST_CASE("ranks: they leave together, and the communicator ends before they do") {
