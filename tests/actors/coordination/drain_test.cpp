@@ -133,7 +133,7 @@ TEST_CASE("drain: of a communicator with the policy \"abort\" the end is waited 
   drained_cluster x{proto::ABORT};
   REQUIRE(x.trial->launch() == "");
   auto answer = x.host.wait_for(x.drain("leaver", 5s));
-  CHECK(contains(answer.error(), "its policy is \"abort\", so that its end is waited for"));
+  CHECK(contains(answer.error(), "its policy is \"abort\", so it must end first"));
   CHECK(x.cluster.wait(1).status() == gpu_sim::SUCCESS);
   auto pending = x.drain();
   proto::CommDestroyRequest destroy;
@@ -152,7 +152,7 @@ TEST_CASE("drain: where the limit passes while something runs, the ranks stay, a
   x.cluster.run_until([&] { return !state.can_begin(); });
   REQUIRE(x.trial->launch() == "");
   auto answer = x.host.wait_for(pending);
-  CHECK(contains(answer.error(), "within 500 ms: communicator 1 has its device 0x4: what runs on it has not ended"));
+  CHECK(contains(answer.error(), "within 500 ms: communicator 1 has its device 0x4: its operations have not finished"));
   auto status = x.cluster.wait(1);
   CHECK(status.status() == gpu_sim::SUCCESS);
   CHECK(status.devices_size() == 4);
@@ -187,7 +187,7 @@ TEST_CASE("drain: whom the coordinator cannot do without, and who is a rank itse
   REQUIRE(info.devices_size() == 5);
   CHECK(contains(x.host.wait_for(x.drain("rank-0")).error(), "node rank-0 is a program that is a rank"));
   x.coordinator().options.own_nodes_may_end = false;
-  CHECK(contains(x.host.wait_for(x.drain()).error(), "lives in the coordinator's own process"));
+  CHECK(contains(x.host.wait_for(x.drain()).error(), "runs in the coordinator's process"));
 }
 
 TEST_CASE("drain: a node that dies while it is drained is a loss like any other, and said so") {
