@@ -12,7 +12,7 @@
 namespace ringmaster::training {
 
 /// The whole model as it was before a step: its parts, together all of it.
-struct model_image {
+struct model_snapshot {
   uint64_t step = 0;
   std::map<kept_part, byte_block> parts;
 };
@@ -40,9 +40,9 @@ struct training_watcher {
   /// A step that was profiled: its events, from time 0 on, and how long it took in all.
   std::function<void(const std::vector<event>&, double seconds)> profiled = [](auto&, double) {};
   /// Every `image_every` steps, beside the next one, and where it ends.
-  std::function<void(const model_image&)> image = [](auto&) {};
+  std::function<void(const model_snapshot&)> image = [](auto&) {};
   /// Once: the model behind the last step, or why there is none.
-  std::function<void(const caf::expected<model_image>&)> ended = [](auto&) {};
+  std::function<void(const caf::expected<model_snapshot>&)> ended = [](auto&) {};
 };
 
 struct trainer_settings {
@@ -57,7 +57,7 @@ struct trainer_settings {
   range profile_steps;        ///< Of which every operation's time is wanted.
   uint64_t profile_every = 1; ///< Of these, the first and each so many-th behind it.
   uint64_t image_every = 0;   ///< 0: never, but at the end.
-  model_image from;           ///< What it begins with; empty: first weights.
+  model_snapshot from;        ///< What it begins with; empty: first weights.
   uint64_t memory_bytes = 0;  ///< Of each device; 0: all.
   caf::timespan operation_limit = std::chrono::seconds{30};
   caf::timespan patience = std::chrono::seconds{60}; ///< For any news of a step.

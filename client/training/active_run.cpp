@@ -126,7 +126,7 @@ caf::error active_run::find_devices(trainer_settings& to, process_group* group) 
     if (to.devices.size() == settings_.ranks)
       return caf::none;
     if (watcher_.stops())
-      return make_error(errc::aborted, "the run was told to end");
+      return make_error(errc::aborted, "the run was asked to stop");
     if (awake_clock::now() >= give_up)
       return make_error(errc::too_few_devices,
                         fmt::format("{} of the {} that {} need are free, after {}", to.devices.size(),
@@ -151,7 +151,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const process_group& group
   const auto by = notice_of(group);
   for (auto give_up = awake_clock::now() + find_limit; awake_clock::now() < give_up;) {
     if (watcher_.stops())
-      return make_error(errc::aborted, "the run was told to end");
+      return make_error(errc::aborted, "the run was asked to stop");
     auto found = user.ask_within<caf::strong_actor_ptr>(std::chrono::seconds{10}, by);
     if (!found && code_of(found.error()) == errc::device_lost) // the coordinator is gone
       return std::move(found.error());
@@ -286,8 +286,8 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
     events_.put([this, x, seconds] { profiled(x, seconds); }, kind::step);
   };
   its.watcher.note = [this](const std::string& x) { events_.put([this, x] { watcher_.note(x); }, kind::word); };
-  its.watcher.image = [this](const model_image& x) { events_.put([this, x] { image_taken(x); }, kind::model); };
-  its.watcher.ended = [this](const caf::expected<model_image>& x) {
+  its.watcher.image = [this](const model_snapshot& x) { events_.put([this, x] { image_taken(x); }, kind::model); };
+  its.watcher.ended = [this](const caf::expected<model_snapshot>& x) {
     events_.put([this, x] { ended_ = x; }, kind::word);
   };
   its.free_memory = [] { return free_memory(); };

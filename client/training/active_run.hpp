@@ -55,12 +55,12 @@ private:
   void follow(own_rank* mine);
   /// What has been measured by now.
   void sum_up();
-  void image_taken(const model_image& x);
-  void tell_epoch(const model_image& x);
+  void image_taken(const model_snapshot& x);
+  void tell_epoch(const model_snapshot& x);
   /// `next`: when another one comes, in the words of a sentence's end.
-  void save(const model_image& x, const std::string& next);
+  void save(const model_snapshot& x, const std::string& next);
   /// Nothing, and problem_, where the model gives no numbers, or what is held out cannot be read.
-  std::optional<loss_sums> tried(const model_image& x, uint32_t samples_max);
+  std::optional<loss_sums> tried(const model_snapshot& x, uint32_t samples_max);
 
   caf::actor_system& system_;
   coordinator_actor coordinator_;
@@ -72,12 +72,12 @@ private:
   /// No other run's, as the journal has it; and that of the first run of its training.
   const uint64_t number_ = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   uint64_t training_ = number_;
-  model_image from_;
+  model_snapshot from_;
   std::vector<device_id> devices_; ///< That it began with.
   run_outcome outcome_;
   trainer_actor trainer_;
   event_queue events_{[this] { caf::anon_send(trainer_, atom::resume_v); }};
-  std::optional<caf::expected<model_image>> ended_;
+  std::optional<caf::expected<model_snapshot>> ended_;
   std::atomic<bool> killed_{false}; ///< Who is to be killed on purpose.
   step_report latest_;
   std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.

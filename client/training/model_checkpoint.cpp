@@ -70,7 +70,7 @@ tensor_metadata choices_of(const training_job& job) {
 
 } // namespace
 
-std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x) {
+std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_snapshot& x) {
   std::map<kept_part, std::vector<std::byte>> whole;
   for (auto& [what, data] : x.parts) {
     const auto of = whole_part(what.kind, what.layer);
@@ -82,7 +82,7 @@ std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job,
 }
 
 caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const data_set& data,
-                           const model_image& x) {
+                           const model_snapshot& x) {
   auto whole = whole_parts(job, x);
   std::vector<stored_tensor> tensors;
   for_each_tensor(job, [&](std::string name, const kept_part& part, uint64_t at, const parameter& its) {

@@ -7,17 +7,17 @@
 namespace ringmaster::training {
 
 /// Each weight and optimizer state of the model, whole.
-std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x);
+std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_snapshot& x);
 
 /// Writes the model as it is before a step: each parameter whole, "layers.3.weight", and what Adam keeps for it,
 /// "adam.m.layers.3.weight" and "adam.v. ...", and beside them what it is, and of which data. How it was cut among
 /// ranks is not in it: any strategy, on any number of ranks, goes on from it. Errors: those of
 /// checkpoint_directory::save.
 caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const data_set& data,
-                           const model_image& x);
+                           const model_snapshot& x);
 
 struct found_checkpoint {
-  model_image image;
+  model_snapshot image;
   std::vector<std::string> notes; ///< Newer ones that cannot be used, and why; what this run has chosen otherwise.
 };
 

@@ -71,7 +71,7 @@ void active_run::kill_one() {
   caf::anon_send(trainer_, atom::resume_v); // the step may have ended meanwhile
 }
 
-void active_run::image_taken(const model_image& x) {
+void active_run::image_taken(const model_snapshot& x) {
   if (x.step % outcome_.steps_an_epoch == 0)
     return tell_epoch(x);
   // else the run ends
@@ -80,7 +80,7 @@ void active_run::image_taken(const model_image& x) {
     save(x, "it was the last one");
 }
 
-std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t samples_max) {
+std::optional<loss_sums> active_run::tried(const model_snapshot& x, uint32_t samples_max) {
   auto whole = whole_parts(*job_, x);
   std::vector<std::span<const std::byte>> views;
   for (uint32_t l = 0; l < job_->layers.size(); ++l)
@@ -101,7 +101,7 @@ std::optional<loss_sums> active_run::tried(const model_image& x, uint32_t sample
   return std::nullopt;
 }
 
-void active_run::tell_epoch(const model_image& x) {
+void active_run::tell_epoch(const model_snapshot& x) {
   epoch_report report;
   report.epoch = x.step / outcome_.steps_an_epoch;
   report.steps = x.step;
@@ -134,7 +134,7 @@ void active_run::tell_epoch(const model_image& x) {
   watcher_.epoch_done(report);
 }
 
-void active_run::save(const model_image& x, const std::string& next) {
+void active_run::save(const model_snapshot& x, const std::string& next) {
   if (settings_.checkpoints.empty())
     return;
   auto problem = save_checkpoint(directory_, *job_, *settings_.data.training, x);

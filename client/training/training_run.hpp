@@ -79,7 +79,7 @@ struct run_outcome {
   step_profiles profiles;
   double step_seconds = 0;                 ///< The median of all steps behind the first epoch, where there are any.
   std::shared_ptr<const training_job> job; ///< As it was trained.
-  model_image image;                       ///< The model behind the last step.
+  model_snapshot image;                       ///< The model behind the last step.
   caf::error not_kept;                     ///< Why that is in no checkpoint, where it should be.
 };
 

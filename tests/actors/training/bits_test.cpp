@@ -20,7 +20,7 @@ training_job ordered_job() {
 }
 
 /// The model of so many ranks after so many steps, from the first weights or from another model.
-model_image model_after(const training_job& job, uint32_t ranks, uint64_t steps, model_image from = {}) {
+model_snapshot model_after(const training_job& job, uint32_t ranks, uint64_t steps, model_snapshot from = {}) {
   simulated_cluster cluster{training_devices(ranks, 77)};
   simulated_training run{cluster, job, ranks, steps};
   run.settings.from = std::move(from);

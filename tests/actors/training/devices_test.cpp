@@ -94,7 +94,7 @@ TEST_CASE("where all ranks have lost their devices, those that come in their pla
       continue;
     for (uint32_t i : {0u, 1u})
       x.run.kill(i);
-    x.cluster.run_until([&] { return x.run.notes_with("are awaited") > 0 || x.run.outcome; });
+    x.cluster.run_until([&] { return x.run.notes_with("waiting up to") > 0 || x.run.outcome; });
     for (uint32_t i : {0u, 1u})
       x.start_rank(i, 2 + i);
     x.run.finish();
@@ -110,7 +110,7 @@ TEST_CASE("whoever is awaited for a second time has the whole of the patience ag
   x.run.run_steps(1);
   auto lose = [&](uint32_t device, uint64_t times) {
     x.run.kill(device);
-    x.cluster.run_until([&] { return x.run.notes_with("are awaited") == times || x.run.outcome; });
+    x.cluster.run_until([&] { return x.run.notes_with("waiting up to") == times || x.run.outcome; });
     const auto until = x.cluster.scheduler.clock().now() + x.run.settings.patience * 2 / 3;
     x.cluster.run_until([&] { return x.cluster.scheduler.clock().now() >= until || x.run.outcome; });
     REQUIRE(!x.run.outcome);
@@ -273,11 +273,11 @@ TEST_CASE("a rank that neither works nor gives its step up is left out, within t
   x.run.finish();
   x.check_weights();
   CHECK(x.run.reports.front().ranks == 2);
-  CHECK(x.run.notes_with("step 0 stands still, for 5 s now: rank 0 waits for rank 2 to call all_reduce of the ") == 1);
-  CHECK(x.run.notes_with("step 0 stands still, for 15 s now: rank 0 waits") == 1);
+  CHECK(x.run.notes_with("step 0 has been stalled for 5 s: rank 0 waits for rank 2 to call all_reduce of the ") == 1);
+  CHECK(x.run.notes_with("step 0 has been stalled for 15 s: rank 0 waits") == 1);
   CHECK(
-    x.run.notes_with("step 0 stands still, for 5 s now: device 0x3 has not said that its rank has given the step up; "
-                     "whoever is late is left out where its device is lost, or behind 60 s")
+    x.run.notes_with("step 0 has been stalled for 5 s: the rank of device 0x3 has not given up its step; "
+                     "a late rank is left out if its device is lost, or after 60 s")
     == 1);
   CHECK(x.run.notes_with("its rank did not give up its step in time") == 1);
   CHECK(x.cluster.scheduler.clock().now() - before < 2 * x.run.settings.patience + std::chrono::seconds{5});
@@ -291,10 +291,10 @@ TEST_CASE(
     self->delayed_send(caf::actor_cast<trainer_actor>(self->current_sender()), std::chrono::seconds{2},
                        rank_alive{order.attempt, order.rank});
   });
-  x.cluster.run_until([&] { return x.run.notes_with("stands still, for 5 s now") > 0; });
-  const auto said = std::ranges::find_if(x.run.notes, [](auto& y) { return contains(y, "stands still"); });
-  CHECK_MESSAGE(contains(*said, ": 2 ranks have not ended it: rank 0 (device 0x1), heard of 7"), *said);
-  CHECK_MESSAGE(contains(*said, "ago, rank 1 (device 0x2), heard of 5"), *said);
+  x.cluster.run_until([&] { return x.run.notes_with("has been stalled for 5 s") > 0; });
+  const auto said = std::ranges::find_if(x.run.notes, [](auto& y) { return contains(y, "has been stalled"); });
+  CHECK_MESSAGE(contains(*said, ": 2 ranks have not finished it: rank 0 (device 0x1), last heard 7"), *said);
+  CHECK_MESSAGE(contains(*said, "ago, rank 1 (device 0x2), last heard 5"), *said);
 }
 
 TEST_CASE("a device that is lost while its rank does not give the step up is left out then, not with the patience") {
@@ -302,7 +302,7 @@ TEST_CASE("a device that is lost while its rank does not give the step up is lef
   x.start_rank(0, 0);
   x.start_rank(1, 1);
   x.start_silent(2, [](auto&, auto*) {});
-  x.cluster.run_until([&] { return x.run.notes_with("stands still") > 0; });
+  x.cluster.run_until([&] { return x.run.notes_with("has been stalled") > 0; });
   x.run.kill(1);
   x.cluster.run_until([&] { return x.run.notes_with("is given up: ") > 0; });
   x.run.run_messages(100); // asked when that one was there
@@ -337,7 +337,7 @@ TEST_CASE("a rank that is told to end hands over what it has, and no step is don
       CHECK(x.run.reports.size() == steps);
       for (auto& each : x.run.reports)
         CHECK(each.attempts == 1);
-      const auto went = x.run.notes_with("has left; what it had is taken over");
+      const auto went = x.run.notes_with("has left; its parts of the model are taken over");
       CHECK(x.run.reports.back().ranks == 3 - went);
       left += went;
     }
@@ -354,7 +354,7 @@ TEST_CASE("whoever is lost while another rank hands over what it has, the model 
       x.start_ranks();
       x.run.run_steps(1);
       x.cluster.self->send(x.run.handle, rank_leaving{x.ids[1]});
-      x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+      x.cluster.run_until([&] { return x.run.notes_with(" leaves after step ") > 0; });
       x.run.run_messages(3 * seed);
       x.run.kill(seed % 2 == 0 ? 2 : 1);
       x.run.finish();
@@ -374,7 +374,7 @@ TEST_CASE("what one rank hands over and another one is lost with is taken of the
     x.start_ranks();
     x.run.run_steps(1);
     x.cluster.self->send(x.run.handle, rank_leaving{x.ids[3]}); // 1 has the same part of each layer
-    x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+    x.cluster.run_until([&] { return x.run.notes_with(" leaves after step ") > 0; });
     x.cluster.run_until([&] { return x.run.reports.size() == 2; }); // and then it hands over
     x.run.run_messages(seed);
     if (x.run.notes_with("has left") > 0)
@@ -409,21 +409,21 @@ TEST_CASE("a rank that is lost after it was told to end is one that is lost") {
 
 TEST_CASE("a run that is told to end while it waits for devices keeps the model that the host has") {
   run_of_processes x{17, 2, small_job("zero3", layers, batch, batch)};
-  std::optional<model_image> kept;
+  std::optional<model_snapshot> kept;
   x.cluster.self->send_exit(x.run.handle, caf::exit_reason::kill); // and another, which shows the model
   x.run.settings.image_every = 100;
-  x.run.settings.watcher.image = [&](const model_image& shown) { kept = shown; };
+  x.run.settings.watcher.image = [&](const model_snapshot& shown) { kept = shown; };
   x.run.start();
   x.start_ranks();
   x.run.run_steps(2);
   x.cluster.run_until([&] { return x.run.reports.size() == 3; }); // the host has the model as of step 2 by then
   for (uint32_t i : {0u, 1u})
     x.run.kill(i);
-  x.cluster.run_until([&] { return x.run.notes_with("are awaited") > 0; });
+  x.cluster.run_until([&] { return x.run.notes_with("waiting up to") > 0; });
   CHECK(!kept);
   x.cluster.self->send(x.run.handle, atom::expire_v);
   x.run.finish();
-  CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+  CHECK(x.run.problem().find("the run was asked to stop") != std::string::npos);
   REQUIRE(kept);
   const auto alone = weights_alone(batch, static_cast<int>(kept->step), layers);
   for (uint32_t layer = 0; layer < layers; ++layer)

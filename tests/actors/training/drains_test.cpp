@@ -23,7 +23,7 @@ void wait_for_leaving(simulated_training& run) {
   run.settings.watcher.has_room = [told](uint64_t step, bool) { return step < 1 || *told; };
   run.settings.watcher.note = [told, &run](const std::string& x) {
     run.notes.push_back(x);
-    *told = *told || x.find("is to leave, behind step 1: node leaver is drained") != x.npos;
+    *told = *told || x.find("leaves after step 1: node leaver is drained") != x.npos;
   };
 }
 
@@ -33,7 +33,7 @@ void check_left(simulated_training& run, simulated_client& host, const answer_pt
   CHECK(host.wait_for(drained).error() == "");
   REQUIRE(run.problem() == "");
   REQUIRE(run.reports.size() == steps_wanted);
-  CHECK(run.notes_with("has left; what it had is taken over") == 1);
+  CHECK(run.notes_with("has left; its parts of the model are taken over") == 1);
   CHECK(run.notes_with("back to ") == 0);
   for (auto& each : run.reports)
     CHECK(each.attempts == 1);
@@ -97,7 +97,7 @@ TEST_CASE("a training's rank stays where its node is no longer drained before th
   run.run_steps(1);
   auto drained = drain(cluster, host, "leaver", std::chrono::seconds{3});
   CHECK(contains(host.wait_for(drained).error(), "node leaver was not drained within 3 s"));
-  CHECK(run.notes_with("is to leave, behind step 1: node leaver is drained") == 1);
+  CHECK(run.notes_with("leaves after step 1: node leaver is drained") == 1);
   const auto end = cluster.scheduler.clock().now() + std::chrono::seconds{3};
   cluster.run_until([&] { return cluster.scheduler.clock().now() >= end; });
   has_room = true;

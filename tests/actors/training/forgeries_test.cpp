@@ -188,7 +188,7 @@ TEST_CASE("forgeries on devices: ranks that wait for what never comes are told a
         == "step 0: rank 0 waits for rank 1" + sends + ", rank 1 waits for rank 2" + sends + ", rank 2 waits for rank 0"
              + sends + ": none of them can go on");
   CHECK(end_of(waits_aside_in_a_circle, 2)
-          .starts_with("step 0 has stood still 3 times with the same ranks: nothing has happened for "));
+          .starts_with("step 0 has stalled 3 times with the same ranks: nothing has happened for "));
   const auto early = end_of(ends_early);
   CHECK(early.starts_with("step 0: rank "));
   CHECK(early.ends_with(", which has ended"));

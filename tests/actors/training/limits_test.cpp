@@ -33,7 +33,7 @@ struct run_beside_silence {
   run_beside_silence() : cluster{training_devices(2)}, run{cluster, job_of_one_layer(), 2, 4} {
     run.settings.starts_ranks = false;
     run.settings.image_every = 100;
-    run.settings.watcher.image = [this](const model_image& x) { images.push_back(x.step); };
+    run.settings.watcher.image = [this](const model_snapshot& x) { images.push_back(x.step); };
   }
 
   void start() {
@@ -80,8 +80,8 @@ TEST_CASE("a run that is told to end waits for the model of a rank that says not
   const auto asked_at = x.now();
   x.cluster.self->send(x.run.handle, atom::expire_v);
   x.run.finish();
-  CHECK_MESSAGE(contains(x.run.problem(), "the run was told to end"), x.run.problem());
-  CHECK(x.run.notes_with("the model as of step 1 cannot be kept: not all of it has come within 5 s") == 1);
+  CHECK_MESSAGE(contains(x.run.problem(), "the run was asked to stop"), x.run.problem());
+  CHECK(x.run.notes_with("the model as of step 1 could not be saved: not all of it arrived within 5 s") == 1);
   CHECK(x.images.empty());
   CHECK(x.now() - asked_at <= std::chrono::seconds{10}); // for the model, and for its memory
 }
@@ -99,7 +99,7 @@ TEST_CASE("a run whose coordinator is gone ends at once: its ranks do not wait f
     const auto closed_at = cluster.scheduler.clock().now();
     coordinator.close();
     run.finish();
-    CHECK_MESSAGE(contains(run.problem(), "the coordinator is gone, in step "), run.problem());
+    CHECK_MESSAGE(contains(run.problem(), "the coordinator has exited or is unreachable, in step "), run.problem());
     CHECK(cluster.scheduler.clock().now() - closed_at < std::chrono::seconds{1});
   }
 }
@@ -136,7 +136,7 @@ TEST_CASE("without memory for the second copy of the model it is left out, which
     run.finish();
     REQUIRE(run.problem() == "");
     const bool is_left_out = there < needed;
-    CHECK(run.notes_with(fmt::format("the second copy of the model is left out: it needs {} of memory, and {} are free "
+    CHECK(run.notes_with(fmt::format("the second copy of the model is omitted: it needs {} of memory, and {} are free "
                                      "here; ",
                                      bytes_text(needed), bytes_text(there)))
           == (is_left_out ? 1 : 0));

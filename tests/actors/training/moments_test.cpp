@@ -352,7 +352,7 @@ TEST_CASE("where the coordinator does not tell how operations ended the step is 
     REQUIRE(run.problem() == "");
     REQUIRE(run.notes.size() == 4);
     for (auto* silence : {"5 s", "15 s", "35 s"}) // whom it waits for, or what its ranks do
-      CHECK(run.notes_with(fmt::format("step 0 stands still, for {} now: ", silence)) == 1);
+      CHECK(run.notes_with(fmt::format("step 0 has been stalled for {}: ", silence)) == 1);
     CHECK(run.notes.back()
           == "step 0 is given up: the coordinator has not told within 60 s how 1 operation of communicator 1 ended");
     for (uint32_t layer = 0; layer < moments_layers; ++layer)
@@ -389,7 +389,7 @@ TEST_CASE("a run that is told to end at whichever moment shows the model as of t
           x.run.kill(at % 3);
         }
         x.run.finish();
-        CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+        CHECK(x.run.problem().find("the run was asked to stop") != std::string::npos);
         CHECK(x.run.images.size() + x.run.notes_with("the model as of step ") == 1);
         if (!dies)
           REQUIRE(x.run.images.size() == 1);
@@ -413,11 +413,11 @@ TEST_CASE("a run that is told to end at whichever moment of a rank's leaving kee
     x.run.start();
     x.run.run_steps(2);
     x.cluster.self->send(x.run.handle, rank_leaving{x.run.settings.devices[1]});
-    x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+    x.cluster.run_until([&] { return x.run.notes_with(" leaves after step ") > 0; });
     x.run.run_messages(at);
     x.cluster.self->send(x.run.handle, atom::expire_v);
     x.run.finish();
-    CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+    CHECK(x.run.problem().find("the run was asked to stop") != std::string::npos);
     REQUIRE(x.run.images.size() == 1);
     CHECK(x.run.images[0].step == x.run.reports.size());
     for (uint32_t layer = 0; layer < moments_layers; ++layer)

@@ -420,7 +420,7 @@ TEST_CASE("a run that is told to end takes the model from whom it can, whoever d
       if (!run.outcome)
         run.kill(device);
       run.finish();
-      CHECK(run.notes_with("cannot be kept") == 0);
+      CHECK(run.notes_with("could not be saved") == 0);
       CHECK(run.images.size() == 1);
     }
 }
@@ -437,7 +437,7 @@ TEST_CASE(
     run.run();
     CHECK(contains(run.problem(), "there are no samples of step 2"));
     CHECK(code_of(run.outcome->error()) == errc::io_error);
-    CHECK(run.notes_with("cannot be kept") == 0);
+    CHECK(run.notes_with("could not be saved") == 0);
     REQUIRE(run.images.size() == 1);
     CHECK(run.images[0].step == 2);
     const auto alone = weights_alone(6, 2, 4);
@@ -515,7 +515,7 @@ TEST_CASE("the rank is named whose layer gave the first number that is none, not
   simulated_training run{cluster, std::move(job), 3, 2};
   run.run();
   CHECK_MESSAGE(contains(run.problem(),
-                         "the loss of rank 2 in step 0 is no number: the first layer that gave none is 1, "),
+                         "the loss of rank 2 in step 0 is not a finite number: the first layer with such an output is 1, "),
                 run.problem());
   CHECK_MESSAGE(contains(run.problem(), ", on rank 1; "), run.problem());
 }

@@ -29,8 +29,8 @@ struct simulated_training {
     }
     settings.watcher.step_done = [this](const step_report& x) { reports.push_back(x); };
     settings.watcher.note = [this](const std::string& x) { notes.push_back(x); };
-    settings.watcher.image = [this](const model_image& x) { images.push_back(x); };
-    settings.watcher.ended = [this](const caf::expected<model_image>& x) { outcome = x; };
+    settings.watcher.image = [this](const model_snapshot& x) { images.push_back(x); };
+    settings.watcher.ended = [this](const caf::expected<model_snapshot>& x) { outcome = x; };
   }
 
   ~simulated_training() {
@@ -69,7 +69,7 @@ struct simulated_training {
   std::string problem() const { return *outcome ? "" : render(outcome->error()); }
   /// A layer's weights, as one whole.
   std::vector<double> weights(uint32_t layer) const { return weights_in(**outcome, layer); }
-  std::vector<double> weights_in(const model_image& image, uint32_t layer) const {
+  std::vector<double> weights_in(const model_snapshot& image, uint32_t layer) const {
     const auto whole = whole_part(value_kind::weight, layer);
     std::vector<double> result(job->layers[layer]->elements({}));
     for (auto& [what, data] : image.parts)
@@ -85,8 +85,8 @@ struct simulated_training {
   std::vector<caf::actor> devices;
   std::vector<step_report> reports;
   std::vector<std::string> notes;
-  std::vector<model_image> images;
-  std::optional<caf::expected<model_image>> outcome;
+  std::vector<model_snapshot> images;
+  std::optional<caf::expected<model_snapshot>> outcome;
 };
 
 inline simulation_options training_devices(uint32_t count, uint64_t seed = 1) {

@@ -167,7 +167,7 @@ TEST_CASE("processes that cannot lie as told without one that was killed go on i
 TEST_CASE("of processes, too, the layer is named that gave no number first, and what costs there are none of") {
   launch::launched_program strays{training_of(three_processes, {"--optimizer", "sgd", "--lr", "1e30"})};
   CHECK(strays.finish() != 0);
-  CHECK_MESSAGE(strays.error.find("is no number: the first layer that gave none is ") != std::string::npos,
+  CHECK_MESSAGE(strays.error.find("is not a finite number: the first layer with such an output is ") != std::string::npos,
                 strays.error);
   CHECK(strays.error.find("ringmaster train: the run has ended: the loss of ") != std::string::npos); // ranks 1 and 2
   launch::launched_program profiled{training_of(three_processes, {"--epochs", "2", "--profile"})};
@@ -228,8 +228,8 @@ TEST_CASE("a run that is told to end keeps its model, tells what was done, and a
     REQUIRE(run.wait_until([&] { return has_checkpoint(dir.path() / "model"); }));
     ::kill(run.child.pid(), SIGTERM);
     CHECK(run.finish() == 1);
-    CHECK_MESSAGE(run.error.find("ringmaster train: the run was told to end") != std::string::npos, run.error);
-    const std::string of_others = "ringmaster train: the run has ended: the run was told to end";
+    CHECK_MESSAGE(run.error.find("ringmaster train: the run was asked to stop") != std::string::npos, run.error);
+    const std::string of_others = "ringmaster train: the run has ended: the run was asked to stop";
     const auto one = run.error.find(of_others), other = run.error.find(of_others, one + 1);
     CHECK_MESSAGE((before.size() == 1 || (one != std::string::npos && other != std::string::npos)), run.error);
     const auto done = losses_of(run.output).size();
@@ -246,7 +246,7 @@ TEST_CASE("a process that is told to end hands over what its rank has, and the o
   REQUIRE(run.await_output("epoch  2/60"));
   ::kill(ranks_of(run.child.pid()).at(2), SIGTERM);
   CHECK(run.finish() == 0);
-  CHECK_MESSAGE(run.output.find(" has left; what it had is taken over") != std::string::npos, run.output);
+  CHECK_MESSAGE(run.output.find(" has left; its parts of the model are taken over") != std::string::npos, run.output);
   CHECK_MESSAGE(run.output.find("to be done again") == std::string::npos, run.output);
   CHECK_MESSAGE(run.output.find("epoch 60/60") != std::string::npos, run.output);
 }

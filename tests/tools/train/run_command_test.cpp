@@ -404,7 +404,7 @@ TEST_CASE("a loss that is no number ends the run") {
   auto found = run_command(train_for_real_command(), {"--samples", "600", "--optimizer", "sgd", "--lr", "1e30"});
   CHECK(found.code == exit_failed);
   CHECK_MESSAGE(
-    found.err.find("the loss of rank 0 in step 1 is no number: the first layer that gave none is 1, relu "
+    found.err.find("the loss of rank 0 in step 1 is not a finite number: the first layer with such an output is 1, relu "
                    "linear 128x10, on rank 0; a lower learning rate, or inputs without infinities, would help")
       != std::string::npos,
     found.err);
