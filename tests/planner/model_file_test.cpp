@@ -309,7 +309,7 @@ TEST_CASE("model files: what has a slash, ends in .json or is there is a file; e
   auto refusal = [](const std::string& text) { return render(model_from(text).error()); };
   CHECK(refusal("llama9").find("there is no model \"llama9\"; there are: gpt2-117m") != std::string::npos);
   CHECK(refusal("nowhere.json") == "cannot read nowhere.json: No such file or directory");
-  CHECK(refusal(dir.path().string()) == dir.path().string() + " is a folder: say the file in it");
+  CHECK(refusal(dir.path().string()) == dir.path().string() + " is a directory: name the file in it");
   std::ofstream{file} << "{\"model_type\": \"gemma9\"}";
   CHECK(code_of(model_from(file).error()) == errc::corrupt);
   CHECK(refusal(file).starts_with(file + ": model, \"model_type\": \"gemma9\" is not a known family of models; "));

@@ -42,7 +42,7 @@ std::string text_of(const group& x) {
   return result + (x.count > shown_members_max ? fmt::format(" ... {}", x.last()) : "");
 }
 
-/// "0-3 | 4-7"; `count` of them, of which the first has rank 0 and the others each `stride` further.
+/// "0-3 | 4-7": `count` groups, whose first ranks are `stride` apart from 0.
 template <class GroupOf>
 std::string groups_text(uint32_t count, uint32_t stride, GroupOf group_of) {
   std::string result;
@@ -65,7 +65,7 @@ std::string grid_text(const tensor_layout& layout) {
   return text + "\n\n";
 }
 
-/// What is cut of the layer, of one rank: "columns 0-63".
+/// One rank's part of the layer: "columns 0-63".
 std::string cut_text(const cut_layer& layer, const layer_part& part) {
   return fmt::format("{} {}", word_of(layer.cut), text_of(layer.cut == layer_cut::columns ? part.columns : part.rows));
 }

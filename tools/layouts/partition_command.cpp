@@ -89,19 +89,20 @@ class partition_call final : public command_call {
   void declare(option_table& table) override {
     auto& x = opts_;
     table.about(
-      "Which sample goes to which rank, for training in parallel: the order that CPython's random.Random(S).shuffle "
-      "gives the numbers 0 to N - 1, from whose front each rank in turn gets its fraction of N, rounded down. What is "
-      "left over is named. (Training itself cuts each global batch exactly: nothing is left over there.)");
+      "Shows which sample goes to which rank in parallel training. The numbers 0 to N - 1 are shuffled like CPython's "
+      "random.Random(S).shuffle, then each rank in turn gets its fraction of N, rounded down. Samples that are left "
+      "over "
+      "are listed. (Training itself divides each global batch exactly, and leaves no samples over.)");
     table.form("--samples N --parts W [options]");
     table.form("--samples N --fractions F,... [options]");
     table.number("--samples", x.samples, 0, training::partitioned_samples_max)
       .says("N", fmt::format("0 to {}", training::partitioned_samples_max))
       .needed();
-    table.number("--parts", x.parts, 1, 1 << 20).says("W", "equal ones: 1/W for each of W ranks");
+    table.number("--parts", x.parts, 1, 1 << 20).says("W", "equal parts: 1/W for each of W ranks");
     table.parsed("--fractions", x.fractions, training::parse_fractions)
-      .says("F,...", "instead of --parts: of each rank in turn, such as 0.7,0.2,0.1; 1 together at most");
+      .says("F,...", "instead of --parts: the fraction of each rank, such as 0.7,0.2,0.1; at most 1 in total");
     table.parsed("--seed", x.seed, training::python_seed::parse)
-      .says("S", "of the order, any whole number; its sign does not count, as in CPython")
+      .says("S", "seed of the shuffle, any whole number; its sign is ignored, as in CPython")
       .otherwise(x.seed.text());
     table.flag("--json", x.json).says("one object with every sample; the text shows the first of each rank");
     table.add_example("ringmaster partition --samples 50000 --parts 4 --seed 1234", "four equal parts");

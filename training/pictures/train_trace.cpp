@@ -43,7 +43,7 @@ void write_operation(trace_events& trace, size_t process, std::string_view row, 
     trace.counter(process, fmt::format("memory of {} {}", row, x.rank), start, costs.memory_unit(), x.memory);
 }
 
-/// Which send a receive is of: between two ranks the k-th of the k-th, in whichever order they are listed.
+/// Matches sends and receives: between two ranks, the k-th receive belongs to the k-th send, in any order of events.
 class arrow_numbers {
 public:
   explicit arrow_numbers(uint64_t last) : last_(last) {}

@@ -37,7 +37,7 @@ double microseconds(uint64_t ns) {
   return static_cast<double>(ns) / 1000;
 }
 
-// When something ran. A start that nobody noted is the moment of the record.
+// When something ran. Without a recorded start it is the time of the record.
 struct interval {
   uint64_t started_ns = 0;
   uint64_t ended_ns = 0;
@@ -49,14 +49,14 @@ interval interval_of(const Event& x, uint64_t time_ns) {
   return {started, std::max(started, x.ended_ns())};
 }
 
-// What an operation's slices say of it.
+// What the slices of an operation show.
 struct operation_label {
   std::string kind = "operation";
   std::string algorithm;
   uint64_t bytes = 0;
 };
 
-// An operation's attempt.
+// One attempt of an operation.
 using attempt_key = std::pair<operation_key, epoch_number>;
 
 attempt_key attempt_of(const proto::RankReport& x) {
@@ -73,19 +73,19 @@ private:
   void learn_operation(const Record& record);
   void learn_track(const Record& record);
   void learn_unfinished(std::span<const Record> context);
-  /// When something ran, by the coordinator's clock.
+  /// Converted to the coordinator's clock.
   template <class Event>
   interval coordinator_time(const Event& x, uint64_t time_ns) const {
     auto by_node = interval_of(x, time_ns);
     const device_id device{x.device_id()};
     return {places_.time_of(device, by_node.started_ns), places_.time_of(device, by_node.ended_ns)};
   }
-  /// When the coordinator began what the rank took part in; none: that is not known, or its node is not.
+  /// When the coordinator started the rank's operation; none if that, or the device's node, is unknown.
   std::optional<uint64_t> start_of(const proto::RankReport& x) const;
   void write_names();
   void write_start(const proto::RankReport& x, uint64_t when_ns);
   void write_arrow(const proto::RankReport& x, interval when);
-  /// `fate`: how it went with a rank that has not reported; else empty.
+  /// `fate`: of a rank that has not reported; else empty.
   void write_rank(const proto::RankReport& x, interval when, const std::string& fate = {});
   void write_shared_memory(const proto::OperationEnded& x);
   void write_unfinished(const unfinished_rank& x);
@@ -105,10 +105,10 @@ private:
 
   std::span<const Record> shown_;
   std::map<operation_key, operation_label> operations_;
-  std::vector<unfinished_rank> unfinished_; // of what is shown
+  std::vector<unfinished_rank> unfinished_; // of the records shown
   trace_places places_;
-  std::map<attempt_key, uint64_t> starts_;                    // when the coordinator began them
-  std::set<attempt_key> drawn_;                               // those with a slice
+  std::map<attempt_key, uint64_t> starts_;                    // when the coordinator started them
+  std::set<attempt_key> drawn_;                               // those with a start slice
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> free_ns_; // by process and track: when the latest slice ended
   uint64_t arrows_ = 0;
   uint64_t slices_ = 0;
@@ -128,7 +128,7 @@ journal_trace_writer::journal_trace_writer(std::span<const Record> shown, std::s
   learn_unfinished(context);
 }
 
-/// Shown with what else is shown of the operation, and with the end of the device.
+/// Unfinished ranks are shown if their operation or the loss of their device is.
 void journal_trace_writer::learn_unfinished(std::span<const Record> context) {
   std::set<operation_key> operations;
   std::set<device_id> ended;
@@ -192,8 +192,8 @@ journal_trace journal_trace_writer::write() {
       write_command(record.command_ended(), coordinator_time(record.command_ended(), record.time_ns()));
     else if (record.has_operation_ended())
       write_shared_memory(record.operation_ended());
-    else if (auto kind = kind_of(record);
-             kind != "operation" && kind != "checkpoint" && !record.has_node_clock()) // its process's name says so
+    else if (auto kind = kind_of(record); kind != "operation" && kind != "checkpoint"
+                                          && !record.has_node_clock()) // shown in the name of its process
       write_instant(record);
   }
   for (auto& x : unfinished_)
@@ -218,13 +218,13 @@ std::optional<uint64_t> journal_trace_writer::start_of(const proto::RankReport& 
                                                                                : std::optional{start->second};
 }
 
-/// A slice as short as can be: others begin before this one ends.
+/// Without a duration: operations start while earlier ones run.
 void journal_trace_writer::write_start(const proto::RankReport& x, uint64_t when_ns) {
   auto name = fmt::format("communicator {} starts {}", x.comm_id(), x.sequence());
   events_.slice(trace_places::operations, "start", name, time(when_ns), 0, {});
 }
 
-/// From where the coordinator began the operation to the rank's part. An arrow is drawn from one slice to another.
+/// From the slice of the operation's start to the rank's slice.
 void journal_trace_writer::write_arrow(const proto::RankReport& x, interval when) {
   auto start = start_of(x);
   if (!start)
@@ -264,7 +264,7 @@ void journal_trace_writer::write_rank(const proto::RankReport& x, interval when,
   write_arrow(x, when);
 }
 
-/// A joint operation has one record for all its ranks. It begins behind what its stream had before.
+/// A shared-memory operation has one record for all its ranks. It starts after the stream's previous slice.
 void journal_trace_writer::write_shared_memory(const proto::OperationEnded& x) {
   proto::RankReport part;
   part.set_comm_id(x.comm_id());
@@ -285,7 +285,7 @@ void journal_trace_writer::write_shared_memory(const proto::OperationEnded& x) {
   }
 }
 
-/// What the device never said: that it was at this operation when it hung, or died.
+/// For a device that hung or died: the operation that it was executing.
 void journal_trace_writer::write_unfinished(const unfinished_rank& x) {
   proto::RankReport part;
   part.set_comm_id(x.operation.communicator.value);
@@ -306,7 +306,7 @@ void journal_trace_writer::write_instant(const Record& record) {
   ++instants_;
   record_text_options opts;
   auto line = text_of(record, opts);
-  auto text = std::string_view{line}.substr(line.find("  ") + 2); // the slice has its own time
+  auto text = std::string_view{line}.substr(line.find("  ") + 2); // without the time, which the event has
   events_.instant(trace_places::events, kind_of(record), text, time(record.time_ns()));
 }
 
@@ -317,7 +317,7 @@ journal_trace trace_of(std::span<const Record> shown, std::span<const Record> co
 }
 
 journal_trace latest_trace_of(std::span<const Record> shown, std::span<const Record> context, uint64_t bytes_max) {
-  constexpr double margin = 0.95; // records are of different sizes
+  constexpr double margin = 0.95; // records differ in size
   auto count = shown.size();
   for (;;) {
     auto result = trace_of(shown.last(count), context);

@@ -174,7 +174,7 @@ TEST_CASE("launched_process: the job of a coordinator that runs already is the o
 TEST_CASE("launched_process: IPv6 addresses may have brackets") {
   CHECK(told(with(torchrun, {{"MASTER_ADDR", "::1"}})) == "torchrun 5/8 local 1, ::1:29500");
   CHECK(told(with(torchrun, {{"MASTER_ADDR", "[fd00::7]"}})) == "torchrun 5/8 local 1, fd00::7:29500");
-  CHECK(told(with(caf_run, {{"RINGMASTER_COORDINATOR", "::1:5"}})).find("stands in brackets: \"[::1]:5\"")
+  CHECK(told(with(caf_run, {{"RINGMASTER_COORDINATOR", "::1:5"}})).find("is written in brackets: \"[::1]:5\"")
         != std::string::npos);
 }
 
@@ -204,11 +204,11 @@ TEST_CASE("launched_process: says what is missing") {
   CHECK(told(without(torchrun, "WORLD_SIZE"))
         == "RANK is 5, and WORLD_SIZE is not set, which says how many ranks there are");
   CHECK(told(without(torchrun, "RANK"))
-        == "WORLD_SIZE is 8, and RANK is not set, which says which of them this process is");
+        == "WORLD_SIZE is 8, and RANK is not set, which says which rank this process is");
   CHECK(told(without(caf_run, "RINGMASTER_COORDINATOR"))
         == "RINGMASTER_RANK is set, and RINGMASTER_COORDINATOR is not, which says where the coordinator is");
   CHECK(told(without(without(torchrun, "MASTER_ADDR"), "MASTER_PORT"))
-        == "8 ranks on several hosts (LOCAL_WORLD_SIZE says that 4 are here), and nothing says on which rank 0 is: set "
+        == "8 ranks on several hosts (LOCAL_WORLD_SIZE says that 4 are here), and no variable says which host has rank 0: set "
            "MASTER_ADDR to that host, and MASTER_PORT unless it is 7077; or RINGMASTER_COORDINATOR=HOST:PORT");
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("launched_process: says what contradicts itself, or cannot be") {
   CHECK(told(with(mpich, {{"MPI_LOCALNRANKS", "5"}})) == "MPI_LOCALNRANKS: \"5\" is not an integer from 1 to 4");
   CHECK(told(with(torchrun, {{"MASTER_PORT", "0"}})) == "MASTER_PORT: \"0\" is not an integer from 1 to 65535");
   CHECK(told(with(srun, {{"SLURM_STEP_NODELIST", "n[1"}}))
-        == "SLURM_STEP_NODELIST: \"n[1\" is no list of hosts of SLURM's: a '[' without its ']'");
+        == "SLURM_STEP_NODELIST: \"n[1\" is no SLURM list of hosts: a '[' without its ']'");
   CHECK(
     told(with(caf_run, {{"RINGMASTER_COORDINATOR", "here"}})).find("RINGMASTER_COORDINATOR: \"here\" is no endpoint")
     == 0);

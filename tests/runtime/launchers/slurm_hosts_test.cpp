@@ -38,13 +38,13 @@ TEST_CASE("slurm_hosts: numbers keep their zeroes, and two ranges go through eac
 }
 
 TEST_CASE("slurm_hosts: says what is wrong") {
-  CHECK(refusal_of_hosts("") == "\"\" is no list of hosts of SLURM's: a name is empty");
-  CHECK(refusal_of_hosts("a,,b") == "\"a,,b\" is no list of hosts of SLURM's: a name is empty");
-  CHECK(refusal_of_hosts("a,") == "\"a,\" is no list of hosts of SLURM's: a name is empty");
-  CHECK(refusal_of_hosts("a[1-3") == "\"a[1-3\" is no list of hosts of SLURM's: a '[' without its ']'");
-  CHECK(refusal_of_hosts("a1]") == "\"a1]\" is no list of hosts of SLURM's: a ']' without its '['");
+  CHECK(refusal_of_hosts("") == "\"\" is no SLURM list of hosts: a name is empty");
+  CHECK(refusal_of_hosts("a,,b") == "\"a,,b\" is no SLURM list of hosts: a name is empty");
+  CHECK(refusal_of_hosts("a,") == "\"a,\" is no SLURM list of hosts: a name is empty");
+  CHECK(refusal_of_hosts("a[1-3") == "\"a[1-3\" is no SLURM list of hosts: a '[' without its ']'");
+  CHECK(refusal_of_hosts("a1]") == "\"a1]\" is no SLURM list of hosts: a ']' without its '['");
   for (auto range : {"", "3-1", "x", "1-", "-1", "1--2", "1,", "99999999999"})
-    CHECK(refusal_of_hosts(std::string{"a["} + range + "]").find("is no number, and no range of rising numbers")
+    CHECK(refusal_of_hosts(std::string{"a["} + range + "]").find("is neither a number nor a range of rising numbers")
           != std::string::npos);
   for (auto many : {"a[1-999999999]", "a[1-999]b[1-999]", "a[1-60000],b[1-60000]"})
     CHECK(refusal_of_hosts(many).find("it names more than 65536 hosts") != std::string::npos);

@@ -42,7 +42,7 @@ TEST_CASE("endpoint: an IPv6 address without brackets is refused with the text t
                               {"[::1]", "[::1]:PORT"},
                               {"2001:db8::7077", "[2001:db8::7077]:PORT"}})
     CHECK(render(parse_endpoint(wrong).error())
-          == fmt::format("\"{}\" is no endpoint: an IPv6 address stands in brackets: \"{}\"", wrong, right));
+          == fmt::format("\"{}\" is no endpoint: an IPv6 address is written in brackets: \"{}\"", wrong, right));
   for (auto other : {"a:b:80", "[::1]:0", "[::1]80", "[[::1]]:80"})
     CHECK(render(parse_endpoint(other).error()).find("that is \"host:port\"") != std::string::npos);
 }

@@ -26,8 +26,8 @@ TEST_CASE("ini section: what is written again stays the same") {
   CHECK(*replace_section(once, "costs", "[costs]\n; how\nc=1\n") == once);
 }
 
-TEST_CASE("ini section: one that is there twice is refused") {
+TEST_CASE("ini section: one that appears twice is refused") {
   auto refused = replace_section("[costs]\na=1\n[b]\nc=1\n[costs]\nd=1\n", "costs", "[costs]\n");
   REQUIRE(!refused);
-  CHECK(render(refused.error()).find("[costs] is there twice") != std::string::npos);
+  CHECK(render(refused.error()).find("[costs] appears twice") != std::string::npos);
 }

@@ -247,8 +247,7 @@ TEST_CASE(
   for (auto& slice : of_phase(all, "X"))
     slices[names.at({number(slice, "pid"), number(slice, "tid")})] = slice;
   REQUIRE(slices.size() == 4);
-  const std::string second
-    = "node-2 on host2 (pid 812); its clock was 5 ms before the coordinator's, give or take 100 us";
+  const std::string second = "node-2 on host2 (pid 812); its clock was 5 ms ahead of the coordinator's, +- 100 us";
   CHECK(number(slices.at("node-1 on host1 (pid 811)/device 0x1 default stream"), "ts") == doctest::Approx(8'750));
   CHECK(number(slices.at(second + "/device 0x3 default stream"), "ts") == doctest::Approx(3'750));
   CHECK(slices.count(second + "/device 0x4 default stream") == 1);
