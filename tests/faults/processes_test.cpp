@@ -1,10 +1,11 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/faults/started_coordinator.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -127,7 +128,7 @@ TEST_CASE("processes: the bench takes the devices that are there, and says on wh
   for (std::string line; std::getline(rows, line); ++count) {
     auto row = ringmaster::parse_json(line);
     REQUIRE(row);
-    ringmaster::json_place fields{file, line, *row};
+    ringmaster::json_field fields{file, *row};
     CHECK(fields.at("wrong").number(0));
     CHECK(*fields.at("layout").text() == "4 ranks: 2 nodes of 2 on 1 host");
     CHECK(fields.at("ranks").list()->at(3).at("node").text()->starts_with("node-"));

@@ -2,12 +2,13 @@
 
 #include "messages/errc.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/data/sampler.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -62,13 +63,10 @@ public:
 
 private:
   void put_json(const proto::TrainingStep& x, std::span<const uint32_t> batch) {
-    json_writer json;
-    // A string, as `ringmaster log --json` has it: readers round such numbers.
-    json.object().member("run", std::to_string(x.run())).member("epoch", x.epoch()).member("step", x.step());
-    json.list("samples");
-    for (auto each : batch)
-      json.value(each);
-    text_ += json.end().end().take() + "\n";
+    // The run is a string, as in `ringmaster log --json`: readers round such large numbers.
+    text_ += json_text(
+      {{"run", std::to_string(x.run())}, {"epoch", x.epoch()}, {"step", x.step()}, {"samples", batch}});
+    text_ += '\n';
   }
   void end_epoch() {
     if (steps_ > 0 && !json_)

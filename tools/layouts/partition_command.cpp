@@ -1,7 +1,6 @@
 #include "tools/layouts/partition_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_writer.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"
 #include "training/data/sample_partition.hpp"
@@ -10,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace ringmaster {
@@ -47,40 +47,41 @@ std::string text_of(const partition_options& opts, const sample_partition& found
   return text + "nothing is left over\n";
 }
 
-/// Writes all samples; of a large set that takes as long as to shuffle it.
+/// Writes all samples, directly as text: a tree of JSON values would take many times the memory. For a large set this
+/// takes as long as the shuffle.
 class partition_json {
 public:
   partition_json(const partition_options& opts, const sample_partition& found, progress& shown)
     : opts_(opts), found_(found), shown_(shown) {}
 
   std::string text() {
-    json_.object().member("samples", *opts_.samples).key("seed").literal(opts_.seed.text());
-    json_.list("ranks");
+    auto to = std::back_inserter(text_);
+    fmt::format_to(to, R"({{"samples":{},"seed":{},"ranks":[)", *opts_.samples, opts_.seed.text());
     for (uint32_t rank = 0; rank < found_.ranks(); ++rank) {
-      json_.object().member("rank", rank).member("count", found_.of(rank).size());
-      add("samples", found_.of(rank));
-      json_.end();
+      fmt::format_to(to, R"({}{{"rank":{},"count":{},"samples":)", rank == 0 ? "" : ",", rank, found_.of(rank).size());
+      append_list(found_.of(rank));
+      text_ += '}';
     }
-    json_.end();
-    add("left_over", found_.left_over());
-    return json_.end().take() + "\n";
+    text_ += R"(],"left_over":)";
+    append_list(found_.left_over());
+    return std::move(text_ += "}\n");
   }
 
 private:
-  void add(std::string_view name, std::span<const uint32_t> samples) {
-    json_.list(name);
-    for (auto sample : samples) {
-      json_.value(sample);
+  void append_list(std::span<const uint32_t> samples) {
+    text_ += '[';
+    for (size_t i = 0; i < samples.size(); ++i) {
+      fmt::format_to(std::back_inserter(text_), "{}{}", i == 0 ? "" : ",", samples[i]);
       if (++written_ % (1 << 20) == 0)
         shown_.at((1 + static_cast<double>(written_) / static_cast<double>(*opts_.samples)) / 2);
     }
-    json_.end();
+    text_ += ']';
   }
 
   const partition_options& opts_;
   const sample_partition& found_;
   progress& shown_;
-  json_writer json_;
+  std::string text_;
   uint64_t written_ = 0;
 };
 

@@ -1,71 +1,53 @@
 #include "tools/planning/plan_compare.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/planning/saved_plan.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <tuple>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
 namespace {
 
-using saved_parts = saved_plan::parts;
-using named_difference = std::tuple<std::string, double, double>; ///< A term of A and of B.
+using training::named_parts;
 
-double part_of(const saved_parts& all, const std::string& name) {
-  auto at = std::ranges::find(all, name, &std::pair<std::string, double>::first);
-  return at == all.end() ? 0 : at->second;
-}
-
-/// The terms that either has, those that differ most first.
-std::vector<named_difference> differences(const saved_parts& a, const saved_parts& b) {
-  auto names = a;
-  for (auto& [name, x] : b)
-    if (std::ranges::find(names, name, &std::pair<std::string, double>::first) == names.end())
-      names.emplace_back(name, 0);
-  std::vector<named_difference> result;
-  for (auto& [name, x] : names)
-    if (part_of(a, name) != 0 || part_of(b, name) != 0)
-      result.emplace_back(name, part_of(a, name), part_of(b, name));
-  std::ranges::stable_sort(result, std::ranges::greater{},
-                           [](auto& x) { return std::abs(std::get<2>(x) - std::get<1>(x)); });
-  return result;
-}
-
-std::string table_of(const saved_parts& a, const saved_parts& b, double unit, const char* unit_name) {
+std::string table_of(const named_parts& a, const named_parts& b, double unit, const char* unit_name) {
   text_table table{{{unit_name, text_side::left}, {"A"}, {"B"}, {"B - A"}}};
-  for (auto& [name, of_a, of_b] : differences(a, b))
+  for (auto& [name, of_a, of_b] : training::differences(a, b))
     table.add_row({name, fmt::format("{:.3f}", of_a / unit), fmt::format("{:.3f}", of_b / unit),
                    fmt::format("{:+.3f}", (of_b - of_a) / unit)});
   return table.text(page_format::columns_max, "");
 }
 
-void write_differences(json_writer& json, const char* name, const saved_parts& a, const saved_parts& b) {
-  json.list(name);
-  for (auto& [part, of_a, of_b] : differences(a, b))
-    json.object().member("part", part).member("a", of_a).member("b", of_b).end();
-  json.end();
+json_value differences_json(const named_parts& a, const named_parts& b) {
+  auto result = json_value::array();
+  for (auto& [part, of_a, of_b] : training::differences(a, b))
+    result.push_back({{"part", part}, {"a", of_a}, {"b", of_b}});
+  return result;
+}
+
+json_value json_of(const saved_plan& x) {
+  auto or_null = [](const std::optional<double>& number) { return number ? json_value(*number) : json_value{}; };
+  return {{"plan", x.title},
+          {"time_s", x.seconds},
+          {"memory_bytes", x.bytes},
+          {"gpus", x.gpus},
+          {"tokens_per_s", x.tokens_a_second},
+          {"simulated_time_s", or_null(x.simulated_seconds)},
+          {"simulated_memory_bytes", or_null(x.simulated_bytes)}};
 }
 
 std::string json_of(const saved_plan& a, const saved_plan& b) {
-  json_writer json;
-  json.object();
-  for (auto [name, x] : {std::pair{"a", &a}, {"b", &b}}) {
-    json.object(name).member("plan", x->title).member("time_s", x->seconds).member("memory_bytes", x->bytes);
-    json.member("gpus", x->gpus).member("tokens_per_s", x->tokens_a_second);
-    json.member("simulated_time_s", x->simulated_seconds).member("simulated_memory_bytes", x->simulated_bytes).end();
-  }
-  write_differences(json, "seconds", a.seconds_by_part, b.seconds_by_part);
-  write_differences(json, "bytes", a.bytes_by_part, b.bytes_by_part);
-  return json.end().take() + "\n";
+  return json_text({{"a", json_of(a)},
+                    {"b", json_of(b)},
+                    {"seconds", differences_json(a.seconds_by_part, b.seconds_by_part)},
+                    {"bytes", differences_json(a.bytes_by_part, b.bytes_by_part)}})
+         + "\n";
 }
 
 std::string figures_of(const saved_plan& x) {

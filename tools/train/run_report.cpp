@@ -1,7 +1,7 @@
 #include "tools/train/run_report.hpp"
 
 #include "client/training/active_run.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
 #include "training/computed/evaluation.hpp"
@@ -9,6 +9,7 @@
 #include "training/data/yardsticks/order_2_model.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -168,69 +169,59 @@ std::string run_json(const run_options& x, const run_settings& what, std::option
                      const run_outcome& found, const std::map<uint64_t, step_report>& steps,
                      const std::vector<std::string>& notes, double seconds,
                      const std::optional<run_predictions>& predicted, const caf::error& why) {
-  json_writer json;
-  json.object()
-    .member("model", x.model->name)
-    .member("strategy", x.which->name)
-    .member("ranks", x.ranks)
-    .member("micro_batch", training::step_shape(what.job, {x.ranks, training::sides_of(what.job.shape)}).micro_batch)
-    .member("data", what.data.training->name())
-    .member("samples", what.data.training->count())
-    .member("samples_left_out", what.data.training->count() % what.job.shape.global_batch)
-    .member("held_out", what.data.held_out->count())
-    .member("held_out_tried", tried_of(what))
-    .member("parameters", parameters_of(what.job.layers))
-    .member("steps", found.steps)
-    .member("steps_done", found.steps_done)
-    .member("began_at", found.began_at)
-    .member("seconds", seconds)
-    .member("step_seconds", found.step_seconds)
-    .member("peak_bytes", found.bytes_peak)
-    .member("needed_bytes", found.bytes_needed);
+  json_value json{
+    {"model", x.model->name},
+    {"strategy", x.which->name},
+    {"ranks", x.ranks},
+    {"micro_batch", training::step_shape(what.job, {x.ranks, training::sides_of(what.job.shape)}).micro_batch},
+    {"data", what.data.training->name()},
+    {"samples", what.data.training->count()},
+    {"samples_left_out", what.data.training->count() % what.job.shape.global_batch},
+    {"held_out", what.data.held_out->count()},
+    {"held_out_tried", tried_of(what)},
+    {"parameters", parameters_of(what.job.layers)},
+    {"steps", found.steps},
+    {"steps_done", found.steps_done},
+    {"began_at", found.began_at},
+    {"seconds", seconds},
+    {"step_seconds", found.step_seconds},
+    {"peak_bytes", found.bytes_peak},
+    {"needed_bytes", found.bytes_needed}};
   if (yardstick)
-    json.member("order_2_bits_per_byte", *yardstick);
+    json["order_2_bits_per_byte"] = *yardstick;
   if (predicted) {
-    json.object("simulated")
-      .member("step_seconds", predicted->measured_costs.seconds)
-      .member("peak_bytes", simulated_bytes_of(predicted->measured_costs))
-      .member("profiled_steps", found.profiles.steps.size());
+    auto& simulated = json["simulated"] = {{"step_seconds", predicted->measured_costs.seconds},
+                                           {"peak_bytes", simulated_bytes_of(predicted->measured_costs)},
+                                           {"profiled_steps", found.profiles.steps.size()}};
     if (predicted->tuned_seconds)
-      json.member("tuned_step_seconds", *predicted->tuned_seconds);
-    json.end();
+      simulated["tuned_step_seconds"] = *predicted->tuned_seconds;
   }
-  json.list("epochs");
+  auto& epochs = json["epochs"] = json_value::array();
   for (auto& each : found.epochs) {
-    json.object()
-      .member("epoch", each.epoch)
-      .member("first_step", each.first_step)
-      .member("loss", each.loss)
-      .member("accuracy", each.accuracy)
-      .member("held_out_loss", loss_of(each.held_out))
-      .member("held_out_accuracy", accuracy_of(each.held_out))
-      .member("samples_per_second", each.samples_a_second)
-      .member("ranks", each.ranks)
-      .member("ranks_least", each.ranks_least)
-      .member("ranks_most", each.ranks_most);
+    auto& epoch = epochs.emplace_back(json_value{{"epoch", each.epoch},
+                                                 {"first_step", each.first_step},
+                                                 {"loss", each.loss},
+                                                 {"accuracy", each.accuracy},
+                                                 {"held_out_loss", loss_of(each.held_out)},
+                                                 {"held_out_accuracy", accuracy_of(each.held_out)},
+                                                 {"samples_per_second", each.samples_a_second},
+                                                 {"ranks", each.ranks},
+                                                 {"ranks_least", each.ranks_least},
+                                                 {"ranks_most", each.ranks_most}});
     if (yardstick)
-      json.member("held_out_bits_per_byte", bits_of(each.held_out));
-    json.end();
+      epoch["held_out_bits_per_byte"] = bits_of(each.held_out);
   }
-  json.end();
-  json.list("step_times"); // in seconds, each of the attempt that was done
-  for (auto& [step, each] : steps)
-    json.value(each.seconds);
-  json.end();
-  json.list("step_losses");
-  for (auto& [step, each] : steps)
-    json.value(each.loss);
-  json.end();
-  json.list("notes");
-  for (auto& each : notes)
-    json.value(each);
-  json.end();
+  auto times = json_value::array(), losses = json_value::array(); ///< Seconds; of the attempt that was completed.
+  for (auto& [step, each] : steps) {
+    times.push_back(each.seconds);
+    losses.push_back(each.loss);
+  }
+  json["step_times"] = std::move(times);
+  json["step_losses"] = std::move(losses);
+  json["notes"] = notes;
   if (why)
-    json.member("error", render(why));
-  return json.end().take() + "\n";
+    json["error"] = render(why);
+  return json_text(json) + "\n";
 }
 
 } // namespace ringmaster

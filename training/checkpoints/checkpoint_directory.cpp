@@ -202,8 +202,8 @@ caf::expected<safetensors_file> checkpoint_directory::read(uint64_t step) const 
     return content;
   const auto& said = content->metadata();
   if (!said.contains(digest_key))
-    return malformed(fmt::format("{}: it has no {}, so it may be incomplete", file_of(step).string(),
-                                 digest_key));
+    return malformed(fmt::format("{}: it has no {}, so it cannot be checked: another version or program wrote it",
+                                 file_of(step).string(), digest_key));
   if (auto its = said.find(step_key); its != said.end() && its->second != std::to_string(step))
     return malformed(fmt::format("{} is of step {}, as it says itself: it must have that step's name again, or go",
                                  file_of(step).string(), its->second));

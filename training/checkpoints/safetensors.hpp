@@ -32,12 +32,12 @@ struct stored_tensor {
 
 using tensor_metadata = std::map<std::string, std::string, std::less<>>;
 /// Where a file's digest stands among its metadata: 16 hexadecimal digits.
-inline constexpr std::string_view digest_key = "ringmaster.digest";
+inline constexpr std::string_view digest_key = "ringmaster.xxh3";
 
 /// A file of tensors as the safetensors format has it, which other programs read: 8 bytes, the header's length; the
 /// header, JSON with each tensor's type, shape and place, and texts; and the bytes, without a gap.
 ///
-/// Its digest is link_checksum over the checksums, as 8 little-endian bytes each, of the header with zeros in the
+/// Its digest is link_checksum (XXH3) over the checksums, as 8 little-endian bytes each, of the header with zeros in the
 /// digest's place, and of each tensor's bytes in the file's order.
 class safetensors_file {
 public:

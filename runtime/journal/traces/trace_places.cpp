@@ -13,8 +13,8 @@ namespace ringmaster {
 
 namespace {
 
-constexpr int first_pid = 2;
-constexpr int first_tid = 1;
+constexpr uint64_t first_pid = 2;
+constexpr uint64_t first_tid = 1;
 
 /// The stream, or 0 for the device's default one.
 stream_id other_stream(stream_id stream) {
@@ -58,17 +58,17 @@ bool trace_places::have_nodes() const {
   return !processes_.empty() && processes_.begin()->first.second == device_id{};
 }
 
-int trace_places::pid(device_id device) const {
-  return first_pid + static_cast<int>(std::distance(processes_.begin(), processes_.find(process_of(device))));
+uint64_t trace_places::pid(device_id device) const {
+  return first_pid + static_cast<uint64_t>(std::distance(processes_.begin(), processes_.find(process_of(device))));
 }
 
-int trace_places::tid(device_id device, stream_id stream) const {
+uint64_t trace_places::tid(device_id device, stream_id stream) const {
   auto result = first_tid;
   for (auto other : processes_.at(process_of(device))) {
     auto& streams = streams_.at(other);
     if (other == device)
-      return result + static_cast<int>(std::distance(streams.begin(), streams.find(other_stream(stream))));
-    result += static_cast<int>(streams.size());
+      return result + static_cast<uint64_t>(std::distance(streams.begin(), streams.find(other_stream(stream))));
+    result += static_cast<uint64_t>(streams.size());
   }
   return result;
 }
@@ -92,9 +92,9 @@ std::string trace_places::text_of(const known_node& x) const {
 }
 
 std::vector<trace_places::name> trace_places::names() const {
-  std::vector<name> result{{coordinator_pid, std::nullopt, "coordinator"}, {coordinator_pid, events_tid, "events"}};
+  std::vector<name> result{{coordinator_pid, std::nullopt, "coordinator"}, {events.pid, events.tid, "events"}};
   if (have_nodes())
-    result.push_back({coordinator_pid, operations_tid, "operations start"});
+    result.push_back({operations.pid, operations.tid, "operations start"});
   for (auto& [process, devices] : processes_) {
     bool is_node = process.second == device_id{};
     result.push_back({pid(*devices.begin()), std::nullopt,

@@ -2,6 +2,7 @@
 
 #include "messages/ids.hpp"
 #include "messages/journal.pb.h"
+#include "runtime/text/trace_events.hpp"
 
 #include <cstdint>
 #include <map>
@@ -17,17 +18,17 @@ namespace ringmaster {
 /// is.
 class trace_places {
 public:
-  static constexpr int coordinator_pid = 1;
-  static constexpr int events_tid = 1;     ///< Of the coordinator: what happens to the cluster.
-  static constexpr int operations_tid = 2; ///< Of the coordinator: when operations start.
+  static constexpr uint64_t coordinator_pid = 1;
+  static constexpr trace_events::track events{coordinator_pid, 1};     ///< What happens to the cluster.
+  static constexpr trace_events::track operations{coordinator_pid, 2}; ///< When the coordinator starts operations.
 
   /// Nodes, their devices and clocks.
   void learn(const proto::Record& record);
   /// The device's default stream, and this one, have tracks. All are to be used before numbers are asked for.
   void use(device_id device, stream_id stream);
 
-  int pid(device_id device) const;
-  int tid(device_id device, stream_id stream) const;
+  uint64_t pid(device_id device) const;
+  uint64_t tid(device_id device, stream_id stream) const;
   /// The coordinator's time of what the device's node noted at `ns`.
   uint64_t time_of(device_id device, uint64_t ns) const;
   bool has_node(device_id device) const { return node_of(device) != node_id{}; }
@@ -35,8 +36,8 @@ public:
   bool have_nodes() const;
 
   struct name {
-    int pid = 0;
-    std::optional<int> tid; ///< None: of the process.
+    uint64_t pid = 0;
+    std::optional<uint64_t> tid; ///< None: of the process.
     std::string text;
   };
   /// Those of processes come before those of their tracks.

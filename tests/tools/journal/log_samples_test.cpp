@@ -1,8 +1,9 @@
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tools/journal/log_samples.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace ringmaster;
 

@@ -1,12 +1,13 @@
 #include "tools/layouts/layout_command.hpp"
 
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -56,7 +57,7 @@ TEST_CASE("layout command: many ranks are shortened, in JSON none is missing") {
   auto end = laid_out(two_layers, {"--json"});
   auto json = parse_json(end.out);
   REQUIRE(json);
-  const json_place all{"the object", end.out, *json};
+  const json_field all{"the object", *json};
   auto places = all.at("places").list();
   REQUIRE(places->size() == 8);
   auto& sixth = places->at(6);

@@ -1,10 +1,11 @@
 #include "tools/layouts/partition_command.hpp"
 
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -43,7 +44,7 @@ TEST_CASE("partition command: long parts and many ranks are shortened, in JSON n
   auto end = run_command(partition_command(), {"--samples=50000", "--fractions", "0.5,0.25", "--json"});
   auto json = parse_json(end.out);
   REQUIRE(json);
-  const json_place all{"the object", end.out, *json};
+  const json_field all{"the object", *json};
   CHECK(*all.at("seed").number(9999) == 1234);
   auto ranks = all.at("ranks").list();
   REQUIRE(ranks->size() == 2);

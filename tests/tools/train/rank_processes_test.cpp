@@ -1,5 +1,5 @@
 // `ringmaster train` as several processes, each a rank where its device is.
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -35,16 +36,11 @@ std::string losses_in(const std::string& output) {
   return output.substr(begin, end - begin);
 }
 
-/// What stands in that list of the JSON.
+/// The numbers of that list.
 std::vector<double> losses_of(const std::string& output) {
   auto json = parse_json(output.substr(output.find('{')));
   REQUIRE_MESSAGE(json.engaged(), output);
-  std::vector<double> result;
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == "step_losses")
-      for (auto& each : json->entries[i].entries)
-        result.push_back(each.number);
-  return result;
+  return json->at("step_losses").get<std::vector<double>>();
 }
 
 std::vector<pid_t> children_of(pid_t launcher) {

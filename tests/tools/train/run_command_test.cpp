@@ -1,5 +1,5 @@
 // `ringmaster train` in this process: real threads, real memory, drawn digits.
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -31,12 +32,7 @@ outcome train_digits(std::vector<std::string> more) {
 std::vector<double> list_of(const outcome& x, const std::string& name) {
   auto json = parse_json(x.out);
   REQUIRE_MESSAGE(json.engaged(), (x.out + x.err));
-  std::vector<double> result;
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == name)
-      for (auto& each : json->entries[i].entries)
-        result.push_back(each.number);
-  return result;
+  return json->at(name).get<std::vector<double>>();
 }
 
 /// Of the last step of each epoch in the command's JSON.
@@ -44,12 +40,8 @@ std::vector<double> ranks_of_epochs(const outcome& x) {
   const auto json = parse_json(x.out);
   REQUIRE_MESSAGE(json.engaged(), (x.out + x.err));
   std::vector<double> result;
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == "epochs")
-      for (auto& epoch : json->entries[i].entries)
-        for (size_t j = 0; j < epoch.keys.size(); ++j)
-          if (epoch.keys[j].name == "ranks")
-            result.push_back(epoch.entries[j].number);
+  for (auto& epoch : json->at("epochs"))
+    result.push_back(epoch.at("ranks").get<double>());
   return result;
 }
 
@@ -95,8 +87,7 @@ TEST_CASE("a pipeline has four micro-batches a stage, or as many as its strategy
     const auto found = train_digits(std::move(more));
     const auto json = parse_json(found.out);
     REQUIRE_MESSAGE(json.engaged(), (found.out + found.err));
-    const auto key = std::ranges::find(json->keys, "micro_batch", &json_value::key::name);
-    return json->entries.at(static_cast<size_t>(key - json->keys.begin())).number;
+    return json->at("micro_batch").get<uint32_t>();
   };
   const std::string six = "8-8-8-8-8";
   CHECK(of({"--strategy", "1f1b", "--ranks", "2"}) == 8);
@@ -377,16 +368,10 @@ TEST_CASE("JSON of a profiled run has what the simulator makes of it") {
   REQUIRE(found.code == exit_ok);
   auto json = parse_json(found.out);
   REQUIRE(json);
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == "simulated") {
-      CHECK(json->entries[i].keys[0].name == "step_seconds");
-      CHECK(json->entries[i].entries[0].number > 0);
-      CHECK(json->entries[i].entries[1].number > 25450 * 4); // bytes: the weights, at least
-      CHECK(json->entries[i].keys[3].name == "tuned_step_seconds");
-      CHECK(json->entries[i].entries[3].number > 0);
-      return;
-    }
-  FAIL("there is no prediction");
+  const auto& simulated = json->at("simulated");
+  CHECK(simulated.at("step_seconds") > 0);
+  CHECK(simulated.at("peak_bytes") > 25450 * 4); // the weights, at least
+  CHECK(simulated.at("tuned_step_seconds") > 0);
 }
 
 TEST_CASE("whatever cannot be written in the end, what can be is, and a model that is kept nowhere is told last") {
@@ -440,14 +425,14 @@ TEST_CASE("a profiled step is told beside what the simulator makes of its costs"
   REQUIRE(trace);
   // Two ranks of a stage each: 4 micro-batches forward and backward, measured and simulated.
   size_t forwards = 0;
-  for (auto& each : trace->entries.front().entries)
-    forwards += each.entries.front().text == "forward" ? 1 : 0;
+  for (auto& each : trace->at("traceEvents"))
+    forwards += each.at("name") == "forward" ? 1 : 0;
   CHECK(forwards == 16);
   // Of each, 4 outputs and 4 gradients cross, and every receive has the arrow of its send.
-  std::map<double, int> ends;
-  for (auto& each : trace->entries.front().entries)
-    if (each.entries.front().text == "sent")
-      ++ends[each.entries[3].number]; // its id
+  std::map<uint64_t, int> ends;
+  for (auto& each : trace->at("traceEvents"))
+    if (each.at("name") == "sent")
+      ++ends[each.at("id").get<uint64_t>()];
   CHECK(ends.size() == 16);
   CHECK(std::ranges::all_of(ends, [](auto& x) { return x.second == 2; }));
   CHECK(content_of(file).find("\"measured\"") != std::string::npos);
