@@ -149,7 +149,7 @@ std::string defined_in_both(const std::string& first, const std::string& second)
 
 TEST_CASE("class names: no class is defined twice in one namespace") {
   class_names names;
-  for (auto* layer : {"actors", "client", "messages", "planner", "runtime", "tests", "tools", "training"})
+  for (auto* layer : {"actors", "client", "include", "messages", "planner", "runtime", "tests", "tools", "training"})
     for (auto& entry :
          std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + layer}) {
       if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp")

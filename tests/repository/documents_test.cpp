@@ -23,8 +23,9 @@ std::vector<std::string> all_of(const std::string& text, const std::regex& what,
 } // namespace
 
 TEST_CASE("documents: every file of the project that a comment or a page names exists") {
-  const std::regex path{R"((?:^|[^A-Za-z0-9_./-])((?:actors|messages|runtime|training|planner|client|tools|examples|)"
-                        R"(tests|bench|cmake|config|docs)/[A-Za-z0-9_/-]+\.(?:cpp|hpp|proto|md|conf|cmake|py|svg)))"};
+  const std::regex path{
+    R"((?:^|[^A-Za-z0-9_./-])((?:include|actors|messages|runtime|training|planner|client|tools|examples|)"
+    R"(tests|bench|cmake|config|docs)/[A-Za-z0-9_/-]+\.(?:cpp|hpp|proto|md|conf|cmake|py|svg)))"};
   const auto all = repository_files();
   const std::set<std::string> existing{all.begin(), all.end()};
   size_t named = 0;
