@@ -14,8 +14,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/proof/proof.hpp"
-#include "runtime/schedule/blocks.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <algorithm>

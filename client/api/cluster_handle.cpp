@@ -1,9 +1,9 @@
 #include "client/api/handles.hpp"
 
+#include "messages/version.hpp"
 #include "messages/wire_ids.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "messages/version.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <algorithm>

@@ -158,7 +158,7 @@ public:
   const struct error& error() const { return error_; }
 
 private:
-  struct error error_{};
+  struct error error_ {};
   bool failed_ = false;
 };
 

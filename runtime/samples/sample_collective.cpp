@@ -1,7 +1,7 @@
 #include "runtime/samples/sample_collective.hpp"
 
 #include "runtime/reduction/reduction.hpp"
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <cstring>

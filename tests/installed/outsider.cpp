@@ -5,7 +5,7 @@
 #include "client/cluster.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/proof/proof.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "training/simulated/simulator.hpp"
 #include "training/strategies/strategies.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "training/language/model.hpp"
-#include "training/language/strategy.hpp"
+#include <ringmaster/strategy/model.hpp>
+#include <ringmaster/strategy/operation.hpp>
 
 namespace ringmaster::training {
 
@@ -26,11 +26,11 @@ public:
   operation<weight, optimizer_state> load_weights(uint32_t layer, shard part = {}) {
     return load_weights(layer, part, part);
   }
-  /// The part of a layer's experts of rank `experts.index` of `experts.count`. A forward with them takes, and makes, the positions
-  /// that are for these: see `dispatch`.
+  /// The part of a layer's experts of rank `experts.index` of `experts.count`. A forward with them takes, and makes,
+  /// the positions that are for these: see `dispatch`.
   operation<weight, optimizer_state> load_experts(uint32_t layer, shard experts, shard state_part = {});
-  /// The part of a layer, by the columns of its output, of rank `columns.index` of `columns.count`: a forward makes these,
-  /// of the whole input, in place of a summand; a backward takes them of the gradient.
+  /// The part of a layer, by the columns of its output, of rank `columns.index` of `columns.count`: a forward makes
+  /// these, of the whole input, in place of a summand; a backward takes them of the gradient.
   operation<weight, optimizer_state> load_columns(uint32_t layer, shard columns);
   /// The first layer's input for some samples; takes no time.
   operation<activation> input(range samples);
