@@ -23,7 +23,8 @@ struct fault {
 /// waits for its answer. One thread at a time; a program may have many clients.
 class client {
 public:
-  /// A client of the cluster. `limit`: how long the coordinator may take for an answer.
+  /// A client of the cluster. `limit`: how long the coordinator may take for an answer. Throws `failure` where the
+  /// cluster cannot be opened, with the errors of cluster::open.
   explicit client(const cluster& home, std::chrono::nanoseconds limit = std::chrono::seconds{30});
   client(client&&) noexcept;
   client& operator=(client&&) noexcept;
