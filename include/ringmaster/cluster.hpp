@@ -51,8 +51,8 @@ struct device_info {
 };
 
 /// A cluster as a program uses it: the coordinator that --node.join or the environment's RINGMASTER_COORDINATOR names
-/// (caf-run sets it), or one that this process hosts with its own devices. It is opened when it is first used, and stops
-/// when it and all handles of its clients, communicators and memory have been destroyed. Thread-safe.
+/// (caf-run sets it), or one that this process hosts with its own devices. It is opened when it is first used, and
+/// stops when it and all handles of its clients, communicators and memory have been destroyed. Thread-safe.
 class cluster {
 public:
   /// Opens a cluster. `arguments`: "--section.key=VALUE", as on the command line. `read_configuration`: also read the

@@ -10,8 +10,8 @@ namespace ringmaster {
 
 /// One collective, as one rank sees it.
 struct plan_request {
-  uint32_t world_size = 1;
-  uint32_t rank = 0;
+  uint32_t world_size = 1; ///< Ranks.
+  uint32_t rank = 0;       ///< The rank that plans.
   /// Elements. ALL_REDUCE, REDUCE, BROADCAST, SEND_RECV: of the whole. ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER,
   /// SCATTER: of one block, of which there is one for each rank. BARRIER: ignored. Ignored with `counts`.
   uint64_t count = 0;
@@ -34,9 +34,9 @@ enum class buffer : uint8_t { input, output, scratch };
 
 /// `count` elements from element `offset` of a buffer.
 struct block_range {
-  buffer where = buffer::input;
-  uint64_t offset = 0;
-  uint64_t count = 0;
+  buffer where = buffer::input; ///< The buffer.
+  uint64_t offset = 0;          ///< First element.
+  uint64_t count = 0;           ///< Elements.
 
   friend bool operator==(const block_range&, const block_range&) = default;
 };
@@ -53,13 +53,13 @@ enum class action : uint8_t {
 
 /// One thing a rank does. The k-th send from a to b meets the k-th recv or recv_reduce of b from a.
 struct step {
-  action what = action::send;
-  uint32_t round = 0;
-  uint32_t peer = 0; ///< Another rank; for copy, reduce and fold the rank itself.
-  block_range source{};
-  block_range destination{};
-  bool finish = false; ///< The reduction of this block ends here: AVG divides by the world size.
-  bool then = false;   ///< It starts when the step before it in the list has ended, which is of the same round.
+  action what = action::send; ///< The kind of step.
+  uint32_t round = 0;         ///< Counted from 0.
+  uint32_t peer = 0;          ///< Another rank; for copy, reduce and fold the rank itself.
+  block_range source{};       ///< What it reads.
+  block_range destination{};  ///< What it writes.
+  bool finish = false;        ///< The reduction of this block ends here: AVG divides by the world size.
+  bool then = false;          ///< It starts when the step before it in the list has ended, which is of the same round.
 
   friend bool operator==(const step&, const step&) = default;
 };
@@ -89,6 +89,7 @@ public:
   static blocks even(uint64_t count, uint32_t parts);
   /// `parts` blocks of `count` elements each.
   static blocks uniform(uint64_t count, uint32_t parts);
+  /// One block for each count.
   static blocks of(const std::vector<uint64_t>& counts);
   /// One block for each rank, as the kind cuts its blocked side; ALL_TO_ALL: `rank`'s input.
   template <class Kind>
@@ -99,11 +100,16 @@ public:
   /// ALL_TO_ALL: `rank`'s output.
   static blocks received(const plan_request& request, uint32_t rank);
 
+  /// Blocks.
   uint32_t size() const noexcept { return static_cast<uint32_t>(starts_.size()) - 1; }
+  /// Elements of all blocks.
   uint64_t total() const noexcept { return starts_.back(); }
+  /// Elements of a block.
   uint64_t count(uint32_t index) const { return starts_[index + 1] - starts_[index]; }
+  /// First element of a block.
   uint64_t start(uint32_t index) const { return starts_[index]; }
 
+  /// A block as a range of a buffer.
   block_range at(buffer where, uint32_t index) const { return range(where, index, index + 1); }
   /// Blocks [first, last) as one range.
   block_range range(buffer where, uint32_t first, uint32_t last) const {
@@ -120,12 +126,15 @@ private:
 /// What algorithms write their steps with. Blocks without elements are left out; their rounds stay.
 class schedule_builder {
 public:
+  /// Starts a schedule for the request, which must outlive the builder.
   explicit schedule_builder(const plan_request& asked) : request(asked) {}
 
+  /// Sends a range to a rank.
   void send(uint32_t round, uint32_t peer, block_range source) {
     add({.what = action::send, .round = round, .peer = peer, .source = source}, source.count);
   }
 
+  /// Receives a range from a rank.
   void recv(uint32_t round, uint32_t peer, block_range destination) {
     add({.what = action::recv, .round = round, .peer = peer, .destination = destination}, destination.count);
   }
@@ -141,6 +150,7 @@ public:
         destination.count);
   }
 
+  /// Copies a range on this rank.
   void copy(uint32_t round, block_range source, block_range destination, bool finish = false) {
     add({.what = action::copy,
          .round = round,
@@ -151,6 +161,7 @@ public:
         destination.count);
   }
 
+  /// Combines two ranges on this rank; the result is in `destination`.
   void reduce(uint32_t round, block_range source, block_range destination, bool finish = false) {
     add({.what = action::reduce,
          .round = round,
@@ -167,13 +178,14 @@ public:
   /// `elements` more of scratch; returns where they start.
   uint64_t scratch(uint64_t elements) { return std::exchange(result_.scratch_count, result_.scratch_count + elements); }
 
+  /// The schedule, with its steps sorted by round.
   schedule take(uint32_t rounds) {
     result_.rounds = rounds;
     std::stable_sort(result_.steps.begin(), result_.steps.end(), [](auto& a, auto& b) { return a.round < b.round; });
     return std::move(result_);
   }
 
-  const plan_request& request;
+  const plan_request& request; ///< As given.
 
 private:
   void add(step x, uint64_t elements) {
@@ -189,11 +201,11 @@ private:
 /// takes latencies x latency + serial_elements x element size / bandwidth: exactly where all blocks have the same size,
 /// else no more.
 struct algorithm_cost {
-  uint64_t rounds = 0;
-  uint64_t elements = 0; ///< Sent by the rank that sends most.
-  uint64_t messages = 0; ///< Sent or received by the rank that has most of them in one direction.
-  uint64_t latencies = 0;
-  uint64_t serial_elements = 0;
+  uint64_t rounds = 0;          ///< Rounds of the schedule.
+  uint64_t elements = 0;        ///< Sent by the rank that sends most.
+  uint64_t messages = 0;        ///< Sent or received by the rank that has most of them in one direction.
+  uint64_t latencies = 0;       ///< Latencies on the critical path.
+  uint64_t serial_elements = 0; ///< Elements sent one after the other on the critical path.
 
   friend bool operator==(const algorithm_cost&, const algorithm_cost&) = default;
 };

@@ -18,6 +18,7 @@ using strategy = task<void>;
 template <class... Values>
 class [[nodiscard]] operation {
 public:
+  /// Moves an operation that has not begun.
   operation(operation&& other) noexcept
     : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)), made_at_(other.made_at_),
       begun_(std::exchange(other.begun_, true)) {}
@@ -29,6 +30,7 @@ public:
 
   bool await_ready() { return accepted() && begin(on_, work_); }
   void await_suspend(std::coroutine_handle<> waiter) { work_.waiter = waiter; }
+  /// Called by co_await; the results.
   auto await_resume() {
     check_ended();
     if constexpr (sizeof...(Values) == 1)
@@ -89,6 +91,7 @@ private:
 template <class... Values>
 class [[nodiscard]] handle {
 public:
+  /// Begins the operation aside.
   explicit handle(operation<Values...> x) : operation_(std::make_unique<operation<Values...>>(std::move(x))) {
     auto& work = operation_->work_;
     work.aside = true;
@@ -103,6 +106,7 @@ public:
   }
   handle() = default;
   handle(handle&&) = default;
+  /// Takes another operation; the one it has must have been awaited.
   handle& operator=(handle&& other) noexcept {
     check_waited();
     operation_ = std::move(other.operation_);
@@ -111,7 +115,9 @@ public:
   }
   ~handle() { check_waited(); }
 
+  /// Whether it has an operation.
   bool valid() const { return operation_ != nullptr; }
+  /// Called by co_await.
   bool await_ready() {
     if (!operation_)
       throw std::logic_error{"a handle is waited for that is empty, or was waited for before"};
@@ -119,6 +125,7 @@ public:
     return await(operation_->on_, operation_->work_);
   }
   void await_suspend(std::coroutine_handle<> waiter) { operation_->work_.waiter = waiter; }
+  /// Called by co_await; the results.
   auto await_resume() {
     if (!waited_ || !operation_)
       throw std::logic_error{"a handle's result is taken that is not waited for"};
