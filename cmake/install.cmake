@@ -7,17 +7,11 @@ set(ringmaster_series "ringmaster-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MIN
 set(ringmaster_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ringmaster")
 set(ringmaster_data_dir "${CMAKE_INSTALL_DATADIR}/ringmaster")
 
-# Headers have a folder of their own below include/: sources name them as in the tree, "client/client.hpp".
-target_include_directories(ringmaster_options INTERFACE
-  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
+# The public headers, and the static libraries that a program links through ringmaster::ringmaster.
 target_include_directories(ringmaster_ringmaster INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
-# The libraries that it links, directly or not.
 set(ringmaster_libraries)
 set(libraries_to_see ringmaster_ringmaster)
-if(NOT RINGMASTER_LIBTORCH)
-  set(without_libtorch PATTERN libtorch EXCLUDE)
-endif()
 while(libraries_to_see)
   list(POP_FRONT libraries_to_see library)
   string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" library "${library}")
@@ -31,14 +25,13 @@ while(libraries_to_see)
     endif()
   endif()
 endwhile()
-# A program that links the client may define strategies.
-target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_training>")
 install(TARGETS ${ringmaster_libraries} EXPORT ringmaster
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-install(DIRECTORY include/ringmaster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development)
-install(DIRECTORY messages runtime training planner actors client "${PROJECT_BINARY_DIR}/messages"
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development
-  FILES_MATCHING PATTERN CMakeFiles EXCLUDE ${without_libtorch} PATTERN "*.hpp" PATTERN "*.proto" PATTERN "*.pb.h")
+if(NOT RINGMASTER_LIBTORCH)
+  set(without_libtorch PATTERN module.hpp EXCLUDE)
+endif()
+install(DIRECTORY include/ringmaster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}"
+  COMPONENT development FILES_MATCHING ${without_libtorch} PATTERN "*.hpp")
 
 install(EXPORT ringmaster NAMESPACE ringmaster:: FILE ringmaster-targets.cmake
   DESTINATION "${ringmaster_package_dir}" COMPONENT development)
@@ -53,9 +46,10 @@ install(
   DESTINATION "${ringmaster_package_dir}" COMPONENT development)
 # A separate export: the package defines it where libtorch is found.
 if(RINGMASTER_LIBTORCH)
-  set_target_properties(ringmaster_libtorch PROPERTIES EXPORT_NAME libtorch)
-  add_library(ringmaster::libtorch ALIAS ringmaster_libtorch)
-  install(TARGETS ringmaster_libtorch EXPORT ringmaster-libtorch
+  set_target_properties(ringmaster_module PROPERTIES EXPORT_NAME libtorch)
+  set_target_properties(ringmaster_libtorch PROPERTIES EXPORT_NAME libtorch_layers)
+  add_library(ringmaster::libtorch ALIAS ringmaster_module)
+  install(TARGETS ringmaster_module ringmaster_libtorch EXPORT ringmaster-libtorch
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
   install(EXPORT ringmaster-libtorch NAMESPACE ringmaster:: FILE ringmaster-libtorch-targets.cmake
     DESTINATION "${ringmaster_package_dir}" COMPONENT development)

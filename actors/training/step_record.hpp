@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/training/interfaces.hpp"
-#include "training/language/range_set.hpp"
+#include <ringmaster/strategy/range_set.hpp>
 
 #include <functional>
 #include <optional>

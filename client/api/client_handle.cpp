@@ -151,8 +151,12 @@ expected<void> device_memory::read_bytes(std::span<std::byte> bytes, uint64_t of
 
 // -- client --
 
-client::client(const cluster& home, std::chrono::nanoseconds limit)
-  : state_(std::make_shared<client_state>(home.internals(), limit)) {}
+client::client(const cluster& home, std::chrono::nanoseconds limit) {
+  auto coordinator = home.internals()->coordinator();
+  if (!coordinator)
+    throw failure{public_error(coordinator.error())};
+  state_ = std::make_shared<client_state>(home.internals(), *coordinator, limit);
+}
 client::client(client&&) noexcept = default;
 client& client::operator=(client&&) noexcept = default;
 client::~client() = default;

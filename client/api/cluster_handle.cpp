@@ -1,9 +1,9 @@
 #include "client/api/handles.hpp"
 
+#include "messages/version.hpp"
 #include "messages/wire_ids.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "messages/version.hpp"
 #include "runtime/text/version_text.hpp"
 
 #include <algorithm>
@@ -34,26 +34,34 @@ std::vector<device_info> infos_of(const google::protobuf::RepeatedPtrField<gpu_s
   return result;
 }
 
-expected<cluster> open_cluster(std::unique_ptr<configuration> config, uint32_t devices_min) {
+cluster make_cluster(std::unique_ptr<configuration> config, uint32_t devices_min) {
+  ensure(config != nullptr, "a cluster has a configuration");
   auto state = std::make_shared<cluster::state>();
   state->options = config->values();
   state->options.log.level = "warn"; // the program's own output is what its user reads
   state->options.device.count = std::max(state->options.device.count, devices_min);
   state->config = std::move(config);
   state->system = std::make_unique<caf::actor_system>(*state->config);
-  auto home = ringmaster::cluster::open(*state->system, state->options);
-  if (!home)
-    return public_error(home.error());
-  state->home = std::move(*home);
   return cluster{std::move(state)};
+}
+
+caf::expected<coordinator_actor> cluster::state::coordinator() {
+  std::scoped_lock lock{guard};
+  if (!found) {
+    auto opened = ringmaster::cluster::open(*system, options);
+    if (!opened)
+      return std::move(opened.error());
+    home = std::move(*opened);
+    found = home->coordinator();
+  }
+  ensure(static_cast<bool>(found), "a cluster that is open has a coordinator");
+  return found;
 }
 
 cluster::cluster(std::shared_ptr<state> internals) : state_(std::move(internals)) {}
 cluster::cluster(cluster&&) noexcept = default;
 cluster& cluster::operator=(cluster&&) noexcept = default;
-cluster::~cluster() {
-  ensure(!state_ || state_.use_count() == 1, "a cluster outlives its clients, communicators and memory");
-}
+cluster::~cluster() = default;
 
 expected<cluster> cluster::open(const std::vector<std::string>& arguments, bool read_configuration) {
   auto config = std::make_unique<configuration>();
@@ -62,11 +70,17 @@ expected<cluster> cluster::open(const std::vector<std::string>& arguments, bool 
     problem = config->check_remainder();
   if (problem)
     return public_error(problem);
-  return open_cluster(std::move(config), 0);
+  auto result = make_cluster(std::move(config), 0);
+  if (auto coordinator = result.state_->coordinator(); !coordinator)
+    return public_error(coordinator.error());
+  return result;
 }
 
 expected<std::vector<device_info>> cluster::devices(uint32_t devices_min, std::chrono::nanoseconds within) {
-  ringmaster::client calls{*state_->system, state_->home->coordinator()};
+  auto coordinator = state_->coordinator();
+  if (!coordinator)
+    return public_error(coordinator.error());
+  ringmaster::client calls{*state_->system, *coordinator};
   auto found = calls.devices(devices_min, within);
   if (!found)
     return public_error(found.error());
@@ -77,7 +91,7 @@ expected<std::vector<device_info>> cluster::devices(uint32_t devices_min, std::c
 }
 
 bool cluster::is_local() const {
-  return static_cast<bool>(state_->home->root());
+  return coordinator_elsewhere(state_->options).empty();
 }
 
 std::string program_arguments::value_of(std::string_view option) const {
@@ -165,8 +179,8 @@ int run_main(int argc, char** argv, const program_options& options,
       problem = config->check_remainder();
     if (problem) // the command line or the file has a value that is not allowed, unless the file cannot be read
       return report(render(problem), code_of(problem) == errc::io_error ? exit_failed : exit_usage);
-    auto home = open_cluster(std::move(config), options.devices_min);
-    body(&home.value(), *own);
+    auto home = make_cluster(std::move(config), options.devices_min);
+    body(&home, *own);
     return 0;
   } catch (const std::exception& problem) {
     return report(problem.what(), exit_failed);

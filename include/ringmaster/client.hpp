@@ -13,17 +13,18 @@ struct fault {
     hang, ///< It stops to answer, for `delay` unless that is 0.
     slow  ///< Each round of a collective takes `delay` longer.
   };
-  kind what = kind::kill;                ///< What happens.
-  std::optional<uint32_t> at_round{};    ///< In the next collective, after this number of rounds; none: now.
-  std::chrono::nanoseconds delay{0};     ///< hang, slow.
+  kind what = kind::kill;             ///< What happens.
+  std::optional<uint32_t> at_round{}; ///< In the next collective, after this number of rounds; none: now.
+  std::chrono::nanoseconds delay{0};  ///< hang, slow.
 };
 
-/// A client of a cluster's coordinator: makes communicators, allocates memory, injects faults, reads the journal. What it
-/// made and has not given back is freed when it is destroyed, its process ends or its connection breaks. Each call waits
-/// for its answer. One thread at a time; a program may have many clients.
+/// A client of a cluster's coordinator: makes communicators, allocates memory, injects faults, reads the journal. What
+/// it made and has not given back is freed when it is destroyed, its process ends or its connection breaks. Each call
+/// waits for its answer. One thread at a time; a program may have many clients.
 class client {
 public:
-  /// A client of the cluster. `limit`: how long the coordinator may take for an answer.
+  /// A client of the cluster. `limit`: how long the coordinator may take for an answer. Throws `failure` where the
+  /// cluster cannot be opened, with the errors of cluster::open.
   explicit client(const cluster& home, std::chrono::nanoseconds limit = std::chrono::seconds{30});
   client(client&&) noexcept;
   client& operator=(client&&) noexcept;

@@ -17,7 +17,7 @@ class cluster;
 
 /// What a program with `run_main` accepts and how it presents itself.
 struct program_options {
-  std::string about{};    ///< One sentence, shown by --help of a program without a cluster.
+  std::string about{}; ///< One sentence, shown by --help of a program without a cluster.
   /// Options of the program itself, "--name": each takes one value, passed to the body in `program_arguments`.
   std::vector<std::string> own_options{};
   bool needs_cluster = true; ///< Without it no configuration is read and no cluster is opened.
@@ -44,20 +44,20 @@ int run_main(int argc, char** argv, const program_options& options,
 
 /// A device, a simulated GPU, as the coordinator lists it.
 struct device_info {
-  device_id id{};             ///< Never used twice.
-  uint64_t memory_begin = 0;  ///< First address of its memory.
-  uint64_t memory_end = 0;    ///< The address after the last one.
-  std::string place{};        ///< "node-2 on hostb, pid 812"; empty for a device in the coordinator's process.
+  device_id id{};            ///< Never used twice.
+  uint64_t memory_begin = 0; ///< First address of its memory.
+  uint64_t memory_end = 0;   ///< The address after the last one.
+  std::string place{};       ///< "node-2 on hostb, pid 812"; empty for a device in the coordinator's process.
 };
 
 /// A cluster as a program uses it: the coordinator that --node.join or the environment's RINGMASTER_COORDINATOR names
-/// (caf-run sets it), or one that this process hosts with its own devices. The destructor stops what this process
-/// hosts. Handles of clients, communicators and memory must be destroyed before it. Thread-safe.
+/// (caf-run sets it), or one that this process hosts with its own devices. It is opened when it is first used, and
+/// stops when it and all handles of its clients, communicators and memory have been destroyed. Thread-safe.
 class cluster {
 public:
   /// Opens a cluster. `arguments`: "--section.key=VALUE", as on the command line. `read_configuration`: also read the
-  /// configuration file that is installed with the program. Errors: invalid_config and invalid_argument for an argument,
-  /// io_error for the file, timed_out where the coordinator does not answer, those of the memory and journal
+  /// configuration file that is installed with the program. Errors: invalid_config and invalid_argument for an
+  /// argument, io_error for the file, timed_out where the coordinator does not answer, those of the memory and journal
   /// directories.
   static expected<cluster> open(const std::vector<std::string>& arguments = {}, bool read_configuration = false);
 
@@ -73,8 +73,8 @@ public:
   /// Whether the cluster runs in this process.
   bool is_local() const;
 
-  struct state;                                      ///< Internal.
-  explicit cluster(std::shared_ptr<state> internals); ///< Internal.
+  struct state;                                                      ///< Internal.
+  explicit cluster(std::shared_ptr<state> internals);                ///< Internal.
   const std::shared_ptr<state>& internals() const { return state_; } ///< Internal.
 
 private:

@@ -26,16 +26,16 @@ enum class collective_kind : int {
 
 /// Type of an element. The numbers are those of the protocol; a program may register others (datatype.hpp).
 enum class datatype : int {
-  float64 = 0,     ///< IEEE 754 binary64, C++ double.
-  float32 = 1,     ///< IEEE 754 binary32, C++ float.
-  int32 = 2,       ///< int32_t
-  int64 = 3,       ///< int64_t
-  int8 = 4,        ///< int8_t
-  uint8 = 5,       ///< uint8_t
-  uint32 = 6,      ///< uint32_t
-  uint64 = 7,      ///< uint64_t
-  float16 = 8,     ///< IEEE 754 binary16.
-  bfloat16 = 9,    ///< The upper half of a float32.
+  float64 = 0,      ///< IEEE 754 binary64, C++ double.
+  float32 = 1,      ///< IEEE 754 binary32, C++ float.
+  int32 = 2,        ///< int32_t
+  int64 = 3,        ///< int64_t
+  int8 = 4,         ///< int8_t
+  uint8 = 5,        ///< uint8_t
+  uint32 = 6,       ///< uint32_t
+  uint64 = 7,       ///< uint64_t
+  float16 = 8,      ///< IEEE 754 binary16.
+  bfloat16 = 9,     ///< The upper half of a float32.
   float8_e4m3 = 10, ///< No infinities, one NaN, largest 448 (Micikevicius et al., FP8 Formats for Deep Learning, 2022).
   float8_e5m2 = 11  ///< As IEEE 754 would define it, largest 57344.
 };

@@ -27,27 +27,28 @@ struct communicator_options {
 /// A collective that the host calls for all ranks.
 struct collective_call {
   collective_kind kind = collective_kind::all_reduce; ///< What it does.
-  std::string algorithm = "auto"; ///< "ring", "tree", ...; "auto" is the one estimated to be fastest.
+  std::string algorithm = "auto";    ///< "ring", "tree", ...; "auto" is the one estimated to be fastest.
   datatype type = datatype::float64; ///< Of the elements.
-  reduction how{};                ///< Kinds that reduce.
-  uint64_t count = 0;             ///< Elements: of one rank's block where the kind has blocks, else of the whole.
-  uint32_t root = 0;              ///< Kinds with a root; send_recv: the sender.
-  uint32_t peer = 0;              ///< send_recv: the receiver.
-  std::vector<uint64_t> counts{}; ///< v-variants: elements of each rank's block; all_to_all: from s to r at s * ranks + r.
-  uint64_t chunk = 0;             ///< Pipelined algorithms: elements of a piece; 0: chosen by the library.
-  std::vector<uint64_t> inputs{}; ///< Addresses in rank order; 0 for a rank without one. In place: its one buffer.
-  std::vector<uint64_t> outputs{}; ///< The same; empty: in place.
+  reduction how{};                   ///< Kinds that reduce.
+  uint64_t count = 0;                ///< Elements: of one rank's block where the kind has blocks, else of the whole.
+  uint32_t root = 0;                 ///< Kinds with a root; send_recv: the sender.
+  uint32_t peer = 0;                 ///< send_recv: the receiver.
+  std::vector<uint64_t>
+    counts{};         ///< v-variants: elements of each rank's block; all_to_all: from s to r at s * ranks + r.
+  uint64_t chunk = 0; ///< Pipelined algorithms: elements of a piece; 0: chosen by the library.
+  std::vector<uint64_t> inputs{};      ///< Addresses in rank order; 0 for a rank without one. In place: its one buffer.
+  std::vector<uint64_t> outputs{};     ///< The same; empty: in place.
   std::chrono::nanoseconds timeout{0}; ///< Limit from call to end; 0: the communicator's.
 };
 
 /// State of a communicator.
 struct communicator_status {
-  bool in_progress = false;         ///< Operations are in flight.
-  std::optional<error> failed{};    ///< The first operation that failed since the last call of `status` or `wait`.
-  epoch_number epoch{};             ///< Changes with the members.
+  bool in_progress = false;           ///< Operations are in flight.
+  std::optional<error> failed{};      ///< The first operation that failed since the last call of `status` or `wait`.
+  epoch_number epoch{};               ///< Changes with the members.
   std::vector<device_info> devices{}; ///< In rank order, of `epoch`.
-  std::string event{};              ///< What happened to the communicator, such as the loss of a rank; for people.
-  uint32_t operations_in_flight = 0; ///< Enqueued and not finished.
+  std::string event{};                ///< What happened to the communicator, such as the loss of a rank; for people.
+  uint32_t operations_in_flight = 0;  ///< Enqueued and not finished.
 };
 
 /// A communicator over devices of a cluster, called by the host for all ranks: NCCL's communicators in one process. The
@@ -59,7 +60,7 @@ public:
   communicator& operator=(communicator&&) noexcept;
   ~communicator();
 
-  communicator_id id() const noexcept { return id_; } ///< Never used twice.
+  communicator_id id() const noexcept { return id_; }                               ///< Never used twice.
   uint32_t size() const noexcept { return static_cast<uint32_t>(devices_.size()); } ///< Ranks when it was made.
   /// Devices in rank order when it was made; `status` has the current ones.
   const std::vector<device_info>& devices() const noexcept { return devices_; }

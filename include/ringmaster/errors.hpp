@@ -68,7 +68,7 @@ namespace RINGMASTER_API {
 
 /// Why a call failed.
 struct error {
-  errc code = errc::refused;
+  errc code = errc::refused; ///< What a program compares.
   /// What happened, to which rank and device, and what would be right. For people: do not parse it.
   std::string message{};
 };
@@ -158,7 +158,7 @@ public:
   const struct error& error() const { return error_; }
 
 private:
-  struct error error_{};
+  struct error error_ {};
   bool failed_ = false;
 };
 

@@ -13,9 +13,9 @@ namespace RINGMASTER_API {
 /// epoch, a fault.
 struct journal_record {
   std::chrono::system_clock::time_point time{}; ///< Wall clock of the process that wrote it.
-  std::string event{}; ///< Its type, as messages/journal.proto names it: "operation_ended".
-  std::string text{};  ///< One line for people, as `ringmaster log` prints it.
-  std::string json{};  ///< All fields, as `ringmaster log --json` prints them.
+  std::string event{};                          ///< Its type, as messages/journal.proto names it: "operation_ended".
+  std::string text{};                           ///< One line for people, as `ringmaster log` prints it.
+  std::string json{};                           ///< All fields, as `ringmaster log --json` prints them.
 };
 
 /// Reads the latest records of a journal directory, oldest first, also while its cluster runs or after that was killed.

@@ -20,9 +20,9 @@ public:
   device_memory& operator=(device_memory&& other) noexcept;
   ~device_memory();
 
-  device_id device() const noexcept { return device_; }   ///< The device that the memory is of.
+  device_id device() const noexcept { return device_; }  ///< The device that the memory is of.
   uint64_t address() const noexcept { return address_; } ///< Of its first byte.
-  uint64_t bytes() const noexcept { return bytes_; }      ///< Its size.
+  uint64_t bytes() const noexcept { return bytes_; }     ///< Its size.
 
   /// Copies elements to the memory, from element `offset` on, after what the device's default stream has queued.
   /// Errors: out_of_range where they do not fit; device_lost.

@@ -2,7 +2,7 @@
 
 #include "planner/models/language_model.hpp"
 #include "planner/systems/number_format.hpp"
-#include "training/language/group.hpp"
+#include <ringmaster/strategy/group.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/catalogue.hpp"
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <fmt/format.h>
 

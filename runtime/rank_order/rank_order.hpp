@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/gpu_sim.pb.h"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <vector>
 

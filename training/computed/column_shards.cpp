@@ -1,6 +1,6 @@
 #include "training/computed/column_shards.hpp"
 
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <cstring>
 

@@ -1,7 +1,7 @@
 #include "training/computed/training_job.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "training/computed/column_shards.hpp"
 #include "training/data/mixed_bits.hpp"
 

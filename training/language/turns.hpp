@@ -1,6 +1,6 @@
 #pragma once
 
-#include "training/language/strategy.hpp"
+#include <ringmaster/strategy/operation.hpp>
 
 namespace ringmaster::training {
 

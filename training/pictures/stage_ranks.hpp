@@ -1,7 +1,7 @@
 #pragma once
 
-#include "training/language/group.hpp"
 #include "training/simulated/simulator.hpp"
+#include <ringmaster/strategy/group.hpp>
 
 namespace ringmaster {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "training/language/executor.hpp"
-#include "training/language/rank.hpp"
+#include <ringmaster/strategy/rank.hpp>
 
 #include <caf/expected.hpp>
 

@@ -1,8 +1,7 @@
 #pragma once
 
-#include "training/language/rank.hpp"
-
 #include <caf/error.hpp>
+#include <ringmaster/strategy.hpp>
 
 #include <functional>
 #include <span>
@@ -72,9 +71,9 @@ struct known_strategy {
   bool orders_parts = false;     ///< It uses m.virtual_ranks.
   bool prefetches = false;       ///< It uses m.prefetch.
   bool shards_in_groups = false; ///< It uses m.shard_ranks.
-  bool hides_sums = false;       ///< Sums take no time that a bound could count: they overlap a backward, or go in hops.
-  bool of_another = false;       ///< With all its choices made it is another strategy: a search leaves it to that one.
-  bool plain = false;            ///< The one that others are compared with.
+  bool hides_sums = false; ///< Sums take no time that a bound could count: they overlap a backward, or go in hops.
+  bool of_another = false; ///< With all its choices made it is another strategy: a search leaves it to that one.
+  bool plain = false;      ///< The one that others are compared with.
   bool keeps_sums
     = false; ///< Gradients of whole weights are added up until a step's end: there is room for all of them.
   /// In worlds that it refuses, as those are that have lost ranks; it has layers cut alike.
@@ -116,22 +115,8 @@ extern const known_strategy RINGMASTER_STRATEGIES;
 
 // What several of them need.
 
-/// The contiguous samples of one of `parts` ranks, the same number for all: global_batch / parts. If they may be uneven, the
-/// first ranks have one more.
-range samples_of(const model& m, uint32_t part, uint32_t parts);
-/// Of each of `parts` ranks, with the last one's rest. All ranks have the same number, since a collective may follow each.
-uint64_t micro_batch_count(const model& m, uint32_t parts);
-/// Micro-batch `index` of the `count` into which a rank's samples are cut.
-range micro_batch_of(const model& m, range samples, uint64_t count, uint64_t index);
-/// The samples of one of `parts` ranks, in micro-batches.
-std::vector<range> micro_batches(const model& m, uint32_t part, uint32_t parts);
-/// Of samples that belong to one rank.
-std::vector<range> micro_batches(const model& m, range samples);
-/// The contiguous layers of one of `parts` stages; the first have one more where they do not divide.
-range layers_of(const model& m, uint32_t part, uint32_t parts);
-
-/// Ranks that share a layer's experts, in a strategy that has them. The default is 8, or the largest of 4, 2, 1 that divides
-/// the world.
+/// Ranks that share a layer's experts, in a strategy that has them. The default is 8, or the largest of 4, 2, 1 that
+/// divides the world.
 uint32_t expert_ranks(const model& m, uint32_t world_size);
 /// Whether a layer has experts: every second one, from the second on, or from the first that may have them.
 inline bool is_of_experts(const model& m, uint64_t layer) {

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "runtime/algorithms/parts/cost_counter.hpp"
-#include "runtime/schedule/blocks.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 namespace ringmaster {
 

@@ -1,4 +1,4 @@
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "tests/support/actor_state.hpp"
 #include "tests/support/simulated_client.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"

@@ -1,7 +1,7 @@
 #include "runtime/algorithms/hierarchies/host_map.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/rank_order/rank_order.hpp"
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "tests/support/port_model.hpp"
 #include "tests/support/schedule_interpreter.hpp"
 

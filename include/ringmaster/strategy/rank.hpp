@@ -1,7 +1,7 @@
 #pragma once
 
-#include "training/language/model.hpp"
-#include "training/language/strategy.hpp"
+#include <ringmaster/strategy/model.hpp>
+#include <ringmaster/strategy/operation.hpp>
 
 namespace ringmaster::training {
 
@@ -10,27 +10,36 @@ namespace ringmaster::training {
 /// executor's.
 class rank {
 public:
+  /// Internal.
   rank(executor& on, uint32_t index, uint32_t world_size, const model& trained)
     : on_(&on), index_(index), world_size_(world_size), model_(&trained) {}
 
+  /// Its number, from 0.
   uint32_t index() const { return index_; }
+  /// Ranks of the world.
   uint32_t world_size() const { return world_size_; }
+  /// The group of all ranks.
   group world() const { return {0, world_size_, 1}; }
+  /// Whether it is rank 0.
   bool first() const { return index_ == 0; }
+  /// Whether it is the highest rank.
   bool last() const { return index_ + 1 == world_size_; }
+  /// The rank after it.
   uint32_t next() const { return index_ + 1; }
+  /// The rank before it.
   uint32_t previous() const { return index_ - 1; }
 
   /// A layer's weight and what the optimizer keeps for it, each a shard or whole; of a tensor shard, or of the layer.
   operation<weight, optimizer_state> load_weights(uint32_t layer, shard part, shard state_part, shard tensor = {});
+  /// The same for a layer that is not shared by columns or rows.
   operation<weight, optimizer_state> load_weights(uint32_t layer, shard part = {}) {
     return load_weights(layer, part, part);
   }
-  /// The part of a layer's experts of rank `experts.index` of `experts.count`. A forward with them takes, and makes, the positions
-  /// that are for these: see `dispatch`.
+  /// The part of a layer's experts of rank `experts.index` of `experts.count`. A forward with them takes, and makes,
+  /// the positions that are for these: see `dispatch`.
   operation<weight, optimizer_state> load_experts(uint32_t layer, shard experts, shard state_part = {});
-  /// The part of a layer, by the columns of its output, of rank `columns.index` of `columns.count`: a forward makes these,
-  /// of the whole input, in place of a summand; a backward takes them of the gradient.
+  /// The part of a layer, by the columns of its output, of rank `columns.index` of `columns.count`: a forward makes
+  /// these, of the whole input, in place of a summand; a backward takes them of the gradient.
   operation<weight, optimizer_state> load_columns(uint32_t layer, shard columns);
   /// The first layer's input for some samples; takes no time.
   operation<activation> input(range samples);
@@ -53,12 +62,14 @@ public:
   /// no layer waits.
   operation<activation_gradient> backward_input(const activation& x, const weight& w,
                                                 const activation_gradient& by_output);
+  /// The gradient by the weight alone.
   operation<weight_gradient> backward_weight(const activation& x, const weight& w,
                                              const activation_gradient& by_output);
   /// Of sequence shards: the gradient by the keys, from x's positions. Then the rest of a layer's backward, for which
   /// the gradient by x's own keys must be from all positions; it ends that.
   operation<keys_gradient> attend_backward(const activation& x, const attention_keys& to,
                                            const activation_gradient& by_output);
+  /// The same of a sequence shard, which also needs the gradient by its keys.
   operation<weight_gradient, activation_gradient> backward(const activation& x, const weight& w,
                                                            const activation_gradient& by_output, keys_gradient by_keys);
   /// sum += more; the same layer and shard, and no sample twice. An empty sum takes it as it is. No time.
@@ -66,12 +77,15 @@ public:
   /// The same of attention, to other keys, or of gradients by keys, from other positions: runs side by side, as they
   /// go round in a ring.
   operation<> add(attention& sum, attention more) { return joined(sum, std::move(more)); }
+  /// The same of gradients by keys, from other positions.
   operation<> add(keys_gradient& sum, keys_gradient more) { return joined(sum, std::move(more)); }
   /// One shard of a whole gradient or weight; the rest of its memory is given back. No time.
   operation<weight_gradient> slice(weight_gradient x, shard part) { return sliced(std::move(x), part); }
+  /// The same of another value.
   operation<weight> slice(weight x, shard part) { return sliced(std::move(x), part); }
   /// Of an activation or its gradient, a sequence shard.
   operation<activation> slice(activation x, shard part) { return sliced(std::move(x), part); }
+  /// The same of another value.
   operation<activation_gradient> slice(activation_gradient x, shard part) { return sliced(std::move(x), part); }
   /// Of the gradient by a whole output, a column shard.
   operation<activation_gradient> slice_columns(activation_gradient x, shard part);
@@ -87,6 +101,7 @@ public:
   operation<Value> all_reduce(Value x, group among) {
     return together(op::all_reduce, std::move(x), among);
   }
+  /// The same over all ranks.
   operation<weight_gradient> all_reduce(weight_gradient x) { return all_reduce(std::move(x), world()); }
   /// The rank's shard of that sum: the group's rank i has shard i of the group's size; of an activation's a sequence
   /// shard, or of what is one its part i; of gradients by all keys, that by its own.
@@ -94,6 +109,7 @@ public:
   operation<Value> reduce_scatter(Value x, group among) {
     return together(op::reduce_scatter, std::move(x), among);
   }
+  /// The same over all ranks.
   operation<weight_gradient> reduce_scatter(weight_gradient x) { return reduce_scatter(std::move(x), world()); }
   /// The same of the summands of an activation's gradient, of which the rank gets a column shard.
   operation<activation_gradient> reduce_scatter_columns(activation_gradient x, group among);
@@ -103,6 +119,7 @@ public:
   operation<Value> all_gather(const Value& part, group among) {
     return shown(op::all_gather, part, among, 0);
   }
+  /// The same over all ranks.
   operation<weight> all_gather(const weight& part) { return all_gather(part, world()); }
   /// A column shard, of heads, for a sequence shard, or the other way round (Jacobs et al., DeepSpeed Ulysses, 2023).
   template <class Value>
@@ -142,6 +159,7 @@ public:
   operation<Value> offload(Value x) {
     return moved(op::offload, std::move(x));
   }
+  /// Back to the device.
   template <class Value>
   operation<Value> fetch(Value x) {
     return moved(op::fetch, std::move(x));

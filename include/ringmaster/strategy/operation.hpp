@@ -1,11 +1,11 @@
 #pragma once
 
-#include "messages/errc.hpp"
-#include "training/language/executor.hpp"
-#include "training/language/task.hpp"
+#include <ringmaster/strategy/pending.hpp>
+#include <ringmaster/strategy/task.hpp>
 
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 
 namespace ringmaster::training {
@@ -18,17 +18,19 @@ using strategy = task<void>;
 template <class... Values>
 class [[nodiscard]] operation {
 public:
+  /// Moves an operation that has not begun.
   operation(operation&& other) noexcept
     : on_(other.on_), work_(std::move(other.work_)), error_(std::move(other.error_)), made_at_(other.made_at_),
       begun_(std::exchange(other.begun_, true)) {}
   operation& operator=(operation&&) = delete;
   ~operation() {
     if (!begun_)
-      on_.fail(work_.rank, misused(work_, "has never awaited its"));
+      misuse(on_, work_, "has never awaited its");
   }
 
-  bool await_ready() { return accepted() && on_.begin(work_); }
+  bool await_ready() { return accepted() && begin(on_, work_); }
   void await_suspend(std::coroutine_handle<> waiter) { work_.waiter = waiter; }
+  /// Called by co_await; the results.
   auto await_resume() {
     check_ended();
     if constexpr (sizeof...(Values) == 1)
@@ -51,21 +53,22 @@ private:
   template <class Why>
   void require(bool holds, Why why) {
     if (!holds && !error_)
-      error_ = std::make_unique<caf::error>(refused(work_, why()));
+      error_ = std::make_unique<std::string>(why());
   }
   /// As it is begun: once, and with its arguments as they were when it was made.
   bool accepted() {
     const bool again = std::exchange(begun_, true), late = detail::changes++ != made_at_;
     if (!error_ && !again && !late)
       return true;
-    on_.fail(work_.rank, error_  ? std::move(*error_)
-                         : again ? misused(work_, "has awaited twice its")
-                                 : misused(work_, "has done something else before it awaited its"));
+    if (error_)
+      refuse(on_, work_, *error_);
+    else
+      misuse(on_, work_, again ? "has awaited twice its" : "has done something else before it awaited its");
     return false;
   }
   void check_ended() {
     if (!std::exchange(work_.ended, false))
-      throw std::logic_error{render(misused(work_, "takes, before it has ended or twice, the result of its"))};
+      throw_not_finished(work_);
   }
   template <class Value>
   Value made(size_t index) {
@@ -78,7 +81,7 @@ private:
 
   executor& on_;
   pending work_;
-  std::unique_ptr<caf::error> error_; ///< Null: none.
+  std::unique_ptr<std::string> error_; ///< Why it is refused; null: it is not.
   uint64_t made_at_ = detail::changes;
   bool begun_ = false;
 };
@@ -88,20 +91,22 @@ private:
 template <class... Values>
 class [[nodiscard]] handle {
 public:
+  /// Begins the operation aside.
   explicit handle(operation<Values...> x) : operation_(std::make_unique<operation<Values...>>(std::move(x))) {
     auto& work = operation_->work_;
     work.aside = true;
     auto& on = operation_->on_;
     const bool moves = is_communication(work.what) || work.what == op::offload || work.what == op::fetch;
     if (!moves)
-      on.fail(work.rank, misused(work, "cannot do aside its"));
+      misuse(on, work, "cannot do aside its");
     if (operation_->accepted())
-      on.begin(work);
-    if (on.failed())
+      begin(on, work);
+    if (has_failed(on))
       throw std::logic_error{"the run has failed"}; // or it might begin more and more
   }
   handle() = default;
   handle(handle&&) = default;
+  /// Takes another operation; the one it has must have been awaited.
   handle& operator=(handle&& other) noexcept {
     check_waited();
     operation_ = std::move(other.operation_);
@@ -110,14 +115,17 @@ public:
   }
   ~handle() { check_waited(); }
 
+  /// Whether it has an operation.
   bool valid() const { return operation_ != nullptr; }
+  /// Called by co_await.
   bool await_ready() {
     if (!operation_)
       throw std::logic_error{"a handle is waited for that is empty, or was waited for before"};
     waited_ = true;
-    return operation_->on_.await(operation_->work_);
+    return await(operation_->on_, operation_->work_);
   }
   void await_suspend(std::coroutine_handle<> waiter) { operation_->work_.waiter = waiter; }
+  /// Called by co_await; the results.
   auto await_resume() {
     if (!waited_ || !operation_)
       throw std::logic_error{"a handle's result is taken that is not waited for"};
@@ -128,7 +136,7 @@ public:
 private:
   void check_waited() {
     if (operation_ && !waited_)
-      operation_->on_.fail(operation_->work_.rank, misused(operation_->work_, "has never waited for its"));
+      misuse(operation_->on_, operation_->work_, "has never waited for its");
   }
 
   std::unique_ptr<operation<Values...>> operation_;

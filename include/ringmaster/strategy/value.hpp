@@ -1,6 +1,6 @@
 #pragma once
 
-#include "training/language/range_set.hpp"
+#include <ringmaster/strategy/range_set.hpp>
 
 #include <utility>
 
@@ -10,26 +10,31 @@ class executor;
 
 /// A part of a layer's weight, and of what belongs to it: shard `index` of `count`.
 struct shard {
-  uint32_t index = 0;
-  uint32_t count = 1;
+  uint32_t index = 0; ///< Which one, from 0.
+  uint32_t count = 1; ///< How many there are.
 
+  /// Whether there is only one.
   bool whole() const { return count == 1; }
   friend bool operator==(const shard&, const shard&) = default;
 };
 
 /// The same in half the room: of a layer's columns or rows, which few ranks share.
 struct narrow_shard {
-  static constexpr uint32_t count_max = UINT16_MAX;
+  static constexpr uint32_t count_max = UINT16_MAX; ///< Largest count.
 
-  uint16_t index = 0;
-  uint16_t count = 1;
+  uint16_t index = 0; ///< Which one, from 0.
+  uint16_t count = 1; ///< How many there are.
 
   narrow_shard() = default;
+  /// A shard; both numbers are at most count_max.
   narrow_shard(uint32_t of_index, uint32_t of_count)
     : index(static_cast<uint16_t>(of_index)), count(static_cast<uint16_t>(of_count)) {}
+  /// The same.
   narrow_shard(shard x) : narrow_shard(x.index, x.count) {}
+  /// As a shard.
   operator shard() const { return {index, count}; }
 
+  /// Whether there is only one.
   bool whole() const { return count == 1; }
   friend bool operator==(const narrow_shard&, const narrow_shard&) = default;
   friend bool operator==(const narrow_shard& a, const shard& b) { return a.index == b.index && a.count == b.count; }
@@ -37,12 +42,13 @@ struct narrow_shard {
 
 /// A run of the parts that a sample's positions are cut in, around: `count` of `of`, from part `first` on.
 struct position_run {
-  static constexpr uint32_t of_max = 1024;
+  static constexpr uint32_t of_max = 1024; ///< Largest number of parts.
 
-  uint32_t first = 0;
-  uint32_t count = 1;
-  uint32_t of = 1;
+  uint32_t first = 0; ///< First part.
+  uint32_t count = 1; ///< How many there are.
+  uint32_t of = 1;    ///< Parts of all positions.
 
+  /// Whether it is all positions.
   bool all() const { return count == of; }
   friend bool operator==(const position_run&, const position_run&) = default;
 };
@@ -87,11 +93,11 @@ enum class form : uint8_t {
 
 /// What a value is of. Layers are counted from 0, samples within the global batch.
 struct value_tag {
-  value_kind kind = value_kind::none;
-  form has : 7 = form::whole; ///< Of activations and their gradients; of others see `summand` and `experts`.
-  bool on_host : 1 = false;   ///< Off-loaded: to be fetched before it is used.
-  uint16_t step = 0;          ///< Of weights and optimizer states: updates so far.
-  uint32_t layer = 0;
+  value_kind kind = value_kind::none; ///< Its kind.
+  form has : 7 = form::whole;         ///< Of activations and their gradients; of others see `summand` and `experts`.
+  bool on_host : 1 = false;           ///< Off-loaded: to be fetched before it is used.
+  uint16_t step = 0;                  ///< Of weights and optimizer states: updates so far.
+  uint32_t layer = 0;                 ///< Which layer it is of.
   shard part{}; ///< Of these and of weight gradients, sharded over data-parallel ranks; of activations as `has` says.
   narrow_shard tensor{}; ///< Of weights, what belongs to them, attention and summands: the columns or rows that a
                          ///< tensor-parallel rank has.
@@ -104,6 +110,7 @@ struct value_tag {
     return {run % position_run::of_max, run / position_run::of_max % position_run::of_max + 1,
             run / position_run::of_max / position_run::of_max + 1};
   }
+  /// Sets `positions`.
   void set_positions(const position_run& x) {
     run = ((x.of - 1) * position_run::of_max + x.count - 1) * position_run::of_max + x.first;
   }
@@ -132,9 +139,12 @@ inline thread_local uint64_t changes = 0;
 class storage {
 public:
   storage() = default;
+  /// Memory by the number that the executor gave it.
   storage(executor* owner, uint32_t rank, uint64_t token) : owner_(owner), token_(token), rank_(rank) {}
+  /// Takes the memory.
   storage(storage&& other) noexcept
     : owner_(std::exchange(other.owner_, nullptr)), token_(other.token_), rank_(other.rank_) {}
+  /// Takes the memory and gives its own back.
   storage& operator=(storage&& other) noexcept {
     if (owner_ != nullptr)
       give_back();
@@ -148,8 +158,11 @@ public:
       give_back();
   }
 
+  /// Whether there is memory.
   explicit operator bool() const { return owner_ != nullptr; }
+  /// The executor's number of it.
   uint64_t token() const { return token_; }
+  /// Whether a rank of an executor has it.
   bool belongs_to(const executor* owner, uint32_t rank) const { return owner_ == owner && rank_ == rank; }
 
 private:
@@ -164,8 +177,11 @@ private:
 /// `rank` make valid ones, so none can be forged; each knows what it is of.
 class value {
 public:
+  /// What it is of.
   const value_tag& tag() const { return tag_; }
+  /// Which layer it is of.
   uint32_t layer() const { return tag_.layer; }
+  /// Whether it has memory.
   bool valid() const { return static_cast<bool>(memory_); }
   /// Gives the memory back at once.
   void drop() { memory_ = {}; }

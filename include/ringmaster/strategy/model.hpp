@@ -6,7 +6,7 @@ namespace ringmaster::training {
 
 /// What is trained, in one step, and what strategies may choose about it.
 struct model {
-  uint32_t layers = 1;
+  uint32_t layers = 1;            ///< Layers of the model.
   uint64_t global_batch = 1;      ///< Samples of a step, of all ranks.
   uint64_t micro_batch = 1;       ///< Samples that a rank works on at once.
   uint32_t chunks = 2;            ///< Parts of the model that a rank has in interleaved pipelines.

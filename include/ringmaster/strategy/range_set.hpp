@@ -10,9 +10,10 @@ namespace ringmaster::training {
 
 /// [begin, end).
 struct range {
-  uint64_t begin = 0;
-  uint64_t end = 0;
+  uint64_t begin = 0; ///< First number.
+  uint64_t end = 0;   ///< The number after the last one.
 
+  /// Numbers in it.
   uint64_t count() const { return end - begin; }
   friend bool operator==(const range&, const range&) = default;
 };
@@ -23,10 +24,13 @@ struct range {
 class range_set {
 public:
   range_set() = default;
+  /// A set of one range.
   explicit range_set(range first) { set_first(first); }
+  /// A copy.
   range_set(const range_set& other)
     : begin_(other.begin_), end_(other.end_), more_(other.more_ ? copy_of(*other.more_) : nullptr) {}
   range_set(range_set&&) = default;
+  /// A copy.
   range_set& operator=(const range_set& other) {
     if (more_ || other.more_)
       more_ = other.more_ ? copy_of(*other.more_) : nullptr;
@@ -36,17 +40,22 @@ public:
   }
   range_set& operator=(range_set&&) = default;
 
+  /// Whether there is no number in it.
   bool empty() const { return begin_ == end_; }
+  /// Its first range.
   range first() const { return {begin_, end_}; }
   /// Its ranges, ascending.
   std::vector<range> all() const;
+  /// Numbers in it.
   uint64_t count() const;
+  /// Whether all of a range is in it.
   bool contains(range x) const;
   /// False, and nothing changes, where the sets share a number.
   bool add(const range_set& other);
   /// "0-3, 6".
   std::string text() const;
 
+  /// Equal numbers.
   friend bool operator==(const range_set& a, const range_set& b) {
     return a.begin_ == b.begin_ && a.end_ == b.end_ && a.rest_count() == b.rest_count()
            && (!a.more_ || *a.more_ == *b.more_);
