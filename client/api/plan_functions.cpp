@@ -1,7 +1,7 @@
 #include "client/api/handles.hpp"
 
 #include "planner/models/known_models.hpp"
-#include "planner/plans/planner.hpp"
+#include "planner/plans/plan_search.hpp"
 #include "planner/systems/gpu_system.hpp"
 
 #include <ringmaster/plan.hpp>
