@@ -22,8 +22,8 @@ public:
   /// In `model_parts`: the part is in the host's snapshot.
   static constexpr uint32_t on_host = UINT32_MAX;
 
-  /// `first`: the model that the run starts with. `actor_of` knows the actor of each rank; `lost_parts` is told of a
-  /// rank that has not kept its parts of the model as of this step.
+  /// `first`: the model that the run starts with. `actor_of` knows the actor of each rank; `lost_parts` is called for
+  /// a rank that does not have its parts of the model as of this step.
   model_snapshots(trainer_actor::pointer self, std::shared_ptr<const trainer_settings> settings,
                   const step_change& change, model_snapshot first, std::function<rank_actor(device_id)> actor_of,
                   std::function<void(device_id, uint64_t step)> lost_parts);

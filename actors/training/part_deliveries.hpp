@@ -13,7 +13,7 @@ namespace ringmaster::training {
 /// others, or from its snapshot. Lives in the TRAINER.
 class part_deliveries {
 public:
-  /// `lost_parts` is told of a rank that has not kept its parts.
+  /// `lost_parts` is called for a rank that does not have its parts.
   part_deliveries(trainer_actor::pointer self, std::shared_ptr<const training_job> job, model_snapshots& snapshots,
                   attempt_events events, std::function<void(device_id, uint64_t step)> lost_parts)
     : self_(self), job_(std::move(job)), snapshots_(snapshots), events_(std::move(events)),

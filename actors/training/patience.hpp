@@ -18,7 +18,7 @@ public:
 
   /// Between two calls of `tick`.
   static constexpr caf::timespan tick_interval = std::chrono::seconds{1};
-  /// Without news of a step for this long, the user is told what it waits for; again after 10, 20, 40 s more.
+  /// Without news of a step for this long, the user gets a warning; again after 10, 20, 40 s more.
   static constexpr caf::timespan quiet_max = std::chrono::seconds{5};
   /// A step that stalls this often with the same ranks waits for something that never comes.
   static constexpr uint32_t stalls_max = 3;
@@ -44,7 +44,7 @@ public:
 
   /// Whether it is almost time for a warning, so that the coordinator should be asked for lost devices first.
   bool is_quiet(time_point now) const { return silent(now) >= quiet_max - answer_time; }
-  /// Whether the user is to be told now. Each call that returns true sets the time of the next one.
+  /// Whether the user gets a warning now. Each call that returns true sets the time of the next one.
   bool warns(time_point now);
   bool may_ask() const { return !asked_at_; }
   /// The coordinator was asked for the state of this many devices.

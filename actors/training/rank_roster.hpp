@@ -68,7 +68,7 @@ public:
   std::string choose_world(uint64_t step, bool keep_order);
   /// The step counts: `made` has, by rank, the parts of the model before the next step.
   void commit(std::vector<std::vector<kept_part>> made);
-  /// The rank has no part of the model any more.
+  /// The rank has lost its parts of the model.
   void forget_parts(device_id device) { get(device).made.clear(); }
   void forget_all_parts();
 

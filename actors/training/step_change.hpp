@@ -137,7 +137,7 @@ public:
   /// Whether this is the number of the latest attempt, under way or given up.
   bool is_latest(uint64_t attempt) const { return attempt == attempt_; }
   uint64_t attempt() const { return attempt_; }
-  /// Why no step is committed any more; none: the run goes on.
+  /// Why the run is to end before its last step; none: it continues.
   const caf::error& ending() const { return ending_; }
   /// The ranks that have not given up their attempt yet.
   const std::set<device_id>& awaited_ranks() const { return gives_up_; }

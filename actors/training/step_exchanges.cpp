@@ -39,7 +39,7 @@ bool step_exchanges::is_possible(const rank_arrival& x, uint32_t world_size) {
   if (!is_collective(x.what))
     return (x.what == op::send || x.what == op::receive) && x.peer < world_size && x.peer != x.rank;
   const auto& its = x.among;
-  return its.count > 0 && its.stride > 0 && its.last() < world_size && its.contains(x.rank)
+  return its.count > 1 && its.stride > 0 && its.last() < world_size && its.contains(x.rank)
          && (x.what != op::broadcast || its.contains(x.peer));
 }
 

@@ -19,12 +19,17 @@ namespace {
 
 /// Whether the process of a rank has other settings than this one.
 caf::error settings_differ(const rank_ready& x, const std::vector<std::string>& ours) {
-  const auto [a, b] = std::ranges::mismatch(x.told, ours);
-  if (a == x.told.end() && b == ours.end())
+  const auto [a, b] = std::ranges::mismatch(x.settings, ours);
+  if (a == x.settings.end() && b == ours.end())
     return caf::none;
   return invalid(fmt::format("the process of {} trains with {}, rank 0's with {}: all need the same settings",
-                             ringmaster::text_of(x.device), a == x.told.end() ? "less" : *a,
+                             ringmaster::text_of(x.device), a == x.settings.end() ? "less" : *a,
                              b == ours.end() ? "less" : *b));
+}
+
+/// Whether a rank can have such a part of a model with this number of layers.
+bool is_plausible(const kept_part& x, size_t layers) {
+  return x.layer < layers && x.part.index < x.part.count && x.tensor.index < x.tensor.count;
 }
 
 } // namespace
@@ -102,7 +107,7 @@ void trainer_state::add(device_id device) {
   its.device = device;
   its.place = added.place;
   its.memory_bytes = settings_->memory_bytes;
-  its.told = settings_->told;
+  its.shared_settings = settings_->shared_settings;
   its.helps = settings_->detached;
   auto rank = settings_->detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
   awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(rank));
@@ -124,7 +129,7 @@ void trainer_state::ready(const rank_ready& x) {
     actors_[x.device] = std::move(rank);
     change_->ranks().set_connected(x.device);
   }
-  const auto problem = x.problem ? x.problem : settings_differ(x, settings_->told);
+  const auto problem = x.problem ? x.problem : settings_differ(x, settings_->shared_settings);
   const bool is_loss = device_queries::is_loss(problem) || code_of(problem) == errc::timed_out;
   if (!problem)
     patience_->heard(now());
@@ -275,7 +280,7 @@ void trainer_state::found(const room_found& x) {
 }
 
 void trainer_state::wanted(const part_wanted& x) {
-  if (!is_current(x.attempt) || !is_possible(x.rank, x.what.layer < settings_->job->layers.size()))
+  if (!is_current(x.attempt) || !is_possible(x.rank, is_plausible(x.what, settings_->job->layers.size())))
     return;
   patience_->heard_of(x.rank, now());
   deliveries_->deliver(x);
@@ -294,7 +299,7 @@ void trainer_state::failed(const rank_failed& x) {
 void trainer_state::finished(const rank_ended& x) {
   const auto layers = settings_->job->layers.size();
   const bool has_layers = (x.strays_at == no_layer || x.strays_at < layers)
-                          && std::ranges::all_of(x.made, [&](auto& part) { return part.layer < layers; });
+                          && std::ranges::all_of(x.made, [&](auto& part) { return is_plausible(part, layers); });
   if (!is_current(x.attempt) || !is_possible(x.rank, has_layers))
     return;
   patience_->heard_of(x.rank, now());
@@ -579,14 +584,14 @@ void trainer_state::carry_out(const step_change::take_last_snapshot& x) {
 void trainer_state::carry_out(const step_change::end_run& x) {
   ensure(change_->is_over(), "a run that ends does nothing else");
   if (record_)
-    record_->tell_missing();
+    record_->note_missing();
   auto ended = [this, problem = x.problem] {
     settings_->watcher.ended(problem ? caf::expected<model_snapshot>{problem}
                                      : caf::expected<model_snapshot>{snapshots_->latest()});
-    self->demonitor(settings_->coordinator.address()); // which lives on, and would keep this
-    self->quit(problem);                               // ranks of other processes are told why
+    self->demonitor(settings_->coordinator.address()); // it lives on, and would keep this actor
+    self->quit(problem);                               // the reason reaches ranks of other processes
   };
-  auto let_ranks_go = [this, ended](const caf::error& not_closed) { // else no stream touches the ranks' memory any more
+  auto let_ranks_go = [this, ended](const caf::error& not_closed) { // none: no stream uses the ranks' memory
     if (not_closed)
       settings_->watcher.note(render(not_closed));
     auto left = std::make_shared<size_t>(actors_.size() + 1);

@@ -28,7 +28,7 @@ uint64_t simulated_bytes_of(const predicted_step& by) {
   return result;
 }
 
-/// Those that are learned.
+/// Without statistics.
 uint64_t parameters_of(const model_layers& layers) {
   uint64_t result = 0;
   for (auto& layer : layers)
@@ -37,7 +37,7 @@ uint64_t parameters_of(const model_layers& layers) {
   return result;
 }
 
-/// How many of the samples that are held out an epoch is tried on.
+/// The number of held-out samples on which an epoch is evaluated.
 uint32_t tried_of(const run_settings& what) {
   return std::min(what.data.held_out->count(), what.held_out_max);
 }
@@ -54,7 +54,7 @@ double bits_of(const loss_sums& x) {
   return in_bits(loss_of(x));
 }
 
-/// With four digits behind the point; of a run that diverges, four at all.
+/// With four digits after the point; if the run diverges, four significant digits.
 std::string short_text(double x) {
   return std::abs(x) < 1e6 ? fmt::format("{:.4f}", x) : fmt::format("{:.4g}", x);
 }
@@ -63,7 +63,7 @@ std::string bits_text(double bits) {
   return bits < 1e6 ? fmt::format("{:.3f} bits a byte", bits) : fmt::format("{:.4g} bits a byte", bits);
 }
 
-/// Of a step or an epoch; of texts in the unit in which they are measured when they are held out.
+/// Of a step or an epoch; for texts in the unit of the held-out data.
 std::string loss_text(double loss, bool of_text) {
   return of_text ? bits_text(in_bits(loss)) : "loss " + short_text(loss);
 }
@@ -78,10 +78,11 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
   std::string layers;
   for (auto& each : what.job.layers)
     layers += (layers.empty() ? "" : ", ") + each->name();
-  const auto remark = order_of(what)->remark(); // checked by now
+  const auto remark = order_of(what)->remark(); // it was checked before
   const auto held_out = what.data.held_out->count();
-  const auto tried = tried_of(what) == held_out ? std::string{}
-                                                : fmt::format(", {} of them tried, spread over all", tried_of(what));
+  const auto tried = tried_of(what) == held_out
+                       ? std::string{}
+                       : fmt::format(", {} of them evaluated, spread over all", tried_of(what));
   const auto place = what.data.found_in.empty() ? "" : fmt::format(", from {}", printable(what.data.found_in));
   const auto pieces = x.which->is_pipeline()
                         ? fmt::format(", {} a micro-batch", counted(what.job.shape.micro_batch, "sample"))
@@ -150,10 +151,10 @@ std::string prediction_text(const run_outcome& x, const run_predictions& predict
                       predicted.are_usual_costs ? "which `ringmaster tune` has not measured here"
                                                 : "as `ringmaster tune` measures them",
                       ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
-        : "section [costs] has what communications take among ranks of one process, which these are not: it "
-          "gives no prediction\n";
+        : "section [costs] is of communications among ranks of one process, and these ranks are processes: "
+          "there is no prediction\n";
   return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n{}"
-                     "memory of a rank: {} at most, simulated {}; in devices what a step began with stays until its "
+                     "memory of a rank: {} at most, simulated {}; on devices, what a step started with stays until its "
                      "end\n",
                      ns(x.step_seconds), steps, ns(by.seconds), off(by.seconds), tuned, bytes_text(x.bytes_peak),
                      bytes_text(simulated_bytes_of(by)));

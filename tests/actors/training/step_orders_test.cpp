@@ -258,7 +258,7 @@ private:
     expect(change_.is_over(), "a run that ends is over");
   }
 
-  /// Its rank does nothing any more.
+  /// Its rank has exited.
   void forget(device_id device) {
     gone_.insert(device);
     std::erase_if(working_, [=](auto& x) { return x.first == device; });

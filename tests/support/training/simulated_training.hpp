@@ -52,15 +52,15 @@ struct simulated_training {
     handle = nullptr;
     cluster.run_until([&] { return cluster.scheduler.jobs.empty(); });
   }
-  /// Until so many steps are done.
+  /// Until this number of steps is done.
   void run_steps(size_t count) {
     cluster.run_until([&] { return reports.size() >= count || outcome; });
   }
-  /// So many messages, or timeouts, or until the end.
+  /// This number of messages or timeouts, or until the end.
   void run_messages(uint64_t count) {
     cluster.run_until([&] { return count-- == 0 || outcome; });
   }
-  /// By rank, and those to spare behind them.
+  /// By rank; spare devices follow.
   void kill(size_t device) { cluster.self->send_exit(devices[device], caf::exit_reason::kill); }
   uint64_t notes_with(std::string_view what) const {
     return static_cast<uint64_t>(std::ranges::count_if(notes,
@@ -118,7 +118,7 @@ inline std::vector<double> weights_of(const computed_world& world, const trainin
   return result;
 }
 
-/// The weights of so many steps on one rank.
+/// The weights after each of `steps` steps on one rank.
 inline std::vector<std::vector<double>> weights_alone(uint64_t batch, int steps, uint32_t layers = 8,
                                                       std::string_view of = "ddp") {
   auto job = small_job(of, layers, batch, batch);
