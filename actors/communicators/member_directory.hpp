@@ -37,7 +37,7 @@ public:
   std::shared_ptr<mapped_memory> memory_of(device_id device) const;
   /// This process may read and write the memories of all of these.
   bool all_in_reach(const std::vector<rank_device>& ranks) const;
-  /// By rank of the latest `set_ranks`: the number of its host, as `plan_request` has them.
+  /// By rank of the latest `set_ranks`: the number of its host, as in `plan_request`; empty if all lie on one.
   const std::vector<uint32_t>& hosts() const { return hosts_; }
 
 private:
