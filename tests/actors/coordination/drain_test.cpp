@@ -69,7 +69,7 @@ TEST_CASE("drain: what is called while ranks are to leave waits, and runs over t
   REQUIRE(x.trial->launch() == "");
   auto pending = x.drain();
   auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-  x.cluster.run_until([&] { return !state.can_begin(); });
+  x.cluster.run_until([&] { return !state.epochs().may_start(); });
   REQUIRE(x.trial->launch() == ""); // over four ranks, as it is called
   CHECK(x.host.wait_for(pending).error() == "");
   auto status = x.cluster.wait(1);
@@ -87,7 +87,7 @@ TEST_CASE("drain: under \"replace\" a spare takes over, with all that the device
     REQUIRE(x.trial->launch() == "");
     auto pending = x.drain();
     auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-    x.cluster.run_until([&] { return !state.can_begin(); });
+    x.cluster.run_until([&] { return !state.epochs().may_start(); });
     REQUIRE(x.trial->launch() == "");
     auto answer = x.host.wait_for(pending);
     CHECK(answer.error() == "");
@@ -149,7 +149,7 @@ TEST_CASE("drain: where the limit passes while something runs, the ranks stay, a
   REQUIRE(x.trial->launch() == "");
   auto pending = x.drain("leaver", 500ms);
   auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-  x.cluster.run_until([&] { return !state.can_begin(); });
+  x.cluster.run_until([&] { return !state.epochs().may_start(); });
   REQUIRE(x.trial->launch() == "");
   auto answer = x.host.wait_for(pending);
   CHECK(contains(answer.error(), "within 500 ms: communicator 1 has its device 0x4: its operations have not finished"));
@@ -157,7 +157,7 @@ TEST_CASE("drain: where the limit passes while something runs, the ranks stay, a
   CHECK(status.status() == gpu_sim::SUCCESS);
   CHECK(status.devices_size() == 4);
   CHECK(status.epoch() == 1);
-  CHECK(state.can_begin());
+  CHECK(state.epochs().may_start());
   CHECK(x.trial->judge(x.trial->ranks_but({}), x.trial->ranks_but({})) == "");
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("drain: a node that dies while it is drained is a loss like any other,
   REQUIRE(x.trial->launch() == "");
   auto pending = x.drain();
   auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-  x.cluster.run_until([&] { return !state.can_begin(); });
+  x.cluster.run_until([&] { return !state.epochs().may_start(); });
   auto its_devices = state_of<node_state>(x.cluster.host_node).devices; // their supervisor
   x.cluster.self->send_exit(x.cluster.host_node, caf::exit_reason::kill);
   CHECK(contains(x.host.wait_for(pending).error(), "leaver, pid 0 was lost before it was drained"));

@@ -1,6 +1,6 @@
 // What may happen next, and what comes of it.
-#include "tests/runtime/operations/epoch_world.hpp"
-#include "tests/runtime/operations/epoch_operands.hpp"
+#include "tests/runtime/epochs/epoch_world.hpp"
+#include "tests/runtime/epochs/epoch_operands.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -34,7 +34,7 @@ std::vector<epoch_world::event> epoch_world::possible() const {
       for (auto sequence : x.commits)
         result.push_back({kind::commit, id, sequence});
   }
-  if (left_.calls > 0 && !epochs_.ending())
+  if (left_.calls > 0 && !epochs_.state().is_ending())
     result.push_back({kind::call});
   if (left_.overdue > 0)
     for (auto& op : epochs_.operations().in_flight())
@@ -60,7 +60,7 @@ std::vector<epoch_world::event> epoch_world::possible() const {
     result.push_back({kind::let_leave});
   if (left_.joint && moving_ != sequence_number{})
     result.push_back({kind::moved});
-  if (left_.joint && moving_ == sequence_number{} && epochs_.state() == epoch_change::phase::active
+  if (left_.joint && moving_ == sequence_number{} && epochs_.state().phase() == epoch_change::phase::active
       && first_running() != sequence_number{})
     result.push_back({kind::move});
   return result;
@@ -108,7 +108,7 @@ void epoch_world::apply(const event& x) {
         --left_.calls;
       ++calls_;
       auto& op = epochs_.operations().add(sum_of(epochs_.ranks()), 0);
-      if (epochs_.begins())
+      if (epochs_.may_start())
         begin(op);
       break;
     }
@@ -155,7 +155,7 @@ void epoch_world::apply(const event& x) {
                     return y.id() == x.device || asked_to_leave_.count(y.id()) != 0;
                   });
       auto problem = epochs_.ask_to_leave({x.device}, "a test");
-      expect(!problem == !(epochs_.ending() || policy_ == proto::ABORT || last), "only who can leaves");
+      expect(!problem == !(epochs_.state().is_ending() || policy_ == proto::ABORT || last), "only who can leaves");
       if (!problem)
         asked_to_leave_.insert(x.device);
       break;

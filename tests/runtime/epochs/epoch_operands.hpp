@@ -1,7 +1,7 @@
 // Devices, operations over them and what their ranks report, as the tests of epochs use them.
 #pragma once
 
-#include "runtime/operations/epoch_change.hpp"
+#include "runtime/epochs/epoch_change.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "messages/status.pb.h"
+#include "runtime/epochs/epoch_change.hpp"
 #include "runtime/health/watch.hpp"
 #include "runtime/operations/call_desk.hpp"
-#include "runtime/operations/epoch_change.hpp"
 
 #include <functional>
 #include <string>
@@ -28,5 +28,11 @@ std::string doing_of(const communicator_view& x, const rank_device& rank, const 
 /// What is said of operations, ranks and calls. Of many operations and calls only the first: the numbers say how many
 /// there are.
 proto::CommunicatorStatus status_of(const communicator_view& x);
+
+/// device_lost, if a rank does not hold its result of the latest operations although they have ended.
+caf::error missing_results(const epoch_change& epochs);
+
+/// "2 operations in flight on communicator 7, epoch 3; first is #17: rank 0 (...) finished, rank 1 (...) ..."
+std::string explain(const communicator_view& x, communicator_id communicator);
 
 } // namespace ringmaster

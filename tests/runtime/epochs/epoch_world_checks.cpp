@@ -1,6 +1,6 @@
 // What must hold behind every event, and of every decision.
-#include "tests/runtime/operations/epoch_operands.hpp"
-#include "tests/runtime/operations/epoch_world.hpp"
+#include "tests/runtime/epochs/epoch_operands.hpp"
+#include "tests/runtime/epochs/epoch_world.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ void epoch_world::check_rest() {
                                    [&](auto& x) { return !x.second.alive && is_there(x.first); });
   if (someone_hangs)
     return; // he will be noticed
-  expect(!epochs_.changing(), "an epoch opens in the end");
+  expect(!epochs_.state().is_changing(), "an epoch opens in the end");
   expect(epochs_.operations().idle(), "every operation ends");
   expect(destroyed_ == gone_, "whoever wants it gone hears so");
   expect(asked_to_leave_.empty(), "whoever wants a member to leave is answered");
@@ -66,11 +66,11 @@ void epoch_world::check_rest() {
 
 uint64_t epoch_world::fingerprint() const {
   mixed all;
-  all.add(epochs_.state(), epochs_.epoch(), asked_for_, next_spare_, moving_, calls_, epochs_.must_defer());
+  all.add(epochs_.state().phase(), epochs_.epoch(), asked_for_, next_spare_, moving_, calls_, epochs_.must_defer());
   all.add(left_.losses, left_.calls, left_.broken, left_.overdue, left_.aborts, left_.destroys, left_.spares,
           left_.refusals, left_.leaves);
   for (auto& x : epochs_.ranks())
-    all.add(x.id(), x.lost, epochs_.has_stopped(x.id()), epochs_.is_leaving(x.id()));
+    all.add(x.id(), x.lost, epochs_.has_stopped(x.id()), epochs_.leaving().contains(x.id()));
   all.add(asked_to_leave_, streams_.size());
   for (auto& [id, x] : streams_)
     all.add(id, x.alive, x.noticed, x.answers, x.walks, x.commits);
@@ -87,7 +87,7 @@ void epoch_world::take(epoch_change::decisions decisions) {
 void epoch_world::check(epoch_change::stop_streams& x) {
   expect(x.epoch > stopped_, "epochs only rise");
   stopped_ = x.epoch;
-  expect(x.forget == epochs_.ending(), "streams forget it at its end");
+  expect(x.forget == epochs_.state().is_ending(), "streams forget it at its end");
   std::set<device_id> told{x.devices.begin(), x.devices.end()};
   for (auto id : told)
     expect(lost_.count(id) == 0, "who was lost is not asked");

@@ -1,6 +1,6 @@
 // Every order of losses, quiesced answers, spares, reports and aborts, for two and three ranks: all states that a
 // communicator can come to, each once, with what must hold in each.
-#include "tests/runtime/operations/epoch_world.hpp"
+#include "tests/runtime/epochs/epoch_world.hpp"
 
 #include <doctest/doctest.h>
 

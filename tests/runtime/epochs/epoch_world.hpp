@@ -1,7 +1,7 @@
 // A model of all that a communicator's epochs can meet: each event that may come next, and what must hold behind it.
 #pragma once
 
-#include "runtime/operations/epoch_change.hpp"
+#include "runtime/epochs/epoch_change.hpp"
 
 #include <cstdint>
 #include <map>
@@ -79,7 +79,7 @@ private:
     epoch_number stopped_at{1};
   };
 
-  bool is_there(device_id id) const { return epochs_.is_there(id); }
+  bool is_there(device_id id) const { return epochs_.members().contains(id); }
   /// Whether the monitor of this device would tell the communicator.
   bool is_known(device_id id) const { return id.value < 10 || given_.count(id) != 0; }
 

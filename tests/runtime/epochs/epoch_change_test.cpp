@@ -1,6 +1,6 @@
 // What an epoch's change decides in single cases; epoch_orders_test.cpp tries every order of events.
-#include "runtime/operations/epoch_change.hpp"
-#include "tests/runtime/operations/epoch_operands.hpp"
+#include "runtime/epochs/epoch_change.hpp"
+#include "tests/runtime/epochs/epoch_operands.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -115,7 +115,7 @@ TEST_CASE(
       CAPTURE(of_host);
       CAPTURE(by_ranks);
       epoch_change x{{1}, proto::REPLACE, devices(2)};
-      x.batch_began(of_host);
+      x.batch().start(of_host);
       x.operations().add(sum_of(x.ranks()), by_ranks ? operation::rank_groups : 0).begin({1}, 2, 0);
       for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::COMMITTED})
         for (uint64_t id : {1, 2})
@@ -127,7 +127,7 @@ TEST_CASE(
       spare.set_success(true);
       *spare.mutable_device() = device(3).metadata;
       x.spare(spare, {2});
-      CHECK(x.without_results() == (of_host && by_ranks ? std::set<device_id>{} : std::set<device_id>{{3}}));
+      CHECK(x.batch().without_results() == (of_host && by_ranks ? std::set<device_id>{} : std::set<device_id>{{3}}));
     }
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch m
   x.lost({2}, "a test");
   x.quiesced({1}, {2});
   x.quiesced({3}, {2});
-  auto then = x.ranks_now({1});
+  auto then = x.members().in_with_dropped({1});
   REQUIRE(then.size() == 3);
   CHECK(!then[0].dropped);
   CHECK(then[1].dropped);
@@ -283,7 +283,7 @@ TEST_CASE("epoch change: a call made while a rank is being replaced fails, for t
 
 TEST_CASE("epoch change: a spare that is lost lacks no result any more, the one in its place does") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
-  x.batch_began(true);
+  x.batch().start(true);
   x.operations().add(sum_of(x.ranks()), 0).begin({1}, 2, 0);
   for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::COMMITTED})
     for (uint64_t id : {1, 2})
@@ -291,11 +291,11 @@ TEST_CASE("epoch change: a spare that is lost lacks no result any more, the one 
   device_id lost{2};
   for (uint64_t spare : {3, 4}) {
     x.lost(lost, "a test");
-    CHECK(x.without_results().empty());
+    CHECK(x.batch().without_results().empty());
     x.quiesced({1}, x.epoch());
     x.spare(spare_with_inputs(spare), lost);
     lost = device_id{spare};
-    CHECK(x.without_results() == std::set<device_id>{lost});
+    CHECK(x.batch().without_results() == std::set<device_id>{lost});
     for (auto id : {device_id{1}, lost})
       x.quiesced(id, x.epoch());
   }
@@ -326,7 +326,7 @@ TEST_CASE("epoch change: it does not end while data is being moved, whatever els
       auto told = x.transfer_finished();
       REQUIRE(count_of<epoch_change::stop_streams>(told) == 1);
       CHECK(count_of<epoch_change::communicator_gone>(told) == 0);
-      CHECK(x.state() == epoch_change::phase::ending);
+      CHECK(x.state().phase() == epoch_change::phase::ending);
       for (uint64_t id = loses ? 1 : 2; id >= 1; --id)
         told = x.quiesced({id}, x.epoch());
       CHECK(count_of<epoch_change::communicator_gone>(told) == (destroys ? 1 : 0));

@@ -1,4 +1,4 @@
-#include "runtime/operations/communicator_status.hpp"
+#include "runtime/epochs/communicator_status.hpp"
 
 #include <doctest/doctest.h>
 

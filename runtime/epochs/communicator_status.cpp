@@ -1,6 +1,11 @@
-#include "runtime/operations/communicator_status.hpp"
+#include "runtime/epochs/communicator_status.hpp"
+
+#include "messages/wire_ids.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ringmaster {
 
@@ -15,7 +20,7 @@ uint64_t ns(watch::duration x) {
 }
 
 CommunicatorStatus::State state_of(const epoch_change& epochs) {
-  switch (epochs.state()) {
+  switch (epochs.state().phase()) {
     case epoch_change::phase::active: return CommunicatorStatus::ACTIVE;
     case epoch_change::phase::quiescing: return CommunicatorStatus::STOPPING;
     case epoch_change::phase::replacing: return CommunicatorStatus::REPLACING;
@@ -66,7 +71,7 @@ void tell(const communicator_view& x, const operation& op, CommunicatorStatus::O
 
 /// Whether ranks wait for each other in it.
 bool is_waited_in(const communicator_view& x, const operation* op) {
-  return op != nullptr && op->state == operation::phase::running && op->attempts > 0 && !x.epochs.changing();
+  return op != nullptr && op->state == operation::phase::running && op->attempts > 0 && !x.epochs.state().is_changing();
 }
 
 /// Ranks that have not done what those wait for who have; asked once for all of them.
@@ -109,11 +114,11 @@ void tell(const communicator_view& x, const rank_device& rank, const operation* 
 
 std::string doing_of(const communicator_view& x, const rank_device& rank, const operation* op) {
   if (rank.lost)
-    return x.epochs.is_leaving(rank.id()) ? "leaves, waiting for a spare" : "lost, waiting for a spare";
+    return x.epochs.leaving().contains(rank.id()) ? "leaves, waiting for a spare" : "lost, waiting for a spare";
   if (!x.epochs.has_stopped(rank.id()))
     return "has not stopped for the new epoch";
   if (op == nullptr)
-    return x.epochs.changing() ? "has stopped" : "idle";
+    return x.epochs.state().is_changing() ? "has stopped" : "idle";
   if (op->committed.count(rank.id()) != 0)
     return "done";
   if (op->finished.count(rank.id()) != 0)
@@ -132,7 +137,7 @@ std::string doing_of(const communicator_view& x, const rank_device& rank, const 
 CommunicatorStatus status_of(const communicator_view& x) {
   CommunicatorStatus result;
   auto& queue = x.epochs.operations().in_flight();
-  result.set_epoch(x.epochs.opened().value);
+  result.set_epoch(x.epochs.members().latest_epoch().value);
   result.set_state(state_of(x.epochs));
   result.set_async_error(x.epochs.async_error());
   result.set_operations_in_flight(static_cast<uint32_t>(queue.size()));
@@ -149,9 +154,39 @@ CommunicatorStatus status_of(const communicator_view& x) {
     told.set_waits_for(call.waits_for);
     told.set_age_ns(ns(call.age));
   }
-  if (!queue.empty() || x.epochs.changing())
+  if (!queue.empty() || x.epochs.state().is_changing())
     result.set_still_ns(ns(x.now - x.watched.last_progress()));
   return result;
+}
+
+caf::error missing_results(const epoch_change& epochs) {
+  auto& without = epochs.batch().without_results();
+  if (without.empty())
+    return {};
+  std::vector<std::string> ranks;
+  for (size_t rank = 0; rank < epochs.ranks().size(); ++rank)
+    if (auto& x = epochs.ranks()[rank]; without.count(x.id()) != 0)
+      ranks.push_back(fmt::format("rank {} ({})", rank, text_of(x.metadata)));
+  return make_error(errc::device_lost,
+                    fmt::format("the latest operations have ended, but {} took the place of one that was lost with its "
+                                "results; all other ranks hold theirs",
+                                fmt::join(ranks, ", ")));
+}
+
+std::string explain(const communicator_view& x, communicator_id communicator) {
+  auto& operations = x.epochs.operations();
+  auto& queue = operations.in_flight();
+  if (queue.empty() && !x.epochs.state().is_changing())
+    return operations.idle()
+             ? "nothing is in flight"
+             : fmt::format("{} calls wait for GroupEnd on communicator {}", operations.waiting(), communicator);
+  const auto* op = queue.empty() ? nullptr : &queue.front();
+  std::vector<std::string> ranks;
+  for (auto& rank : x.epochs.ranks())
+    ranks.push_back(fmt::format("rank {} ({}) {}", ranks.size(), text_of(rank.metadata), doing_of(x, rank, op)));
+  const auto first = op == nullptr ? std::string{"its devices change"} : fmt::format("first is #{}", op->sequence);
+  return fmt::format("{} in flight on communicator {}, epoch {}; {}: {}", counted(queue.size(), "operation"),
+                     communicator, x.epochs.epoch(), first, fmt::join(ranks, ", "));
 }
 
 } // namespace ringmaster
