@@ -61,7 +61,7 @@ TEST_CASE("log command: lists, filters and prints JSON") {
   CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
   CHECK(lines(run({path, "--relative", "--communicator", "8"}).out) == 0);
   CHECK(contains(run({path, "--kind", "rank", "--communicator", "8"}).err,
-                 "matches; joint operations have one record for all ranks: --kind operation"));
+                 "matches; shared-memory operations have one record for all ranks: --kind operation"));
   auto json = run({path, "--json", "--kind", "device"});
   CHECK(json.out.starts_with("{\"time_ns\":"));
   CHECK(lines(json.out) == 1);
@@ -169,7 +169,7 @@ TEST_CASE("log command: writes a trace") {
   CHECK(content_of(file).size() <= 65536);
   CHECK(content_of(file).size() > 32768);
   CHECK(contains(content_of(file), "device 0x3 died")); // the latest are there
-  CHECK(contains(run({journal, "--trace-limit", "64K"}).err, "--trace-limit says how large a --trace may be"));
+  CHECK(contains(run({journal, "--trace-limit", "64K"}).err, "--trace-limit is the maximum size of a --trace"));
   for (auto* small : {"0", "10", "63K"}) {
     auto refused = run({journal, "--trace", file, "--trace-limit", small});
     CHECK(refused.code == 2);
