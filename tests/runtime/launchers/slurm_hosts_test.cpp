@@ -23,7 +23,7 @@ std::string refusal_of_tasks(std::string_view text) {
 
 } // namespace
 
-TEST_CASE("slurm_hosts: ranges stand for their numbers") {
+TEST_CASE("slurm_hosts: expands ranges") {
   CHECK(*slurm_hosts("alpha") == hosts{"alpha"});
   CHECK(*slurm_hosts("a,b.example") == hosts{"a", "b.example"});
   CHECK(*slurm_hosts("a[1-3,7],b") == hosts{"a1", "a2", "a3", "a7", "b"});
@@ -31,13 +31,13 @@ TEST_CASE("slurm_hosts: ranges stand for their numbers") {
   CHECK(*slurm_hosts("a[1-2],b[3-4]") == hosts{"a1", "a2", "b3", "b4"});
 }
 
-TEST_CASE("slurm_hosts: numbers keep their zeroes, and two ranges go through each other") {
+TEST_CASE("slurm_hosts: keeps leading zeroes, and combines two ranges") {
   CHECK(*slurm_hosts("n[08-10]") == hosts{"n08", "n09", "n10"});
   CHECK(*slurm_hosts("n[009,010]") == hosts{"n009", "n010"});
   CHECK(*slurm_hosts("r[1-2]n[1-2]") == hosts{"r1n1", "r1n2", "r2n1", "r2n2"});
 }
 
-TEST_CASE("slurm_hosts: says what is wrong") {
+TEST_CASE("slurm_hosts: an error has the reason") {
   CHECK(refusal_of_hosts("") == "\"\" is no SLURM list of hosts: a name is empty");
   CHECK(refusal_of_hosts("a,,b") == "\"a,,b\" is no SLURM list of hosts: a name is empty");
   CHECK(refusal_of_hosts("a,") == "\"a,\" is no SLURM list of hosts: a name is empty");

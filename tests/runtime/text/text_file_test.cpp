@@ -10,7 +10,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("text file: it is read whole, and what cannot be is refused with its path and why") {
+TEST_CASE("text file: is read completely, or refused with its path and the reason") {
   test::temporary_directory dir;
   const auto file = (dir.path() / "text").string();
   auto refusal = [](const std::string& path) {
@@ -34,7 +34,7 @@ TEST_CASE("text file: it is read whole, and what cannot be is refused with its p
   CHECK(refusal(file) == file + " is larger than 16 MiB, the limit for such a file");
 }
 
-TEST_CASE("text file: a byte order mark is left out, and UTF-16 is refused") {
+TEST_CASE("text file: a byte order mark is removed, and UTF-16 is refused") {
   test::temporary_directory dir;
   const auto file = (dir.path() / "text").string();
   std::ofstream{file, std::ios::binary} << "\xef\xbb\xbf{}";
