@@ -142,7 +142,7 @@ TEST_CASE("puzzles: the object and the list are JSON") {
   CHECK(one->at("reference_memory").get<double>() == 2'752'512);
   CHECK(std::abs(one->at("solution_time").get<double>() - 19.9) < 1e-10);
   for (auto name : {"name", "verdict", "error", "time", "peak_memory", "reference_time", "solution", "solution_memory"})
-    at(*one, name);
+    CHECK(one->contains(name));
   auto all = parse_json(run({"--json"}).out);
   REQUIRE(all.engaged());
   CHECK(all->is_array());
