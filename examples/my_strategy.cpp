@@ -4,7 +4,7 @@
 //
 //   ddp          41.133 ms, peak 2818572288 elements
 //   ddp-overlap  38.908 ms, peak 2818572288 elements
-//   half_beside  40.020 ms, peak 2952790016 elements
+//   half_beside  40.957 ms, peak 2952790016 elements
 #include <ringmaster/cluster.hpp>
 #include <ringmaster/simulate.hpp>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "messages/errc.hpp"
+
 #include <caf/error.hpp>
 #include <ringmaster/strategy/pending.hpp>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "training/language/executor.hpp"
+
 #include <ringmaster/strategy/rank.hpp>
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "training/language/executor.hpp"
+
 #include <caf/error.hpp>
 #include <ringmaster/strategy.hpp>
 
