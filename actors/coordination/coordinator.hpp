@@ -6,7 +6,7 @@
 #include "actors/coordination/drain_calls.hpp"
 #include "actors/coordination/info_calls.hpp"
 #include "actors/coordination/init_calls.hpp"
-#include "actors/coordination/member_directory.hpp"
+#include "actors/coordination/cluster_members.hpp"
 #include "actors/coordination/node_silences.hpp"
 #include "actors/coordination/rank_mailboxes.hpp"
 #include "actors/coordination/rank_rendezvous.hpp"
@@ -73,7 +73,7 @@ public:
   request_peer calling_peer; ///< The sender of the current request; empty if the message is not a request.
   forwarded_calls calls;
 
-  member_directory members{*this};
+  cluster_members members{*this};
   client_directory clients{*this};
   node_silences silences{*this};
   init_calls inits{*this};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/devices/fault_gate.hpp"
+#include "actors/devices/device_faults.hpp"
 #include "actors/streams/stream.hpp"
 
 #include <caf/timespan.hpp>
@@ -66,7 +66,7 @@ public:
   std::map<stream_id, offer> early;        ///< Offers of transfers whose receive has not been posted.
   std::map<event_id, device_event> events; ///< Those with pending records.
   std::map<communicator_id, membership> communicators;
-  fault_gate faults{*this};
+  device_faults faults{*this};
 
   /// Removes the memory's file, so that no process maps it from now on; those that have mapped it may still read.
   ~device_state();

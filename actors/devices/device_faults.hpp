@@ -10,9 +10,9 @@ class device_state;
 
 /// The one way by which faults get into a device: checks a FaultRequest, and has the device's streams killed, hung or
 /// slowed down. Nothing else of the device knows of faults.
-class fault_gate {
+class device_faults {
 public:
-  explicit fault_gate(device_state& device) : device_(device) {}
+  explicit device_faults(device_state& device) : device_(device) {}
 
   /// Errors: invalid_argument; unknown_stream.
   caf::error inject(const proto::FaultRequest& x);

@@ -21,9 +21,9 @@ struct device_end {
 };
 
 /// How nodes and devices join the cluster, and how they leave it. They are in the coordinator's `devices`.
-class member_directory {
+class cluster_members {
 public:
-  explicit member_directory(coordinator_state& coordinator) : coordinator_(coordinator) {}
+  explicit cluster_members(coordinator_state& coordinator) : coordinator_(coordinator) {}
 
   /// Answers the node before the others hear of it.
   caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> let_in(const proto::NodeJoinRequest& x,

@@ -1,4 +1,4 @@
-#include "actors/devices/fault_gate.hpp"
+#include "actors/devices/device_faults.hpp"
 
 #include "actors/calls/request_limit.hpp"
 #include "actors/devices/device.hpp"
@@ -7,7 +7,7 @@
 
 namespace ringmaster {
 
-caf::error fault_gate::inject(const proto::FaultRequest& x) {
+caf::error device_faults::inject(const proto::FaultRequest& x) {
   auto self = device_.self;
   if (!proto::FaultRequest::Kind_IsValid(x.kind()))
     return make_error(errc::invalid_argument,

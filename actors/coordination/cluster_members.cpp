@@ -1,4 +1,4 @@
-#include "actors/coordination/member_directory.hpp"
+#include "actors/coordination/cluster_members.hpp"
 
 #include "actors/calls/answers.hpp"
 #include "actors/coordination/coordinator.hpp"
@@ -28,7 +28,7 @@ proto::NodePeers::Peer peer_of(const known_node& node) {
 
 } // namespace
 
-caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> member_directory::let_in(
+caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> cluster_members::let_in(
   const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
   auto promise = coordinator_.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
   promise.deliver(node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(coordinator_.options.journal));
@@ -36,7 +36,7 @@ caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> member_directory::le
   return promise;
 }
 
-caf::error member_directory::check(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) const {
+caf::error cluster_members::check(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) const {
   const auto who = fmt::format("node {}", x.name());
   auto problem = check_protocol(who, x.protocol(), "the coordinator");
   if (!problem)
@@ -46,7 +46,7 @@ caf::error member_directory::check(const proto::NodeJoinRequest& x, const caf::s
   return problem ? problem : check_job(who, x.job(), coordinator_.options.job);
 }
 
-void member_directory::end_former(const proto::NodeJoinRequest& x) {
+void cluster_members::end_former(const proto::NodeJoinRequest& x) {
   auto& devices = coordinator_.devices;
   const auto former = std::ranges::find_if(devices.nodes(), [&](auto& other) {
     auto& about = other.second.about;
@@ -64,7 +64,7 @@ void member_directory::end_former(const proto::NodeJoinRequest& x) {
   node_gone(ended, make_error(errc::device_lost, "it was started again"), false);
 }
 
-proto::NodeJoinResponse member_directory::node_joined(const proto::NodeJoinRequest& x,
+proto::NodeJoinResponse cluster_members::node_joined(const proto::NodeJoinRequest& x,
                                                       const caf::strong_actor_ptr& node) {
   if (auto problem = check(x, node))
     return refusal<proto::NodeJoinResponse>(problem);
@@ -94,7 +94,7 @@ proto::NodeJoinResponse member_directory::node_joined(const proto::NodeJoinReque
   return answer;
 }
 
-void member_directory::introduce_nodes() {
+void cluster_members::introduce_nodes() {
   auto& nodes = coordinator_.devices.nodes();
   proto::NodePeers peers;
   for (auto& [id, node] : nodes)
@@ -104,7 +104,7 @@ void member_directory::introduce_nodes() {
     coordinator_.self->send(caf::actor_cast<node_actor>(node.handle), peers);
 }
 
-void member_directory::nodes_disconnected(const proto::NodeApart& x) {
+void cluster_members::nodes_disconnected(const proto::NodeApart& x) {
   auto& devices = coordinator_.devices;
   auto self = coordinator_.self;
   node_id node{x.node_id()};
@@ -126,7 +126,7 @@ void member_directory::nodes_disconnected(const proto::NodeApart& x) {
   }
 }
 
-proto::DeviceJoinResponse member_directory::new_device(const proto::DeviceJoinRequest& x) {
+proto::DeviceJoinResponse cluster_members::new_device(const proto::DeviceJoinRequest& x) {
   proto::DeviceJoinResponse answer;
   coordinator_.mark_ids();
   answer.set_device_id(coordinator_.options.ids->new_device(device_id{x.wanted_id()}).value);
@@ -137,7 +137,7 @@ proto::DeviceJoinResponse member_directory::new_device(const proto::DeviceJoinRe
   return answer;
 }
 
-void member_directory::device_ready(const proto::DeviceReady& x, const device_handle& its_handle) {
+void cluster_members::device_ready(const proto::DeviceReady& x, const device_handle& its_handle) {
   const auto handle = received(coordinator_.self->system(), its_handle);
   auto& devices = coordinator_.devices;
   node_id node{x.node_id()};
@@ -158,7 +158,7 @@ void member_directory::device_ready(const proto::DeviceReady& x, const device_ha
   coordinator_.inits.serve();
 }
 
-bool member_directory::ended(const caf::down_msg& x) {
+bool cluster_members::ended(const caf::down_msg& x) {
   auto is_source = [&](const caf::strong_actor_ptr& ptr) { return ptr && ptr->address() == x.source; };
   const bool left = !x.reason || x.reason == caf::exit_reason::user_shutdown;
   // Each case returns at once: the maps have changed.
@@ -176,7 +176,7 @@ bool member_directory::ended(const caf::down_msg& x) {
   return false;
 }
 
-void member_directory::node_gone(node_id id, const caf::error& reason, bool left) {
+void cluster_members::node_gone(node_id id, const caf::error& reason, bool left) {
   auto place = coordinator_.devices.place_of(id);
   auto node = coordinator_.devices.node_gone(id);
   if (!node)
@@ -205,7 +205,7 @@ void member_directory::node_gone(node_id id, const caf::error& reason, bool left
   coordinator_.drains.node_gone(id, place, reason);
 }
 
-void member_directory::record_end(device_id id, const known_device& device, const device_end& how) {
+void cluster_members::record_end(device_id id, const known_device& device, const device_end& how) {
   const bool left = how.noticed_by.empty();
   proto::Record record;
   if (left) {
@@ -232,7 +232,7 @@ void member_directory::record_end(device_id id, const known_device& device, cons
   note_departure(std::move(gone));
 }
 
-void member_directory::device_gone(device_id id, const device_end& how) {
+void cluster_members::device_gone(device_id id, const device_end& how) {
   coordinator_.mailboxes.close(id);
   auto device = coordinator_.devices.gone(id, how.cause);
   if (!device)
@@ -252,7 +252,7 @@ void member_directory::device_gone(device_id id, const device_end& how) {
   coordinator_.drains.serve();
 }
 
-void member_directory::member_lost(const proto::MemberLost& x) {
+void cluster_members::member_lost(const proto::MemberLost& x) {
   device_end how{x.cause(), x.noticed_by(), x.noticed_ns()};
   if (x.fence())
     fence(device_id{x.device_id()}, how);
@@ -260,7 +260,7 @@ void member_directory::member_lost(const proto::MemberLost& x) {
     device_gone(device_id{x.device_id()}, how); // unless the coordinator's own monitor was faster
 }
 
-void member_directory::fence(device_id id, const device_end& how) {
+void cluster_members::fence(device_id id, const device_end& how) {
   auto device = coordinator_.devices.find(id);
   if (device == nullptr)
     return;
@@ -281,12 +281,12 @@ void member_directory::fence(device_id id, const device_end& how) {
                                make_error(errc::suspected, prefix + how.cause));
 }
 
-std::string member_directory::name_of(node_id id) const {
+std::string cluster_members::name_of(node_id id) const {
   auto name = coordinator_.devices.name_of(id);
   return name.empty() ? departures_.name_of(id) : name; // a node may be known to be gone before its devices are
 }
 
-void member_directory::note_departure(proto::ClusterInfo::Gone x) {
+void cluster_members::note_departure(proto::ClusterInfo::Gone x) {
   departures_.add(std::move(x), coordinator_.now_ns());
 }
 
