@@ -1,6 +1,5 @@
-// How long a step of training takes in a strategy's program on one rank, beside the same model in libtorch alone: the
-// same BLAS, one thread, samples that are drawn once. Rounds alternate; the median of each counts. The processor's
-// time, which on a machine of one's own is the clock's.
+// Compares the time of a training step in a strategy's program on one rank with the same model in libtorch alone: the
+// same BLAS, one thread, samples that are drawn once. Rounds alternate; the medians of CPU time count.
 //
 //   ./run train --help                              # configures with libtorch
 //   cmake --build build/release --target training_real

@@ -6,7 +6,7 @@ namespace ringmaster::launch {
 
 namespace {
 
-/// A field that lists; empty where the output has none.
+/// A field with a list; empty if the output has none.
 std::vector<json_place> list_in(const std::string& output, const json_value& document, const char* field) {
   auto found = json_place{"info", output, document}.at(field).list();
   return found ? std::move(*found) : std::vector<json_place>{};
