@@ -70,6 +70,5 @@ TEST_CASE("extension: a command from outside stands in the help beside one of ou
   const auto completion = run({"completion", "bash"}).out;
   CHECK(contains(completion, "--algorithm"));
   CHECK(contains(completion, "steps"));
-  CHECK(contains(run({"man"}).out, "steps"));
   CHECK(run({"simulate", "all_reduce", "--ranks", "4", "--bytes", "1M"}).code == exit_ok);
 }

@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/communicators/communicator.hpp"
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -24,13 +25,14 @@ double us_since(steady::time_point start) {
   return std::chrono::duration<double, std::micro>{steady::now() - start}.count();
 }
 
-/// So many that a sample takes a few milliseconds.
+/// The number of operations that makes a sample take a few milliseconds.
 uint32_t operations_for(uint64_t bytes, uint32_t devices) {
   auto moved = std::max<uint64_t>(bytes * devices, 1);
   return static_cast<uint32_t>(std::clamp<uint64_t>((uint64_t{64} << 20) / moved, 2, 256));
 }
 
 double percentile(const std::vector<double>& sorted, double part) {
+  ensure(!sorted.empty(), "a percentile is of at least one sample");
   auto index = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size()))) - 1;
   return sorted[std::min(index, sorted.size() - 1)];
 }
@@ -38,11 +40,15 @@ double percentile(const std::vector<double>& sorted, double part) {
 } // namespace
 
 caf::error bench::open(const std::vector<device_id>& on) {
+  ensure(addresses_.empty(), "a bench is opened once");
+  ensure(on.empty() || on.size() == options_.devices, "each rank has a device");
   auto deterministic = options_.deterministic ? std::optional{true} : std::nullopt; // else as configured
   auto made = on.empty() ? user_.comm_init(options_.devices, deterministic) : user_.comm_init(on);
   if (!made)
     return std::move(made.error());
   comm_ = std::move(*made);
+  ensure(static_cast<uint32_t>(comm_.devices_size()) == options_.devices,
+         "a communicator has the devices that were asked for");
   const auto bytes = std::max<uint64_t>(buffer_bytes(), 1); // a barrier has none
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
     auto taken = user_.allocate(device(rank), bytes, alignment_bytes);
@@ -68,7 +74,7 @@ plan_request bench::world(uint64_t count) const {
   return request_of(collective_of(options_, count), options_.devices, 0);
 }
 
-/// Behind the largest input of all ranks, at the same place on each.
+/// After the largest input of all ranks, at the same offset on each.
 uint64_t bench::output_offset(uint64_t count) const {
   uint64_t largest = 0;
   for (uint32_t rank = 0; rank < options_.devices; ++rank)
@@ -76,17 +82,17 @@ uint64_t bench::output_offset(uint64_t count) const {
   return (largest * size_of(options_.datatype) + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
 }
 
-/// What every rank has room for: its input and its output at the largest size.
+/// The memory of each rank: its input and its output at the largest size.
 uint64_t bench::buffer_bytes() const {
   auto element = size_of(options_.datatype);
   auto count = count_for_size(options_.kind, options_.devices, options_.max_bytes / element);
-  auto behind = options_.in_place ? 0 : output_offset(count);
+  auto offset = options_.in_place ? 0 : output_offset(count);
   uint64_t result = 0;
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
     auto start = options_.in_place ? in_place(options_.kind, world(count), rank) : placement{};
     auto input = (start.input + input_count(options_.kind, world(count), rank)) * element;
     auto output = (start.output + output_count(options_.kind, world(count), rank)) * element;
-    result = std::max({result, input, output + behind});
+    result = std::max({result, input, output + offset});
   }
   return result;
 }
@@ -96,7 +102,7 @@ proto::CollectiveRequest bench::request_for(const std::string& algorithm, uint64
   x.set_comm_id(comm_.commid());
   *x.mutable_collective() = collective_of(options_, count);
   x.mutable_collective()->set_algorithm(algorithm);
-  x.set_walks_alone(algorithm != "auto"); // one that is named is to be known
+  x.set_walks_alone(algorithm != "auto"); // a named algorithm is measured as it is
   for (uint32_t rank = 0; rank < options_.devices; ++rank) {
     x.add_inputs(address(rank));
     if (!options_.in_place)
@@ -117,11 +123,13 @@ caf::error bench::fill(uint64_t count, const sample_collective& data) {
   return caf::none;
 }
 
-/// Compares every element of every rank's output, a piece of all ranks after the other.
+/// Compares every element of every rank's output, piece by piece.
 caf::expected<uint64_t> bench::check(uint64_t count, sample_collective& data) {
   constexpr uint64_t piece_bytes = 4u << 20;
   const auto element = size_of(options_.datatype);
   const auto piece = piece_bytes / element;
+  ensure(piece > 0, "a piece has elements");
+  ensure(addresses_.size() == options_.devices, "results are read while the bench is open");
   const auto request = world(count);
   uint64_t largest = 0;
   for (uint32_t rank = 0; rank < options_.devices; ++rank)
@@ -144,13 +152,14 @@ caf::expected<uint64_t> bench::check(uint64_t count, sample_collective& data) {
 }
 
 caf::error bench::ended() {
-  auto status = user_.wait(id_of(comm_), std::chrono::seconds{120}); // asked for behind the calls, with no answer yet
+  auto status = user_.wait(id_of(comm_),
+                           std::chrono::seconds{120}); // requested after the calls, which are not answered yet
   auto problem = user_.finish_calls();
-  if (status && status->epoch() != 1) // whatever that did to the calls
+  if (status && status->epoch() != 1) // however the calls ended
     return make_error(errc::device_lost,
                       status->asyncerror().empty()
-                        ? "operations ran again while they were measured, in a new epoch: two processes had lost the "
-                          "way to each other, see the log"
+                        ? "operations ran again while they were measured, in a new epoch: two processes had lost their "
+                          "connection, see the log"
                         : "a device was lost while it was measured: " + status->asyncerror());
   if (problem)
     return problem;
@@ -170,11 +179,12 @@ caf::error bench::with_ranks(const caf::error& problem) {
 /// Microseconds an operation.
 caf::expected<double> bench::sample(const proto::CollectiveRequest& request, uint32_t operations) {
   constexpr size_t calls_max = 256;
-  const auto under_way_max = communicator_options{}.operations_max;
+  const auto in_flight_max = communicator_options{}.operations_max;
+  ensure(operations > 0, "a sample has operations");
   auto start = steady::now();
   for (uint32_t i = 0; i < operations; ++i) {
     user_.begin_collective(request, calls_max);
-    if (options_.single || i + 1 == operations || (i + 1) % under_way_max == 0)
+    if (options_.single || i + 1 == operations || (i + 1) % in_flight_max == 0)
       if (auto problem = ended())
         return problem;
   }
@@ -209,7 +219,7 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
     if (i >= options_.warmups)
       times.push_back(*time);
   }
-  if (!options_.in_place) { // there inputs are results of results by now
+  if (!options_.in_place) { // in place, inputs are results of results by now
     wrong = check(row.count, data);
     if (!wrong)
       return with_ranks(wrong.error());
@@ -217,6 +227,8 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   }
   row.control_messages = static_cast<double>(control_messages_ - messages_before)
                          / static_cast<double>((options_.warmups + options_.samples) * uint64_t{row.operations});
+  ensure(control_messages_ >= messages_before, "messages are only counted up");
+  ensure(times.size() == options_.samples, "each sample but the warm-ups counts");
   std::sort(times.begin(), times.end());
   row.time_us = row.p50_us = percentile(times, 0.5);
   row.p99_us = percentile(times, 0.99);

@@ -1,4 +1,4 @@
-#include "tools/bench/bench_command.hpp"
+#include "tools/bench/bench_commands.hpp"
 
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
@@ -24,7 +24,7 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t limit_bytes_min = 1u << 20; ///< Less is not a matter of memory.
+constexpr uint64_t limit_bytes_min = 1u << 20; ///< Smaller operations do not depend on memory.
 
 caf::error unwritten(const bench_options& x) {
   return make_error(errc::io_error, fmt::format("cannot write the rows '{}': {}", x.json, std::strerror(errno)));
@@ -36,18 +36,18 @@ caf::expected<memory_limit> limit_of(const bench_options& x, const bench_row& ro
   return measure_memory_limit({x.kind, request, x.in_place}, std::max(x.samples / 2, 3u), row.operations);
 }
 
-/// What becomes of the rows of one group: they are printed and written, and summed up.
+/// Prints the rows of a group, writes them to the file of --json, and sums them up.
 class bench_rows {
 public:
   /// `json`: a file, or null.
   bench_rows(const bench_options& x, rank_layout layout, std::FILE* out, std::FILE* json)
-    : options_(x), layout_(std::move(layout)), out_(out), json_(json) {
-    print_header(out_, x, layout_);
+    : options_(x), layout_(std::move(layout)), table_(x, page_format::of_console(x.wide)), out_(out), json_(json) {
+    print(table_.head(layout_));
   }
 
-  /// At once: who measures for an hour should hear in time that the disk is full.
+  /// Writes the row at once, so that a full disk is reported early in a long measurement.
   caf::error add(const bench_row& row) {
-    print_row(out_, options_, row);
+    print(table_.row(row));
     wrong_ += row.wrong;
     bus_bandwidths_ += row.busbw;
     ++count_;
@@ -58,7 +58,7 @@ public:
     return written ? caf::error{} : unwritten(options_);
   }
 
-  void remark(const std::string& text) const { fmt::print(out_, "# {}\n", text); }
+  void remark(const std::string& text) const { print(table_.remark(text)); }
   const rank_layout& layout() const noexcept { return layout_; }
   bool right() const noexcept { return wrong_ == 0; }
 
@@ -69,8 +69,14 @@ public:
   }
 
 private:
+  void print(const std::string& text) const {
+    fmt::print(out_, "{}", text);
+    std::fflush(out_);
+  }
+
   const bench_options& options_;
   rank_layout layout_;
+  bench_table table_;
   std::FILE *out_, *json_;
   uint64_t wrong_ = 0, count_ = 0;
   double bus_bandwidths_ = 0;
@@ -94,15 +100,15 @@ caf::error measure_rows(bench& group, const bench_options& x, bench_rows& rows) 
         return problem;
     }
     if (!limit.how.empty())
-      rows.remark(
-        fmt::format("limit: {:.2f} us, of a plain loop that reads all inputs and writes all outputs ({}); a part "
-                    "above 1: caches, or less load than the loop had",
-                    limit.time_us, limit.how));
+      rows.remark(fmt::format(
+        "limit: {:.2f} us, of a plain loop that reads all inputs and writes all outputs ({}); parts above 1 "
+        "are due to caches or other load",
+        limit.time_us, limit.how));
   }
   return caf::none;
 }
 
-/// The devices that this process has started.
+/// Waits for the devices of this process.
 caf::error wait_for_own(client& user, const bench_options& x) {
   auto there = user.devices(x.devices, std::chrono::seconds{60});
   return there ? caf::error{} : there.error();
@@ -130,11 +136,11 @@ class bench_call final : public configured_call {
 
   caf::error fit_to_memory() {
     wanted_bytes_ = x_.max_bytes;
-    const auto told = cfg_.values().device.memory_bytes;
-    auto problem = fit_sizes(x_, told);
+    const auto given = cfg_.values().device.memory_bytes;
+    auto problem = fit_sizes(x_, given);
     return !problem
              ? problem
-             : make_error(errc::invalid_argument, fmt::format("--device.memory-bytes={}: {}", told, render(problem)));
+             : make_error(errc::invalid_argument, fmt::format("--device.memory-bytes={}: {}", given, render(problem)));
   }
 
   caf::error take(caf::expected<bench_options> x) {
@@ -166,8 +172,8 @@ class bench_call final : public configured_call {
     return *right ? exit_ok : exit_failed;
   }
 
-  /// Of a cluster of other processes.
-  caf::error take_what_is_there(client& user, caf::timespan patience, std::FILE* err) {
+  /// Fits the options to another cluster.
+  caf::error fit_to_joined(client& user, caf::timespan patience, std::FILE* err) {
     auto there = await_free(user, "bench", x_.devices_given ? x_.devices : bench_arguments::devices_min, patience, err);
     if (!there)
       return std::move(there.error());
@@ -182,15 +188,15 @@ class bench_call final : public configured_call {
     if (!home)
       return std::move(home.error());
     client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
-    if (auto problem = joined_ ? take_what_is_there(user, opts.node.join_timeout, to.err) : wait_for_own(user, x_))
+    if (auto problem = joined_ ? fit_to_joined(user, opts.node.join_timeout, to.err) : wait_for_own(user, x_))
       return problem;
     if (x_.max_bytes < wanted_bytes_)
-      fmt::print(to.out, "# up to {}: the devices' memory takes no more\n", bytes_text(x_.max_bytes));
+      fmt::print(to.out, "# up to {}: the devices' memory has no space for more\n", bytes_text(x_.max_bytes));
     bench group{user, x_};
     if (auto problem = group.open())
       return problem;
     auto result = measure_on(user, group, node_settings(opts, {}).hostname, to, json);
-    auto problem = group.close(); // whatever it came to: the cluster may be others', too
+    auto problem = group.close(); // also after an error: others may use the cluster
     if (result && problem)
       return problem;
     return result;
@@ -204,11 +210,11 @@ class bench_call final : public configured_call {
     bench_rows rows{x_, rank_layout{group.ranks(), *cluster}, to.out, json};
     if (!x_.no_memory_limit && !rows.layout().all_on(own_host)) {
       x_.no_memory_limit = true;
-      rows.remark("the limit is left out: not all ranks are on this host, whose memory it is about");
+      rows.remark("the limit is omitted: not all ranks are on this host");
     }
     if (auto problem = measure_rows(group, x_, rows))
       return problem;
-    if (auto bytes = own_memory_bytes(); bytes > 0 && !joined_) // where the devices are in this process
+    if (auto bytes = own_memory_bytes(); bytes > 0 && !joined_) // the devices are in this process
       rows.remark(fmt::format("memory beside the devices' files: {}, {} a device", bytes_text(bytes),
                               bytes_text(bytes / x_.devices)));
     rows.print_end();
@@ -218,13 +224,13 @@ class bench_call final : public configured_call {
   bench_arguments arguments_;
   bench_options x_;
   bool joined_ = false;       ///< The devices are in other processes.
-  uint64_t wanted_bytes_ = 0; ///< The largest size before the devices' memory cut it.
+  uint64_t wanted_bytes_ = 0; ///< The largest size without the limit of the devices' memory.
 };
 
 } // namespace
 
 tool_command bench_command() {
-  return tool_command::of<bench_call>("bench", "how fast collectives are here, in nccl-tests' columns");
+  return tool_command::of<bench_call>("bench", "measures collectives on this machine, in nccl-tests' columns");
 }
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "tools/bench/bench_group.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/bench/bench_sizes.hpp"
 #include "tools/clients/free_devices.hpp"
@@ -13,6 +14,7 @@ namespace ringmaster {
 
 caf::error fit_sizes(bench_options& x, uint64_t memory_bytes) {
   auto sizes = sizes_of(x);
+  ensure(!sizes.empty(), "a bench has at least one size");
   auto fits = [&](uint64_t bytes) {
     auto smaller = x;
     smaller.max_bytes = bytes;
@@ -32,9 +34,9 @@ caf::error fit_sizes(bench_options& x, uint64_t memory_bytes) {
                 last == sizes.rend() ? "" : fmt::format("--max-bytes {} at most, or ", *last)));
 }
 
-caf::expected<bench_options> fit_to_cluster(bench_arguments& told, const proto::ClusterInfo& cluster) {
+caf::expected<bench_options> fit_to_cluster(bench_arguments& arguments, const proto::ClusterInfo& cluster) {
   auto free = free_devices(cluster);
-  auto x = told.options(static_cast<uint32_t>(std::min<size_t>(free.size(), bench_arguments::devices_max)));
+  auto x = arguments.options(static_cast<uint32_t>(std::min<size_t>(free.size(), bench_arguments::devices_max)));
   if (x)
     if (auto problem = fit_sizes(*x, least_memory_bytes(free)))
       return problem;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t bench_bytes_max = uint64_t{1} << 50;
 
-/// Of the sizes from `bytes` on, each so many times the one before, the first with an element for each rank.
+/// The first of the sizes from `bytes` on, each larger by the factor, with an element for each rank.
 uint64_t first_size(const bench_options& x, uint64_t bytes) {
   if (has_data(x.kind))
     while (count_for_size(x.kind, x.devices, bytes / size_of(x.datatype)) == 0)
@@ -30,51 +30,60 @@ uint64_t first_size(const bench_options& x, uint64_t bytes) {
 
 void bench_arguments::add_to(option_table& table) {
   auto& x = result_;
-  table.about(
-    "Runs a collective over a range of sizes on simulated devices, in this process or in a cluster of others, checks "
-    "the results, and prints how its ranks lie and nccl-tests' columns. The size is what a rank contributes in all, as "
-    "nccl-tests has it. The last "
-    "column is the part of the memory's limit that is reached: what a plain loop on all cores takes that reads "
-    "all inputs and writes all outputs once, divided by the time; it is left out where ranks are on other hosts.");
+  table.about("Measures a collective over a range of sizes on simulated devices, in this process or in another "
+              "cluster, checks the "
+              "results, and prints the places of the ranks and nccl-tests' columns. Sizes count as in nccl-tests. The "
+              "last column is "
+              "the reached part of the memory's limit: the time of a plain loop on all cores that reads all inputs and "
+              "writes all "
+              "outputs once, divided by the time. It is omitted if ranks are on other hosts.");
   add_collective_options(table, settings_, {.max = devices_max, .min = devices_min, .option = "--devices"});
   table.positional().otherwise("all_reduce");
-  table.option_named("--devices")
-    .otherwise("8, or device.count where the command line has that; on a cluster of other processes all that are free");
+  table.option_named("--devices").otherwise("8, or device.count if that is given; on another cluster all free devices");
   offer_algorithms(table.option_named("--algorithm"), {"auto", "all"})
-    .says("A", "ring, direct, ... ; auto takes the best; all tries every one")
+    .says("A", "ring, direct, ...; auto picks the best, all measures every one")
     .otherwise("auto");
   table.bytes("--min-bytes", min_bytes_, bench_bytes_max)
     .also("-b")
-    .says("SIZE", "such as 8, 64K and 64KiB, which are 65,536, or 64KB, which is 64,000")
+    .says("SIZE", "the smallest size; 64K and 64KiB are 65,536, 64KB is 64,000")
     .otherwise("8, or an element for each rank");
-  table.bytes("--max-bytes", max_bytes_, bench_bytes_max).also("-e").says("SIZE", "").otherwise(size_text(x.max_bytes));
-  table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "from size to size");
+  table.bytes("--max-bytes", max_bytes_, bench_bytes_max)
+    .also("-e")
+    .says("SIZE", "the largest size")
+    .otherwise(size_text(x.max_bytes));
+  table.number("--factor", x.factor, 2, 1024).also("-f").says("F", "the factor from size to size");
   add_chunk_and_datatype(table, settings_);
   add_reduce_op(table, op_).also("-o");
   add_schedule_option(table, settings_.schedule);
   table.number("--iterations", x.iterations, 1, 1'000'000)
     .also("-n")
-    .says("K", fmt::format("operations in a sample, enqueued back to back; after each {} the bench waits for them",
+    .says("K", fmt::format("operations of a sample, enqueued back to back; after each {} the bench waits for them",
                            communicator_options{}.operations_max))
     .otherwise("by size");
-  table.number("--warmup", x.warmups, 0, 10'000).also("-w").says("W", "samples before those that count");
-  table.number("--samples", x.samples, 1, 10'000).says("S", "whose median, p50 and p99 are shown");
-  table.flag("--in-place", x.in_place).says("one buffer a rank");
+  table.number("--warmup", x.warmups, 0, 10'000).also("-w").says("W", "warm-up samples");
+  table.number("--samples", x.samples, 1, 10'000).says("S", "samples, of which median, p50 and p99 are shown");
+  table.flag("--in-place", x.in_place).says("input and output share a buffer");
   table.flag("--uneven", x.uneven)
-    .says("the v-variant: rank 0's block is empty, and the last rank's is twice as large as the mean");
-  table.flag("--deterministic", x.deterministic).says("reductions add in rank order, by every algorithm");
-  table.flag("--single", x.single).says("each operation is called and waited for by itself");
-  table.flag("--no-memory-limit", x.no_memory_limit).says("leave out the plain loop that shows what the memory can do");
-  table.file("--json", x.json).says("FILE", "one object a row, too, with node, host and device of each rank");
+    .says("measures the v-variant: rank 0's block is empty, the last rank's is twice the mean");
+  table.flag("--deterministic", x.deterministic).says("every algorithm reduces in rank order");
+  table.flag("--single", x.single).says("waits for each operation before the next one");
+  table.flag("--no-memory-limit", x.no_memory_limit).says("omits the plain loop for the memory's limit");
+  table.flag("--wide", x.wide)
+    .says(
+      "shows all columns; lines of at most 100 columns, or of the terminal's, leave out root, redop, type, p50, p99, "
+      "limit, count and algbw, in this order and as far as necessary");
+  table.file("--json", x.json)
+    .says("FILE", "also writes a JSON object for each row, with node, host and device of each rank");
   table.closing(
-    "With --schedule the sizes are the file's, too, from --min-bytes to --max-bytes where these are given.\n\n"
-    "The last lines say what memory this process has beside the devices' files, where they are in it, whether every "
-    "result was right, and the average bus bandwidth of all rows.\n\n"
-    "Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, "
-    "and the first column says to what. The exit status is 0 if every result was right.");
+    "With --schedule the size is the file's, or its multiples from --min-bytes to --max-bytes.\n\n"
+    "The last lines are the memory of this process without the devices' files, whether every result was right, and the "
+    "average bus bandwidth.\n\n"
+    "Sizes are whole elements. If each rank has a block, they are rounded down to blocks of the same size, which the "
+    "first "
+    "column shows. The exit status is 0 if every result was right.");
   table.common({"--algorithm", "--devices", "--min-bytes", "--max-bytes", "--factor", "--datatype", "--op",
-                "--iterations", "--in-place", "--json"});
-  table.add_example("ringmaster bench -b 8 -e 64M -f 2", "as nccl-tests would have it");
+                "--iterations", "--wide", "--json"});
+  table.add_example("ringmaster bench -b 8 -e 64M -f 2", "the sizes of nccl-tests");
   table.add_example("ringmaster bench broadcast --algorithm all --json rows.json",
                     "every algorithm; `ringmaster chart` "
                     "draws the rows");
@@ -126,7 +135,7 @@ google::protobuf::RepeatedField<uint64_t> uneven_counts(const bench_options& x, 
   return result;
 }
 
-/// The collective and its sizes, as they were told.
+/// The collective and its sizes, as given.
 caf::error bench_arguments::take_collective(uint32_t devices) {
   auto& x = result_;
   x.kind = settings_.kind.value_or(x.kind);

@@ -3,35 +3,60 @@
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/text/json_field.hpp"
+#include "runtime/text/pages/wrapped_text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
-void print_header(std::FILE* out, const bench_options& x, const rank_layout& layout) {
-  fmt::print(out, "# {} on {} devices, {}{}, {}, {}\n", name_of(x.kind), x.devices, name_of(x.datatype),
-             reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "",
-             fmt::format("{}{}", x.in_place ? "in place" : "out of place", x.uneven ? ", uneven" : ""),
-             x.samples == 1 ? "one sample each" : fmt::format("medians of {} samples", x.samples));
-  fmt::print(out, "# {}\n", layout.summary());
+bench_table::bench_table(const bench_options& x, const page_format& page)
+  : options_(x), page_(page), table_({{{"size", "(B)"}, 12},
+                                      {{"count", "(elements)"}, 12, text_side::right, 7},
+                                      {{"type", ""}, 12, text_side::right, 3},
+                                      {{"redop", ""}, 6, text_side::right, 2},
+                                      {{"root", ""}, 5, text_side::right, 1},
+                                      {{"algorithm", ""}, 18, text_side::left},
+                                      {{"time", "(us)"}, 10},
+                                      {{"algbw", "(GB/s)"}, 8, text_side::right, 8},
+                                      {{"busbw", "(GB/s)"}, 8},
+                                      {{"p50", "(us)"}, 10, text_side::right, 4},
+                                      {{"p99", "(us)"}, 10, text_side::right, 5},
+                                      {{"#wrong", ""}, 6},
+                                      {{"limit", "part"}, 7, text_side::right, 6}},
+                                     page) {}
+
+std::string bench_table::head(const rank_layout& layout) const {
+  auto& x = options_;
+  auto text = remark(fmt::format(
+    "{} on {} devices, {}{}{}, {}, {}", name_of(x.kind), x.devices, name_of(x.datatype),
+    reduces(x.kind) ? fmt::format(", {}", name_of(x.op)) : "", has_root(x.kind) ? fmt::format(", root {}", x.root) : "",
+    fmt::format("{}{}", x.in_place ? "in place" : "out of place", x.uneven ? ", uneven" : ""),
+    x.samples == 1 ? "one sample each" : fmt::format("medians of {} samples", x.samples)));
+  text += remark(layout.summary());
   for (auto& node : layout.nodes())
-    fmt::print(out, "# {}\n", node);
-  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "size",
-             "count", "type", "redop", "root", "algorithm", "time", "algbw", "busbw", "p50", "p99", "#wrong", "limit");
-  fmt::print(out, "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10} {:>8} {:>8} {:>10} {:>10} {:>6} {:>7}\n", "(B)",
-             "(elements)", "", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)", "(us)", "", "part");
-  std::fflush(out);
+    text += remark(node);
+  if (auto note = table_.note(); !note.empty())
+    text += remark(note);
+  return text + table_.head();
 }
 
-void print_row(std::FILE* out, const bench_options& x, const bench_row& row) {
-  fmt::print(out,
-             "{:>12} {:>12} {:>12} {:>6} {:>5} {:<18} {:>10.2f} {:>8.2f} {:>8.2f} {:>10.2f} {:>10.2f} {:>6} {:>7}\n",
-             row.bytes, row.count, name_of(x.datatype), reduces(x.kind) ? name_of(x.op) : "none",
-             has_root(x.kind) ? std::to_string(x.root) : "-1", row.algorithm, row.time_us, row.algbw, row.busbw,
-             row.p50_us, row.p99_us, row.wrong,
-             row.limit_us == 0 ? "" : fmt::format("{:.2f}", row.limit_us / row.time_us));
-  std::fflush(out);
+std::string bench_table::row(const bench_row& row) const {
+  auto& x = options_;
+  auto number = [](double value) { return fmt::format("{:.2f}", value); };
+  return table_.row({std::to_string(row.bytes), std::to_string(row.count), std::string{name_of(x.datatype)},
+                     reduces(x.kind) ? std::string{name_of(x.op)} : "none",
+                     has_root(x.kind) ? std::to_string(x.root) : "-1", row.algorithm, number(row.time_us),
+                     number(row.algbw), number(row.busbw), number(row.p50_us), number(row.p99_us),
+                     std::to_string(row.wrong), row.limit_us == 0 ? "" : number(row.limit_us / row.time_us)});
+}
+
+std::string bench_table::remark(const std::string& text) const {
+  constexpr std::string_view begin = "# ";
+  auto lines = page_.wide ? text : wrapped_text(text, page_.columns - begin.size());
+  for (size_t at = 0; (at = lines.find('\n', at)) != lines.npos; ++at)
+    lines.insert(at + 1, begin);
+  return fmt::format("{}{}\n", begin, lines);
 }
 
 std::string json_row(const bench_options& x, const bench_row& row, const rank_layout& layout) {

@@ -7,14 +7,13 @@
 
 namespace ringmaster {
 
-/// The algorithms that are measured: the one that was asked for, or all that the kind has.
+/// The algorithms to measure: the one that is named, or all of the kind.
 std::vector<std::string> algorithms_for(const bench_options& x);
 
-/// What is measured one after the other, in bytes, ascending.
+/// The sizes to measure, in bytes, ascending.
 std::vector<uint64_t> sizes_of(const bench_options& x);
 
-/// Bytes of memory that one device needs: its input and output at the largest size, with room to align them, and
-/// scratch.
+/// Bytes of memory that a device needs: its input and output at the largest size, aligned, and scratch.
 uint64_t memory_for(const bench_options& x);
 
 } // namespace ringmaster

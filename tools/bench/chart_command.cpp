@@ -1,4 +1,4 @@
-#include "tools/bench/chart_command.hpp"
+#include "tools/bench/bench_commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/chart.hpp"

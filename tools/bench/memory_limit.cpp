@@ -1,6 +1,7 @@
 #include "tools/bench/memory_limit.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/memory_directory.hpp"
 #include "tools/bench/plain_loop.hpp"
@@ -19,12 +20,12 @@ namespace ringmaster {
 namespace {
 
 constexpr uint64_t page_bytes = 4096;
-constexpr std::chrono::milliseconds sample_max{100}; ///< More operations say nothing more.
-constexpr uint64_t cached_max = 8u << 20;            ///< So much stays in the caches for the next operation.
+constexpr std::chrono::milliseconds sample_max{100}; ///< More operations would not change the result.
+constexpr uint64_t cached_max = 8u << 20;            ///< Data of this size stays in the caches for the next operation.
 const uint32_t crew_size = std::max(1u, std::thread::hardware_concurrency());
 
-/// Runs work(part, parts) for all parts, on all cores, over and over. Its threads spin: what is measured is memory, not
-/// waking. Whoever is free takes the next part.
+/// Runs work(part, parts) for all parts on all cores, repeatedly. A free thread takes the next part. Threads spin, so
+/// that memory is measured and not waking up.
 template <class Work>
 class crew {
 public:
@@ -48,6 +49,7 @@ public:
     take();
     while (done_ != parts_) {
     }
+    ensure(next_ >= parts_, "all parts were taken");
   }
 
 private:
@@ -66,10 +68,11 @@ private:
   std::vector<std::thread> others_;
 };
 
-/// An operation, in the middle one of the samples, as the bench has it of ours.
+/// The median of the samples, of an operation, as in the bench.
 double median_us(const std::vector<plain_transfer>& work, uint32_t parts, bool past_caches, uint32_t samples,
                  uint32_t operations) {
   crew all{parts, [&](uint32_t part, uint32_t of) { run_part(work, part, of, past_caches); }};
+  ensure(samples > 0 && operations > 0, "a median needs samples of operations");
   std::vector<double> times;
   for (uint32_t i = 0; i < samples; ++i) {
     const auto start = std::chrono::steady_clock::now();
@@ -88,7 +91,7 @@ double median_us(const std::vector<plain_transfer>& work, uint32_t parts, bool p
 
 using area = std::shared_ptr<std::byte>;
 
-/// As the devices have it. Nobody else needs the file's name.
+/// In a file like the devices' memory, which is unlinked at once.
 caf::expected<area> in_file(const std::filesystem::path& directory, uint64_t bytes) {
   device_memory::options opts{device_id{1}, directory / "memory-limit", page_bytes, bytes};
   auto memory = device_memory::open(opts);
@@ -107,11 +110,11 @@ caf::expected<area> in_huge_pages(uint64_t bytes) {
   auto* mapping = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED)
     return make_error(errc::io_error, fmt::format("cannot map {} bytes to measure what memory allows", bytes));
-  ::madvise(mapping, bytes, MADV_HUGEPAGE); // where the system has none, these are plain pages
+  ::madvise(mapping, bytes, MADV_HUGEPAGE); // a system without them uses plain pages
   return area{static_cast<std::byte*>(mapping), [bytes](std::byte* x) { ::munmap(x, bytes); }};
 }
 
-/// The inputs and outputs of all ranks; in place a rank has one area for both.
+/// The inputs and outputs of all ranks; in place, a rank has one area for both.
 struct rank_areas {
   std::vector<area> owned;
   std::vector<const float*> inputs;
@@ -125,7 +128,7 @@ uint64_t touched_bytes(const limited_collective& x) {
   return elements * sizeof(float);
 }
 
-/// Numbers that differ: some processors write lines of zeros several times as fast as others.
+/// Different numbers, since some processors write lines of zeros several times faster.
 void fill(std::byte* area_start, uint64_t bytes) {
   auto floats = reinterpret_cast<float*>(area_start);
   for (uint64_t i = 0; i < bytes / sizeof(float); ++i)
@@ -156,6 +159,8 @@ caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
     result.inputs.push_back(*input + start.input);
     result.outputs.push_back(*output + start.output);
   }
+  ensure(result.inputs.size() == x.request.world_size && result.outputs.size() == x.request.world_size,
+         "each rank has an input and an output");
   return result;
 }
 
@@ -163,8 +168,7 @@ caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
 
 caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, uint32_t samples, uint32_t operations) {
   const auto cached = touched_bytes(x) <= cached_max;
-  const auto parts = cached ? crew_size
-                            : 16 * crew_size; // what is in a core's cache stays there; large work is shared out
+  const auto parts = cached ? crew_size : 16 * crew_size; // cached data stays on its core; large work is balanced
   memory_limit best;
   caf::error problem;
   for (auto files : {true, false}) {

@@ -1,5 +1,6 @@
 #include "tools/bench/plain_loop.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
 #include "runtime/reduction/compiled_for.hpp"
 
@@ -12,7 +13,7 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t tile_count = 1024; ///< Floats: the sums stay in the L1 cache.
+constexpr uint64_t tile_count = 1024; ///< Floats whose sums stay in the L1 cache.
 constexpr uint64_t line_count = cache_line_bytes / sizeof(float);
 
 template <size_t Inputs>
@@ -62,6 +63,7 @@ void run(const plain_transfer& x, uint32_t part, uint32_t parts, bool past_cache
 
 std::vector<plain_transfer> transfers_of(proto::CollectiveKind kind, const plan_request& request,
                                          const std::vector<const float*>& inputs, const std::vector<float*>& outputs) {
+  ensure(inputs.size() == request.world_size && outputs.size() == request.world_size, "each rank has its buffers");
   std::map<std::tuple<bool, uint32_t, uint64_t>, plain_transfer> by_source;
   for (uint32_t rank = 0; rank < request.world_size; ++rank)
     for (uint64_t first = 0; first < output_count(kind, request, rank); first += request.count) {
@@ -76,12 +78,15 @@ std::vector<plain_transfer> transfers_of(proto::CollectiveKind kind, const plan_
         x.to.push_back(outputs[rank] + first);
     }
   std::vector<plain_transfer> result;
-  for (auto& [source, x] : by_source)
+  for (auto& [source, x] : by_source) {
+    ensure(!x.from.empty(), "each block of an output has a source");
     result.push_back(std::move(x));
+  }
   return result;
 }
 
 void run_part(const std::vector<plain_transfer>& work, uint32_t part, uint32_t parts, bool past_caches) {
+  ensure(part < parts, "a part is one of the parts");
   for (auto& x : work)
     run(x, part, parts, past_caches);
   if (past_caches)

@@ -7,22 +7,22 @@
 
 namespace ringmaster {
 
-// A collective of float sums as a plain loop that reads every input once and writes every output once. It shares the
-// meaning of the collective with the runtime, and single copies, but nothing of how operations are run.
+// A collective of float sums as a plain loop that reads every input once and writes every output once. It shares with
+// the runtime the meaning of collectives and the copying of blocks, and not how operations are run.
 
-/// `count` floats that go the same way.
+/// `count` floats with the same sources and destinations.
 struct plain_transfer {
-  std::vector<const float*> from; ///< One: it is copied; several: their sum is.
+  std::vector<const float*> from; ///< A single one is copied, several are summed.
   std::vector<float*> to;
   uint64_t count = 0;
 };
 
-/// All that a collective does. `inputs` and `outputs` are by rank; in place they are the same, and what stays where it
-/// is has no transfer.
+/// The transfers of a collective. `inputs` and `outputs` are by rank; in place they are the same, and a block that
+/// stays in place has no transfer.
 std::vector<plain_transfer> transfers_of(proto::CollectiveKind kind, const plan_request& request,
                                          const std::vector<const float*>& inputs, const std::vector<float*>& outputs);
 
-/// Part `part` of `parts` of each of them. `past_caches`: with non-temporal stores.
+/// Runs part `part` of `parts` of each transfer. `past_caches`: with non-temporal stores.
 void run_part(const std::vector<plain_transfer>& work, uint32_t part, uint32_t parts, bool past_caches);
 
 } // namespace ringmaster

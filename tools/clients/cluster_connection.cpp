@@ -13,7 +13,7 @@ namespace ringmaster {
 
 namespace {
 
-/// What `node.join` says has been checked with the configuration, and the environment has not.
+/// Checks the environment; the configuration has been checked already.
 caf::error check_variable(const options& opts) {
   auto where = coordinator_elsewhere(opts);
   auto read = parse_endpoint(where);
@@ -57,9 +57,9 @@ caf::error check_no_rank() {
     return caf::none;
   const auto& its = **launched;
   return make_error(errc::invalid_argument,
-                    fmt::format("this command calls for all ranks by itself, and {} has started it as rank {} of {}: "
-                                "start it once, under caf-run without --ranks, with --join, or alone. An empty "
-                                "RINGMASTER_RANK in the environment says that it is no rank",
+                    fmt::format("this command calls for all ranks, and {} has started it as rank {} of {}: start it "
+                                "once, under caf-run without --ranks, with --join, or alone. An empty RINGMASTER_RANK "
+                                "in the environment means that it is not a rank",
                                 its.launcher, its.rank, its.world_size));
 }
 

@@ -12,23 +12,21 @@
 
 namespace ringmaster {
 
-/// The coordinator that a command is to ask: --join's, or that of RINGMASTER_COORDINATOR. Where it cannot be reached
-/// the process ends as of `end_at_once`. Errors: invalid_argument where neither says which.
+/// Connects to the coordinator of --join or RINGMASTER_COORDINATOR. If it cannot be reached, the process exits
+/// (`end_at_once`). Errors: invalid_argument if neither is given.
 caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor_system& system, const options& opts,
                                                  std::FILE* err);
 
-/// What a command uses that can have a cluster of its own: the one of --join or RINGMASTER_COORDINATOR, or else one of
-/// this process. Where the one elsewhere cannot be reached the process ends as of `end_at_once`. Errors: those of
-/// `cluster::start`.
+/// The cluster of --join or RINGMASTER_COORDINATOR, or else one in this process. If the former cannot be reached, the
+/// process exits (`end_at_once`). Errors: as of `cluster::start`.
 caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::actor_system& system,
                                                      const options& opts, std::FILE* err);
 
-/// Of a command that calls for all ranks by itself: a launcher that starts it once a rank would give each a cluster of
-/// its own, or one without devices. Errors: invalid_argument, with the launcher and the rank.
+/// For commands that call for all ranks: they must not be started once for each rank by a launcher. Errors:
+/// invalid_argument with the launcher and the rank.
 caf::error check_no_rank();
 
-/// Prints the problem as the command's and ends the process with status 1: a connection attempt that the system still
-/// waits for must not hold it.
+/// Prints the error and exits with status 1, without waiting for pending connection attempts.
 [[noreturn]] void end_at_once(const char* command, const caf::error& problem, std::FILE* err);
 
 } // namespace ringmaster

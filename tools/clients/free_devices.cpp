@@ -35,22 +35,22 @@ caf::error check_free(const std::string& who, uint64_t wanted, const proto::Clus
   const auto free = free_devices(cluster).size();
   if (free >= wanted)
     return caf::none;
-  std::set<uint64_t> takers;
+  std::set<uint64_t> owners;
   for (auto& x : cluster.devices())
-    takers.insert(x.comm_ids().begin(), x.comm_ids().end());
+    owners.insert(x.comm_ids().begin(), x.comm_ids().end());
   auto text = fmt::format("{} wants {}, and the cluster has {}", who, counted(wanted, "device"),
                           counted(static_cast<uint64_t>(cluster.devices_size()), "device"));
-  if (!takers.empty())
+  if (!owners.empty())
     text += fmt::format(", of which {} {} free: the others belong to {} {}, which `ringmaster destroy {}` ends", free,
-                        free == 1 ? "is" : "are", takers.size() == 1 ? "communicator" : "communicators",
-                        fmt::join(takers, ", "), fmt::join(takers, " "));
+                        free == 1 ? "is" : "are", owners.size() == 1 ? "communicator" : "communicators",
+                        fmt::join(owners, ", "), fmt::join(owners, " "));
   return make_error(errc::too_few_devices, text);
 }
 
 caf::expected<proto::ClusterInfo> await_free(client& user, const std::string& who, uint64_t wanted,
                                              caf::timespan patience, std::FILE* err) {
   const auto give_up = awake_clock::actor_now() + patience;
-  for (auto told = false;; std::this_thread::sleep_for(std::chrono::milliseconds{50})) {
+  for (auto reported = false;; std::this_thread::sleep_for(std::chrono::milliseconds{50})) {
     auto cluster = user.devices();
     if (!cluster)
       return std::move(cluster.error());
@@ -59,8 +59,8 @@ caf::expected<proto::ClusterInfo> await_free(client& user, const std::string& wh
       return cluster;
     if (awake_clock::actor_now() >= give_up)
       return problem;
-    if (!std::exchange(told, true))
-      fmt::print(err, "ringmaster {}: {} free here, {} wanted: waits {} for the others\n", who,
+    if (!std::exchange(reported, true))
+      fmt::print(err, "ringmaster {}: {} free, {} wanted: waits {} for the others\n", who,
                  counted(free_devices(*cluster).size(), "device"), wanted, duration_text(patience));
   }
 }

@@ -1,5 +1,6 @@
 #include "tools/clients/rank_layout.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ std::string ranges_text(const std::vector<uint32_t>& ranks) {
 
 std::string node_text(const rank_layout::place& x) {
   if (x.node_name.empty())
-    return "a node that is gone";
+    return "a node that has left";
   return fmt::format("{}{}, process {}", x.node_name, x.host.empty() ? "" : ", host " + x.host, x.pid);
 }
 
@@ -48,6 +49,7 @@ rank_layout::rank_layout(const gpu_sim::CommInitResponse& group, const proto::Cl
     }
     ranks_.push_back(std::move(here));
   }
+  ensure(ranks_.size() == static_cast<size_t>(group.devices_size()), "each device of the group has a rank");
 }
 
 std::string rank_layout::summary() const {
@@ -58,7 +60,7 @@ std::string rank_layout::summary() const {
     if (!x.host.empty())
       hosts.insert(x.host);
   }
-  std::map<uint64_t, uint64_t, std::greater<>> nodes_of; // by how many ranks they have
+  std::map<uint64_t, uint64_t, std::greater<>> nodes_of; // by their number of ranks
   for (auto [node, ranks] : ranks_of)
     ++nodes_of[ranks];
   std::string nodes;

@@ -1,6 +1,7 @@
 #include "tools/cluster/adoption.hpp"
 
 #include "actors/hosts/connections.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/endpoint.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ void adoption::try_missing() {
   auto now = std::chrono::steady_clock::now();
   if (now < next_try_)
     return;
-  next_try_ = now + std::chrono::milliseconds{500}; // every other time it looks what has become of the last try
+  next_try_ = now + std::chrono::milliseconds{500}; // every other call checks the previous attempt
   for (auto& x : nodes_)
     if (!x.present)
       adopt(x);
@@ -47,9 +48,10 @@ void adoption::adopt(listed_node& x) {
   auto node = taken_as<node_actor>(*found, system_, text_of(x.where), "node");
   if (!node)
     return missed(x, node.error());
+  ensure(!x.present, "a node is adopted once while it is present");
   self_->monitor(*node);
   x.present = node->address();
-  x.told = false;
+  x.reported = false;
   proto::Adopt join;
   join.set_host(x.where.host);
   join.set_port(x.where.port);
@@ -59,8 +61,8 @@ void adoption::adopt(listed_node& x) {
 }
 
 void adoption::missed(listed_node& x, const caf::error& why) {
-  if (!std::exchange(x.told, true))
-    spdlog::warn("no node answers at {} yet ({}); it is tried every second", text_of(x.where), render(why));
+  if (!std::exchange(x.reported, true))
+    spdlog::warn("no node answers at {} yet ({}); trying every second", text_of(x.where), render(why));
 }
 
 void adoption::on_down(const caf::down_msg& lost) {

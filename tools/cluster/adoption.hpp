@@ -14,14 +14,14 @@
 
 namespace ringmaster {
 
-/// The nodes that the coordinator's configuration lists: connects to each, tells it to join with the ids it has there,
-/// and tries again as long as it is missing or when it is lost.
+/// Connects to the nodes that the coordinator's configuration lists, asks each to join with the ids from there, and
+/// tries again while it is missing or lost.
 class adoption {
 public:
   adoption(caf::actor_system& system, caf::scoped_actor& self, coordinator_actor coordinator,
            const std::vector<cluster_device>& devices);
 
-  /// Tries those that are missing, once a second. Never waits.
+  /// Tries to connect to missing nodes, once a second. Never blocks.
   void try_missing();
   void on_down(const caf::down_msg& x);
 
@@ -30,8 +30,8 @@ private:
     endpoint where;
     std::vector<uint64_t> device_ids = {};
     caf::actor_addr present = {};
-    bool told = false;                                      ///< That it is missing.
-    std::future<caf::expected<published_actor>> found = {}; ///< A try that is under way.
+    bool reported = false;                                  ///< That it is missing.
+    std::future<caf::expected<published_actor>> found = {}; ///< The current attempt.
   };
 
   void adopt(listed_node& x);

@@ -1,9 +1,11 @@
 #include "tools/cluster/communicator_text.hpp"
 
 #include "messages/wire_ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/info_text.hpp"
+#include "tools/console/streamed_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +32,7 @@ const proto::ClusterInfo::Node* find_node(const proto::ClusterInfo& cluster, nod
   return found == cluster.nodes().end() ? nullptr : &*found;
 }
 
-/// "node-2 on hostb, pid 812"; a device that has just died is nowhere.
+/// "node-2 on hostb, pid 812"; a lost device has no node.
 std::string place_of(const proto::ClusterInfo& cluster, device_id device) {
   auto known = find_device(cluster, device);
   auto node = known == nullptr ? nullptr : find_node(cluster, node_id{known->node_id()});
@@ -42,7 +44,7 @@ std::string state_text(const CommunicatorStatus& x) {
     case CommunicatorStatus::STOPPING: return "its ranks stop for a new epoch";
     case CommunicatorStatus::REPLACING: return "waits for a spare";
     case CommunicatorStatus::ENDING: return "ends";
-    case CommunicatorStatus::ENDED: return "has ended, and is here until somebody destroys it";
+    case CommunicatorStatus::ENDED: return "has ended, and is kept until it is destroyed";
     default: break;
   }
   if (x.operations_in_flight() > 0)
@@ -70,7 +72,7 @@ std::string what_text(const operation_status& op) {
   return fmt::format("#{} {} ({}), {}", op.sequence(), name_of(what.kind()), what.algorithm(), bytes_text(op.bytes()));
 }
 
-/// The first in flight.
+/// The first operation in flight.
 std::string operation_text(const operation_status& op) {
   auto result = fmt::format("  {}, called {} ago", what_text(op), age_text(op.age_ns()));
   if (op.attempts() > 1)
@@ -86,7 +88,7 @@ std::string operation_text(const operation_status& op) {
                        op.joint() ? "come to" : "finished");
 }
 
-void tell_queued(const CommunicatorStatus& x, std::vector<status_line>& out) {
+void add_queued(const CommunicatorStatus& x, std::vector<status_line>& out) {
   constexpr int named_max = 3;
   std::vector<std::string> named;
   for (int i = 1; i < x.operations_size() && i <= named_max; ++i)
@@ -95,7 +97,7 @@ void tell_queued(const CommunicatorStatus& x, std::vector<status_line>& out) {
   if (more > 0)
     named.push_back(fmt::format("{} more", more));
   if (!named.empty())
-    out.push_back({tone::plain, fmt::format("  behind it: {}", fmt::join(named, "; "))});
+    out.push_back({tone::plain, fmt::format("  then: {}", fmt::join(named, "; "))});
   if (x.waiting_for_group_end() > 0)
     out.push_back({tone::plain,
                    fmt::format("  {} for GroupEnd", x.waiting_for_group_end() == 1
@@ -128,7 +130,7 @@ std::string received_text(const CommunicatorStatus::Rank& x) {
   return bytes == 0 ? "-" : bytes_text(bytes);
 }
 
-/// Few ranks are all told; of many those that the others wait for, and those with trouble.
+/// All ranks of a small communicator; of a large one those that others wait for and those with problems.
 std::set<int> ranks_listed(const CommunicatorStatus& x, const std::vector<uint32_t>& culprits) {
   constexpr int all_max = 32;
   std::set<int> result;
@@ -154,37 +156,60 @@ std::vector<std::string> row_of(const CommunicatorStatus& x, int rank, const pro
           doing_text(about)};
 }
 
-void tell_ranks(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, const std::vector<uint32_t>& culprits,
-                std::vector<status_line>& out) {
-  auto told = ranks_listed(x, culprits);
-  std::vector<std::vector<std::string>> rows{
-    {"rank", "device", "where", "round", "received", "queued", "heard", "late", "doing"}};
-  for (auto rank : told)
-    rows.push_back(row_of(x, rank, cluster));
-  std::vector<size_t> widths(rows.front().size());
-  for (auto& row : rows)
-    for (size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], row[i].size());
-  auto line = [&](const std::vector<std::string>& row) {
-    std::string text = " ";
-    for (size_t i = 0; i + 1 < row.size(); ++i)
-      text += fmt::format(" {:{}} ", row[i], widths[i]);
-    return text + " " + row.back();
-  };
-  out.push_back({tone::plain, line(rows.front())});
-  size_t next = 1;
-  for (auto rank : told) {
-    auto& about = x.ranks(rank);
-    out.push_back({about.lost() || !trouble_of(about).empty() ? tone::bad : tone::plain, line(rows[next++])});
+/// The columns of the ranks' table, each as wide as its cells.
+std::vector<streamed_table::column> columns_for(const std::vector<std::vector<std::string>>& rows) {
+  constexpr size_t doing_min = 40; ///< A longer text is wrapped.
+  constexpr size_t gap = 1;        ///< Two blanks between columns.
+  std::vector<streamed_table::column> result;
+  for (auto [head, left_out] : {std::pair{"rank", 0u},
+                                {"device", 3},
+                                {"where", 5},
+                                {"round", 0},
+                                {"received", 4},
+                                {"queued", 1},
+                                {"heard", 0},
+                                {"late", 2},
+                                {"doing", 0}}) {
+    size_t width = std::string_view{head}.size();
+    for (auto& row : rows)
+      width = std::max(width, row[result.size()].size());
+    result.push_back({{head}, width + gap, text_side::left, left_out});
   }
-  if (auto others = static_cast<size_t>(x.ranks_size()) - told.size(); others > 0)
+  result.back().width = std::min(result.back().width, doing_min);
+  return result;
+}
+
+void add_ranks(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, const std::vector<uint32_t>& culprits,
+               page_format page, std::vector<status_line>& out) {
+  constexpr std::string_view indent = "  ";
+  const auto listed = ranks_listed(x, culprits);
+  ensure(listed.size() <= static_cast<size_t>(x.ranks_size()), "listed ranks are in the communicator");
+  std::vector<std::vector<std::string>> rows;
+  for (auto rank : listed)
+    rows.push_back(row_of(x, rank, cluster));
+  page.columns -= indent.size();
+  const streamed_table table{columns_for(rows), page};
+  auto add = [&](tone how, std::string line) {
+    line.pop_back();
+    out.push_back({how, std::string{indent} + line});
+  };
+  add(tone::plain, table.head());
+  size_t next = 0;
+  for (auto rank : listed) {
+    auto& about = x.ranks(rank);
+    add(about.lost() || !trouble_of(about).empty() ? tone::bad : tone::plain, table.row(rows[next++]));
+  }
+  if (auto note = table.note(); !note.empty())
+    out.push_back({tone::plain, std::string{indent} + note});
+  if (auto others = static_cast<size_t>(x.ranks_size()) - listed.size(); others > 0)
     out.push_back({tone::plain, fmt::format("  {} without trouble", counted(others, "other rank"))});
 }
 
-void tell_culprits(const CommunicatorStatus& x, const proto::ClusterInfo& cluster,
-                   const std::vector<uint32_t>& culprits, std::vector<status_line>& out) {
+void add_culprits(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, const std::vector<uint32_t>& culprits,
+                  std::vector<status_line>& out) {
   constexpr size_t listed_max = 4;
   for (size_t i = 0; i < std::min(culprits.size(), listed_max); ++i) {
+    ensure(static_cast<int>(culprits[i]) < x.ranks_size(), "a rank that others wait for is in the communicator");
     auto& rank = x.ranks(static_cast<int>(culprits[i]));
     out.push_back({x.still_ns() > second_ns ? tone::bad : tone::plain,
                    fmt::format("  others wait for rank {} (device 0x{:x}, {}): {}", culprits[i], rank.device_id(),
@@ -194,7 +219,7 @@ void tell_culprits(const CommunicatorStatus& x, const proto::ClusterInfo& cluste
     out.push_back({tone::plain, fmt::format("  and for {}", counted(culprits.size() - listed_max, "other rank"))});
 }
 
-void tell_routes(const CommunicatorStatus& x, std::vector<status_line>& out) {
+void add_routes(const CommunicatorStatus& x, std::vector<status_line>& out) {
   std::vector<std::string> routes;
   for (auto& route : x.routes())
     routes.push_back(fmt::format("{} {}, {}/s", route.name(), bytes_text(route.bytes()),
@@ -225,7 +250,8 @@ std::vector<uint32_t> waited_for(const CommunicatorStatus& x) {
   return {result.begin(), result.end()};
 }
 
-void tell_communicator(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, std::vector<status_line>& out) {
+void add_communicator(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, const page_format& page,
+                      std::vector<status_line>& out) {
   if (!x.silent().empty()) {
     out.push_back({tone::bad,
                    fmt::format("{}: {}, policy {}; it does not say more: {}", named_communicator(x.comm_id(), x.name()),
@@ -243,13 +269,13 @@ void tell_communicator(const CommunicatorStatus& x, const proto::ClusterInfo& cl
     out.push_back({tone::bad, fmt::format("  nothing has moved for {}", age_text(x.still_ns()))});
   if (x.operations_size() > 0)
     out.push_back({tone::plain, operation_text(x.operations(0))});
-  tell_queued(x, out);
+  add_queued(x, out);
   if (!ended && (x.operations_in_flight() > 0 || x.state() != CommunicatorStatus::ACTIVE)) {
     auto culprits = waited_for(x);
-    tell_culprits(x, cluster, culprits, out);
-    tell_ranks(x, cluster, culprits, out);
+    add_culprits(x, cluster, culprits, out);
+    add_ranks(x, cluster, culprits, page, out);
   }
-  tell_routes(x, out);
+  add_routes(x, out);
 }
 
 } // namespace ringmaster

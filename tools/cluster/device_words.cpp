@@ -19,8 +19,9 @@ caf::expected<device_id> parse_device(const std::string& text) {
   uint64_t number = 0;
   auto [rest, problem] = std::from_chars(begin, end, number, hex ? 16 : 10);
   if (problem != std::errc{} || rest != end || number == 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("\"{}\" is no device: its number, as `ringmaster status` has it, is 0x4 or 4", text));
+    return make_error(
+      errc::invalid_argument,
+      fmt::format("\"{}\" is no device: give its number, such as 0x4 or 4; `ringmaster status` lists devices", text));
   return device_id{number};
 }
 

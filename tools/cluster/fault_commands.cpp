@@ -1,12 +1,8 @@
-#include "tools/cluster/fault_commands.hpp"
-
-#include "actors/configuration/log.hpp"
-#include "client/client.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/clients/cluster_connection.hpp"
+#include "tools/cluster/cluster_commands.hpp"
 #include "tools/cluster/device_words.hpp"
-#include "tools/options/configured_call.hpp"
+#include "tools/cluster/joined_call.hpp"
 
 #include <fmt/format.h>
 
@@ -16,17 +12,17 @@ namespace ringmaster {
 
 namespace {
 
-/// What the three have in common: which device, when, and what is said of it.
-class fault_call : public configured_call {
+/// A call that injects a fault: the device and the time.
+class fault_call : public joined_call {
 protected:
-  fault_call(const char* command, proto::FaultRequest::Kind kind) : command_(command) { fault_.set_kind(kind); }
+  fault_call(const char* command, proto::FaultRequest::Kind kind) : joined_call(command) { fault_.set_kind(kind); }
 
   void fault_options(option_table& table) {
     join_option(table);
     table.number("--at-step", at_step_, 0, UINT32_MAX)
-      .says("N", "not now, but in the device's next collective, when so many rounds of it are done");
-    key_option(table, "--timeout", "node.join-timeout").says("T", "how long to look for the coordinator, as in 30s");
-    table.closing("`ringmaster status` shows which devices there are, and what comes of it.");
+      .says("N", "in the device's next collective, after N of its rounds, instead of now");
+    timeout_option(table);
+    table.closing("`ringmaster status` lists the devices, and shows the effect.");
   }
 
   caf::error take_device(const std::string& text) {
@@ -40,17 +36,11 @@ protected:
   caf::error check() override {
     if (device_ == device_id{})
       return make_error(errc::invalid_argument,
-                        fmt::format("which device? {} 0x4; `ringmaster status` says which there are", command_));
+                        fmt::format("name the device: {} 0x4; `ringmaster status` lists devices", command()));
     return caf::none;
   }
 
-  caf::expected<int> run(const console& to) override {
-    start_log(cfg_.values());
-    caf::actor_system system{cfg_};
-    auto host = coordinator_for(command_, system, cfg_.values(), to.err);
-    if (!host)
-      return std::move(host.error());
-    client user{system, *host};
+  caf::expected<int> run_with(client& user, const console& to) override {
     auto cluster = user.info();
     if (!cluster)
       return std::move(cluster.error());
@@ -70,13 +60,12 @@ protected:
     return exit_ok;
   }
 
-  /// What the fault makes the device do.
+  /// "hangs"
   virtual std::string what() const = 0;
 
   proto::FaultRequest fault_;
 
 private:
-  const char* command_;
   device_id device_;
   std::optional<uint64_t> at_step_;
 };
@@ -87,9 +76,9 @@ public:
 
 private:
   void declare_options(option_table& table) override {
-    table.about("Kills a device of a running cluster: its process goes on, and starts a fresh one in its place.");
+    table.about("Kills a device of a running cluster. Its process goes on and starts a new device.");
     table.positional("DEVICE", [this](const std::string& text) { return take_device(text); })
-      .says("its number, as 0x4 or 4")
+      .says("its number, such as 0x4 or 4")
       .needed();
     fault_options(table);
   }
@@ -103,18 +92,18 @@ public:
 private:
   void declare_options(option_table& table) override {
     table.about(
-      "Hangs a device of a running cluster: it never answers again, until it is given up and ended. Or for a "
-      "while only, as if it had been stopped: a short one costs no more than that time, a long one the device.");
+      "Hangs a device of a running cluster: it never answers again, until it is given up and removed. With --for it is "
+      "only paused: a short pause delays operations, after a long one the device is lost.");
     table.positional("DEVICE", [this](const std::string& text) { return take_device(text); })
-      .says("its number, as 0x4 or 4")
+      .says("its number, such as 0x4 or 4")
       .needed();
-    table.duration("--for", for_ps_).says("T", "it goes on after so long, as in 5s; without: never");
+    table.duration("--for", for_ps_).says("T", "it continues after this time, such as 5s");
     fault_options(table);
-    table.add_example("ringmaster hang 0x4 --for 300ms", "too short for anybody to give it up");
+    table.add_example("ringmaster hang 0x4 --for 300ms", "a pause that is too short for a loss");
   }
   caf::error check() override {
     if (for_ps_ && *for_ps_ < 1000)
-      return make_error(errc::invalid_argument, "--for says for how long, as in 5s: at least 1ns");
+      return make_error(errc::invalid_argument, "--for must be at least 1ns, such as 5s");
     fault_.set_delay_ns(static_cast<uint64_t>(for_ps_.value_or(0)) / 1000);
     return fault_call::check();
   }
@@ -133,10 +122,10 @@ private:
   void declare_options(option_table& table) override {
     table.form("DEVICE DELAY [options]");
     table.about(
-      "Slows a device of a running cluster down: every round of its collectives begins so much later. 0 makes "
-      "it as fast as before.");
+      "Slows a device of a running cluster down: every round of its collectives starts later by DELAY. 0 restores its "
+      "speed.");
     table.positional("DEVICE DELAY", [this](const std::string& text) { return take(text); })
-      .says("the device's number, as 0x4 or 4, and how long, as 5ms")
+      .says("the device's number, such as 0x4 or 4, and the delay, such as 5ms")
       .many();
     fault_options(table);
     table.add_example("ringmaster slow 0x4 20ms", "20 ms more for every round");
@@ -146,7 +135,8 @@ private:
     if (words_++ == 0)
       return take_device(text);
     if (words_ > 2)
-      return make_error(errc::invalid_argument, fmt::format("\"{}\" is one word too many: DEVICE DELAY", text));
+      return make_error(errc::invalid_argument,
+                        fmt::format("\"{}\" is one argument too many after DEVICE DELAY", text));
     auto delay_ps = parse_duration_ps(text);
     if (!delay_ps)
       return std::move(delay_ps.error());
@@ -156,13 +146,13 @@ private:
 
   caf::error check() override {
     if (words_ == 1)
-      return make_error(errc::invalid_argument, "how slow? ringmaster slow DEVICE DELAY, as in 5ms; 0: as before");
+      return make_error(errc::invalid_argument, "name the delay: ringmaster slow DEVICE DELAY, such as 5ms, or 0");
     return fault_call::check();
   }
 
   std::string what() const override {
     return fault_.delay_ns() == 0 ? "is as fast as before"
-                                  : fmt::format("begins every round {} later", duration_text(fault_.delay_ns()));
+                                  : fmt::format("starts every round {} later", duration_text(fault_.delay_ns()));
   }
 
   int words_ = 0;

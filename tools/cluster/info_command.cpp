@@ -1,4 +1,4 @@
-#include "tools/cluster/info_command.hpp"
+#include "tools/cluster/cluster_commands.hpp"
 
 #include "actors/configuration/log.hpp"
 #include "actors/scheduling/awake_clock.hpp"
@@ -10,6 +10,7 @@
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <fmt/format.h>
@@ -26,23 +27,23 @@ namespace {
 
 class info_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about(
-      "Who is in a cluster: nodes, their devices and what these do, communicators with epoch and ranks, and what "
-      "is gone.");
+    table.about("Lists the members of a cluster: nodes and their devices, communicators with epoch and ranks, and "
+                "recent losses.");
     join_option(table);
-    table.text("--nodes", nodes_).says("A,B", "wait until these nodes are there with all their devices");
-    table.number("--devices", devices_min_, 0).says("N", "wait until this many devices are there").otherwise("");
+    table.text("--nodes", nodes_).says("A,B", "waits until these nodes have joined with all their devices");
+    table.number("--devices", devices_min_, 0).says("N", "waits for this number of devices").otherwise("");
     table.text("--gone", gone_)
-      .says("A",
-            "wait until node A is known to be gone, and say in one line what it took with it; with --json also the "
-            "numbers of its communicators");
-    key_option(table, "--timeout", "node.join-timeout").says("T", "at most so long, as in 30s");
+      .says("A", "waits until the loss of node A is known, and prints in a line what was lost with it; with --json "
+                 "also the numbers "
+                 "of its communicators");
+    key_option(table, "--timeout", "node.join-timeout").says("T", "how long to wait, such as 30s");
     table.flag("--json", json_)
-      .says(
-        "one JSON object: the fields of ClusterInfo in messages/cluster.proto; if --nodes or --devices waited in vain, "
-        "\"missing\" (names) and \"missing_devices\" alone");
+      .says("prints a JSON object with the fields of ClusterInfo in messages/cluster.proto; if nodes or devices are "
+            "missing at "
+            "the timeout, only \"missing\" (names) and \"missing_devices\"");
+    table.flag("--wide", wide_).says("does not wrap lines that are wider than the terminal, or than 100 columns");
     table.closing(
-      "The exit status is 0 if those waited for are there; each that is not gets a line \"missing: NAME\".");
+      "The exit status is 0 if nothing is missing. For each missing node there is a line \"missing: NAME\".");
   }
 
   caf::error check() override {
@@ -95,7 +96,7 @@ class info_call final : public configured_call {
     else if (json_)
       fmt::print(to.out, "{}\n", missing_json(missing, missing_devices));
     else if (wanted_.empty())
-      fmt::print(to.out, "{}", info_text(cluster, coordinator, utc_offset_now()));
+      fmt::print(to.out, "{}", page_format::of_console(wide_).lines(info_text(cluster, coordinator, utc_offset_now())));
   }
 
   static std::string missing_json(const std::set<std::string>& nodes, uint64_t devices) {
@@ -119,14 +120,14 @@ class info_call final : public configured_call {
 
   std::string nodes_, gone_;
   uint64_t devices_min_ = 0;
-  bool json_ = false;
+  bool json_ = false, wide_ = false;
   std::set<std::string> wanted_;
 };
 
 } // namespace
 
 tool_command info_command() {
-  return tool_command::of<info_call>("info", "who is in a cluster, and what it is doing");
+  return tool_command::of<info_call>("info", "lists the members of a cluster");
 }
 
 } // namespace ringmaster

@@ -71,7 +71,7 @@ std::string name_text(const ClusterInfo::Communicator& x) {
   return named_communicator(x.comm_id(), x.name());
 }
 
-/// One that is kept until somebody destroys it. What it was about to do has failed for the same reason, which is said
+/// A communicator that is kept until it is destroyed. Its operations have failed for the same reason, which is printed
 /// once.
 std::string ended_text(const ClusterInfo& cluster, const ClusterInfo::Communicator& x, const std::string& kind) {
   std::vector<device_id> left;
@@ -101,13 +101,13 @@ std::string communicator_text(const ClusterInfo& cluster, const ClusterInfo::Com
   return result;
 }
 
-/// Of those that were lost with it: it, too, may have lost others before.
+/// Whether two losses belong together: a node may have lost devices before.
 bool is_together(const ClusterInfo::Gone& a, const ClusterInfo::Gone& b) {
-  constexpr uint64_t apart_ns_max = 5'000'000'000;
-  return std::max(a.time_ns(), b.time_ns()) - std::min(a.time_ns(), b.time_ns()) <= apart_ns_max;
+  constexpr uint64_t difference_ns_max = 5'000'000'000;
+  return std::max(a.time_ns(), b.time_ns()) - std::min(a.time_ns(), b.time_ns()) <= difference_ns_max;
 }
 
-/// How it goes on without these devices; empty: that is not known yet.
+/// Its state without these devices; empty: not known yet.
 std::string state_without(const ClusterInfo& cluster, communicator_id id, const std::vector<device_id>& lost) {
   auto known = communicator(cluster, id);
   if (known == nullptr || known->ended())

@@ -1,11 +1,8 @@
-#include "tools/cluster/node_commands.hpp"
 #include "actors/calls/await_down.hpp"
-#include "actors/scheduling/awake_clock.hpp"
-#include "tools/clients/cluster_connection.hpp"
-
 #include "actors/configuration/log.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/open_connection.hpp"
+#include "actors/scheduling/awake_clock.hpp"
 #include "client/cluster.hpp"
 #include "client/own_node.hpp"
 #include "messages/errc.hpp"
@@ -14,7 +11,9 @@
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/adoption.hpp"
+#include "tools/cluster/cluster_commands.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/own_memory.hpp"
 #include "tools/options/configured_call.hpp"
@@ -38,7 +37,7 @@ namespace ringmaster {
 
 namespace {
 
-/// Written beside it and renamed, so that whoever waits for the file never sees half of it.
+/// Writes a new file and renames it, so that a reader never sees an incomplete one.
 caf::error write_port_file(const std::string& path, uint16_t port) {
   auto draft = path + ".new";
   auto text = std::to_string(port);
@@ -51,10 +50,10 @@ caf::error write_port_file(const std::string& path, uint16_t port) {
   return caf::none;
 }
 
-/// Which job it is that a launcher has started us for, and how to tell it of ranks that leave: by lines to a pipe that
-/// it reads, as "lost 3" and "finalized 3".
-served_launcher launcher_around_us() {
-  constexpr auto group_of_launcher = "world"; // of caf-run's ranks; what other launchers start within has other names
+/// The launcher's job, and how to report ranks that leave: by lines "lost 3" and "finalized 3" to a pipe that the
+/// launcher reads.
+served_launcher outer_launcher() {
+  constexpr auto group_of_launcher = "world"; // of caf-run's ranks; groups within it have other names
   auto variable = [](const char* name) {
     const auto* value = std::getenv(name);
     return std::string{value == nullptr ? "" : value};
@@ -66,19 +65,19 @@ served_launcher launcher_around_us() {
     return result;
   const auto fd = static_cast<int>(*pipe);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  ::fcntl(fd, F_SETFL, O_NONBLOCK); // a launcher that does not read holds up nothing
+  ::fcntl(fd, F_SETFL, O_NONBLOCK); // a launcher that does not read must not block this process
   result.on_departure = [=](const rank_departure& x) {
     if (x.group != group_of_launcher)
       return;
     const auto line = fmt::format("{} {}\n", x.finalized ? "finalized" : "lost", x.rank);
     if (::write(fd, line.data(), line.size()) < 0)
-      spdlog::debug("the launcher cannot be told \"{}\": {}", line, std::strerror(errno));
+      spdlog::debug("the notice \"{}\" cannot be sent to the launcher: {}", line, std::strerror(errno));
   };
   return result;
 }
 
-/// Whether somebody wants this process to end, which is said.
-bool is_to_end() {
+/// Whether this process has received a signal to stop, which is logged.
+bool is_to_stop() {
   auto signal = ending_signal();
   if (signal != 0)
     spdlog::info("ends on signal {}", strsignal(signal));
@@ -102,8 +101,8 @@ caf::expected<coordinator_actor> connect_when_reachable(caf::actor_system& syste
   }
 }
 
-/// The same, for a node that has lost its coordinator, in `limit`. Whatever answers there now may be the coordinator
-/// soon, but for one of another version.
+/// The same for a node that has lost its coordinator, within `limit`. Any error may be temporary, except another
+/// version.
 caf::expected<coordinator_actor> connect_again(caf::actor_system& system, const options& opts, caf::timespan limit) {
   constexpr auto try_again = std::chrono::milliseconds{500};
   constexpr caf::timespan one_try = std::chrono::seconds{5};
@@ -117,13 +116,13 @@ caf::expected<coordinator_actor> connect_again(caf::actor_system& system, const 
   }
 }
 
-/// What `finds` finds, on another thread; nothing where this process was asked to stop meanwhile. Then `at_the_end` is
-/// made: what still connects ends after this call.
+/// The result of `finds`, which runs on another thread; none if this process is asked to stop. Then `at_the_end` is
+/// set, so that attempts to connect stop.
 std::optional<caf::expected<coordinator_actor>> connect_unless_ended(
   const std::function<caf::expected<coordinator_actor>()>& finds, std::optional<no_more_connecting>& at_the_end) {
   auto coming = std::async(std::launch::async, finds);
   while (coming.wait_for(no_more_connecting::look) != std::future_status::ready)
-    if (is_to_end()) {
+    if (is_to_stop()) {
       at_the_end.emplace();
       coming.wait();
       return std::nullopt;
@@ -131,8 +130,7 @@ std::optional<caf::expected<coordinator_actor>> connect_unless_ended(
   return coming.get();
 }
 
-/// Runs until a signal comes, or `vital` ends, or `now_and_then` says why it must, which are errors. Returns the exit
-/// status.
+/// Runs until a signal arrives. Errors: `vital` has exited, or an error of `now_and_then`, which is called regularly.
 caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
                                    const std::function<caf::error()>& now_and_then,
                                    const std::function<void(const caf::down_msg&)>& other_down) {
@@ -144,7 +142,7 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
         return std::move(down->reason);
       other_down(*down);
     }
-    if (is_to_end())
+    if (is_to_stop())
       return exit_ok;
     if (auto problem = now_and_then())
       return problem;
@@ -155,13 +153,15 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
 class coordinator_call final : public configured_call {
   void declare_options(option_table& table) override {
     table.about(
-      "The host side of a cluster of several processes: listens, starts communicators and keeps the journal. Ends "
-      "with SIGTERM or SIGINT.");
-    key_option(table, "--port", "coordinator.port").says("P", "where to listen, 0 for any free port");
+      "The coordinator of a cluster of several processes: listens, starts communicators and keeps the journal. Exits "
+      "on SIGTERM or SIGINT.");
+    key_option(table, "--port", "coordinator.port").says("P", "the port to listen at; 0: any free port");
     key_option(table, "--host", "coordinator.host")
-      .says("H", "on which address, as in ::1; 0.0.0.0, or :: for IPv6 as well, lets other hosts join");
-    table.file("--port-file", port_file_).says("F", "write the port here when listening");
-    key_option(table, "--journal", "journal.dir").says("DIR", "keep the operation log here").offers_directories();
+      .says("H", "the address to listen at, such as ::1; 0.0.0.0, or :: with IPv6, lets other hosts join");
+    table.file("--port-file", port_file_).says("F", "a file for the port, written when the coordinator listens");
+    key_option(table, "--journal", "journal.dir")
+      .says("DIR", "the directory of the operation log")
+      .offers_directories();
     table.closing("--cluster.devices='[\"1,host,7080\"]' lists devices to connect to.");
   }
 
@@ -171,9 +171,9 @@ class coordinator_call final : public configured_call {
     for (auto& entry : opts.cluster.devices)
       listed.push_back(*parse_cluster_device(entry)); // validated
     block_ending_signals();
-    std::optional<no_more_connecting> at_the_end; // whoever is silent holds up nothing
+    std::optional<no_more_connecting> at_the_end; // silent peers must not delay the exit
     caf::actor_system system{cfg_};
-    auto parts = cluster::start(system, opts, false, launcher_around_us());
+    auto parts = cluster::start(system, opts, false, outer_launcher());
     if (!parts)
       return std::move(parts.error());
     auto& coordinator = (*parts)->coordinator();
@@ -213,23 +213,25 @@ class coordinator_call final : public configured_call {
 
 class node_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about("A process with devices that joins a coordinator, or waits for one that lists it. Ends with SIGTERM or "
+    table.about("A process with devices that joins a coordinator, or waits for one that lists it. Exits on SIGTERM or "
                 "SIGINT.");
     key_option(table, "--join", "node.join")
-      .says("HOST:PORT", "the coordinator to join; without it, wait for one that names this node in cluster.devices");
-    key_option(table, "--devices", "device.count").says("K", "how many devices to host, 1 at least");
-    key_option(table, "--name", "node.name").says("NAME", "in logs").otherwise("host and process id");
+      .says("HOST:PORT", "the coordinator to join; without it, waits for one that lists this node in cluster.devices");
+    key_option(table, "--devices", "device.count").says("K", "the number of devices, at least 1");
+    key_option(table, "--name", "node.name")
+      .says("NAME", "the name in logs and commands")
+      .otherwise("host and process id");
     key_option(table, "--listen", "node.listen-port")
-      .says("PORT", "where other nodes and coordinators reach this one, 0 for any free port");
+      .says("PORT", "the port for other nodes and coordinators; 0: any free port");
     key_option(table, "--listen-host", "node.listen-host")
-      .says("H", "on which address; auto: the one that leads to the coordinator; 0.0.0.0 or ::: all of them");
+      .says("H", "the address to listen at; auto: the one that leads to the coordinator; 0.0.0.0 or ::: all");
   }
 
   caf::error check() override {
     if (cfg_.values().device.count == 0)
-      return make_error(errc::invalid_argument,
-                        "a node with no device would do nothing for the cluster: --devices 1 or "
-                        "more; `ringmaster coordinator` is the one that hosts none");
+      return make_error(
+        errc::invalid_argument,
+        "a node needs a device: --devices 1 or more; `ringmaster coordinator` is a process without devices");
     return caf::none;
   }
 
@@ -251,13 +253,13 @@ class node_call final : public configured_call {
         spdlog::warn("{}; this node's devices have ended with it, and it tries to join again with new ones, for {} "
                      "(node.orphan-timeout)",
                      render(status.error()), duration_text(left));
-      if (is_to_end())
+      if (is_to_stop())
         return exit_ok;
       std::this_thread::sleep_for(std::min<caf::timespan>(left, std::chrono::milliseconds{500}));
     }
   }
 
-  /// Of one that has lost its coordinator: whether another try may come to more.
+  /// Whether another attempt to join after this error may succeed.
   static bool may_join_again(const caf::error& why, const orphan_wait& orphaned) {
     const auto code = code_of(why);
     return code == errc::unreachable
@@ -272,12 +274,11 @@ class node_call final : public configured_call {
                                                      duration_text(orphaned.patience()), render(why)));
   }
 
-  /// Joins a coordinator, or waits for one, and hosts devices for it until that is over. Each time in an actor system
-  /// of its own: to the coordinator it is another process, so nothing is confused with a connection that it has not yet
-  /// seen to be lost.
+  /// Joins a coordinator, or waits for one, and hosts devices until it is lost. Each time in a new actor system, which
+  /// is another process to the coordinator, so nothing is confused with a connection whose loss it has not noticed.
   caf::expected<int> live(const console& to, orphan_wait& orphaned) {
     auto& opts = cfg_.values();
-    std::optional<no_more_connecting> at_the_end; // whoever is silent holds up nothing
+    std::optional<no_more_connecting> at_the_end; // silent peers must not delay the exit
     caf::actor_system system{cfg_};
     coordinator_actor host;
     if (!opts.node.join.empty()) {
@@ -324,7 +325,7 @@ class node_call final : public configured_call {
     };
     auto status = run_until_ended(self, self_node.handle().address(), look, [](const caf::down_msg&) {});
     if (self_node.has_joined())
-      orphaned.joined(); // and it may be lost again by now
+      orphaned.joined(); // it may be lost again by now
     at_the_end.emplace();
     if (status || status.error() != caf::exit_reason::user_shutdown)
       return status;
@@ -336,7 +337,7 @@ class node_call final : public configured_call {
 } // namespace
 
 tool_command coordinator_command() {
-  return tool_command::of<coordinator_call>("coordinator", "the host side of a cluster of several processes");
+  return tool_command::of<coordinator_call>("coordinator", "the coordinator of a cluster of several processes");
 }
 
 tool_command node_command() {

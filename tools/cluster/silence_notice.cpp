@@ -1,5 +1,6 @@
 #include "tools/cluster/silence_notice.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "tools/console/terminal.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace ringmaster {
 
 namespace {
 
-constexpr std::chrono::seconds moment{1};
+constexpr std::chrono::seconds interval{1};
 
 } // namespace
 
@@ -23,15 +24,15 @@ void silence_notice::asked() {
   if (asked_at_)
     return;
   asked_at_ = clock::now();
-  due_ = *asked_at_ + moment;
+  due_ = *asked_at_ + interval;
   changed_.notify_one();
 }
 
 void silence_notice::answered() {
   std::lock_guard guard{mutex_};
   asked_at_.reset();
-  if (std::exchange(settings_, false) && is_live_) {
-    std::fputc('\n', out_); // behind the line that has none
+  if (std::exchange(reported_, false) && is_live_) {
+    std::fputc('\n', out_); // finishes the line
     std::fflush(out_);
   }
   changed_.notify_one();
@@ -46,18 +47,19 @@ void silence_notice::look(std::stop_token ends) {
     }
     if (changed_.wait_until(lock, ends, due_, [this] { return !asked_at_; }) || ends.stop_requested())
       continue;
-    tell();
-    due_ += moment;
+    report();
+    due_ += interval;
   }
 }
 
-void silence_notice::tell() {
-  if (std::exchange(settings_, true) && !is_live_)
+void silence_notice::report() {
+  if (std::exchange(reported_, true) && !is_live_)
     return;
+  ensure(asked_at_.has_value(), "a silence starts with a question");
   const std::chrono::duration<double> silence = clock::now() - *asked_at_;
   const auto text = fmt::format("{}ringmaster status: the coordinator has not answered for {:.0f} s{}",
                                 is_live_ ? "\r" : "", silence.count(), is_live_ ? "" : "\n");
-  std::fwrite(text.data(), 1, text.size(), out_); // fmt::print throws where nobody reads any more
+  std::fwrite(text.data(), 1, text.size(), out_); // fmt::print would throw for a closed pipe
   std::fflush(out_);
 }
 

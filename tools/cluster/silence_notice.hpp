@@ -9,13 +9,13 @@
 
 namespace ringmaster {
 
-/// Says, while a thread waits for the coordinator's answer, that there is none: on a terminal every second, in a line
-/// that is written over, elsewhere once a silence. It has a thread of its own for that.
+/// Reports that the coordinator does not answer: on a terminal every second, in a line that is overwritten, elsewhere
+/// once. Has a thread for that.
 class silence_notice {
 public:
   explicit silence_notice(std::FILE* out);
 
-  /// An answer is waited for from now on, or still.
+  /// The caller waits for an answer.
   void asked();
   void answered();
 
@@ -23,16 +23,16 @@ private:
   using clock = std::chrono::steady_clock;
 
   void look(std::stop_token ends);
-  void tell();
+  void report();
 
   std::FILE* out_;
   bool is_live_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::optional<clock::time_point> asked_at_; ///< None: nobody waits.
-  clock::time_point due_;                     ///< When to say so next.
-  bool settings_ = false;                     ///< Of this silence.
-  std::jthread looks_;                        ///< The last: it ends before the others.
+  std::optional<clock::time_point> asked_at_; ///< None: no answer is awaited.
+  clock::time_point due_;                     ///< The time of the next report.
+  bool reported_ = false;                     ///< This silence.
+  std::jthread looks_;                        ///< The last member: it is destroyed first.
 };
 
 } // namespace ringmaster

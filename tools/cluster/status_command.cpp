@@ -1,4 +1,4 @@
-#include "tools/cluster/status_command.hpp"
+#include "tools/cluster/cluster_commands.hpp"
 
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
@@ -23,29 +23,30 @@ namespace ringmaster {
 
 namespace {
 
-std::string painted(const terminal& paint, const status_line& line) {
-  switch (line.how) {
-    case tone::good: return paint.good(line.text);
-    case tone::warning: return paint.warning(line.text);
-    case tone::bad: return paint.bad(line.text);
+std::string painted(const terminal& paint, tone how, const std::string& text) {
+  switch (how) {
+    case tone::good: return paint.good(text);
+    case tone::warning: return paint.warning(text);
+    case tone::bad: return paint.bad(text);
     case tone::plain: break;
   }
-  return line.text;
+  return text;
 }
 
-/// Ctrl-C is how a watch is ended, at whatever moment: that is no failure. Each screen was written as a whole.
+/// Ctrl-C ends --watch, which is no failure. Each screen is written as a whole.
 void end_watch(int) {
   if (::isatty(STDOUT_FILENO) != 0) [[maybe_unused]]
-    auto written = ::write(STDOUT_FILENO, "\n", 1); // behind the ^C
+    auto written = ::write(STDOUT_FILENO, "\n", 1); // after the ^C
   ::_exit(exit_ok);
 }
 
 class status_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about(
-      "What a cluster is doing now: what is in flight, whom everybody waits for, how far each rank is and where it is, "
-      "how many bytes go by which route, and the nodes. The coordinator answers from what it knows, with its age: also "
-      "while a node stands still, nobody is waited for.");
+    table.about("Shows what a cluster is doing: operations in flight, the ranks that others wait for, the progress and "
+                "place of each "
+                "rank, bytes by route, and the nodes. The coordinator answers from memory, with the age of what it "
+                "knows, so a node "
+                "that is paused does not delay the answer.");
     table
       .positional("HOST:PORT",
                   [this, &table](const std::string& text) {
@@ -53,27 +54,31 @@ class status_call final : public configured_call {
                     table.configure_by("--node.join=" + text);
                     return caf::error{};
                   })
-      .says("the cluster's coordinator, as --join");
+      .says("the cluster's coordinator, like --join");
     join_option(table);
     key_option(table, "--timeout", "node.join-timeout")
-      .says("T", "how long a coordinator that stands still is waited for, as in 30s");
+      .says("T", "how long to wait for the coordinator's answer, such as 30s");
     table.flag("--json", json_)
-      .says("one JSON object in a line, with the fields of ClusterStatus in messages/status.proto");
-    table.flag("--watch", watch_).says("again every second, until Ctrl-C, which ends it with status 0");
-    table.add_example("ringmaster status head:7077 --watch", "a screen to look at while something runs");
-    table.closing(
-      "\"heard\" says how old what a rank has said is, \"late\" how many of its last answers came too late, "
-      "\"queued\" how many commands its stream has. Rates are of the last five seconds.");
+      .says("prints a JSON object in a line, with the fields of ClusterStatus in messages/status.proto");
+    table.flag("--wide", wide_)
+      .says("shows all columns and does not wrap lines; else lines fit the terminal, or 100 columns, and the table of "
+            "ranks "
+            "leaves out queued, late, device, received and where, in this order and as far as necessary");
+    table.flag("--watch", watch_).says("prints it every second until Ctrl-C, and then exits with status 0");
+    table.add_example("ringmaster status head:7077 --watch", "a live view");
+    table.closing("Columns: \"heard\" is the age of a rank's latest answer, \"late\" the number of its last answers "
+                  "that came too late, "
+                  "\"queued\" the number of commands in its stream. Rates are of the last five seconds.");
   }
 
   caf::error check() override {
-    auto told = values_given("node.join");
-    std::erase(told, where_);
-    if (where_.empty() || told.empty())
+    auto others = values_given("node.join");
+    std::erase(others, where_);
+    if (where_.empty() || others.empty())
       return caf::none;
     return make_error(errc::invalid_argument,
-                      fmt::format("the status of {} or of {}? One coordinator is named, as HOST:PORT or with --join",
-                                  where_, told.front()));
+                      fmt::format("the status of {} or of {}? Give one coordinator, as HOST:PORT or with --join",
+                                  where_, others.front()));
   }
 
   caf::expected<int> run(const console& to) override {
@@ -95,43 +100,44 @@ class status_call final : public configured_call {
         silence->asked();
       auto status = user.cluster_status();
       if (!status && watch_ && status.error() == errc::timed_out)
-        continue; // it may still go on: its silence is being told
+        continue; // it may continue: its silence is reported
       if (silence)
         silence->answered();
       if (!status)
         return std::move(status.error());
-      tell(*status, coordinator_elsewhere(opts), screen, to.out);
+      print(*status, coordinator_elsewhere(opts), screen, to.out);
       if (!watch_ || std::ferror(to.out) != 0)
         return exit_ok;
       std::this_thread::sleep_for(between_screens);
     }
   }
 
-  void tell(const proto::ClusterStatus& status, const std::string& coordinator, const terminal& screen,
-            std::FILE* out) {
+  void print(const proto::ClusterStatus& status, const std::string& coordinator, const terminal& screen,
+             std::FILE* out) {
+    const auto page = page_format::of_console(wide_);
     std::string text;
     if (watch_ && !json_ && screen.is_one())
-      text = "\033[H\033[2J"; // in place of the former one
-    else if (std::exchange(settings_, true) && !json_)
+      text = "\033[H\033[2J"; // replaces the previous screen
+    else if (std::exchange(has_printed_, true) && !json_)
       text = "\n";
     if (json_)
       text += json_of(status) + "\n";
     else
-      for (auto& line : status_text(status, coordinator, utc_offset_now()))
-        text += painted(screen, line) + "\n";
-    std::fwrite(text.data(), 1, text.size(), out); // fmt::print throws where nobody reads any more
+      for (auto& line : status_text(status, coordinator, utc_offset_now(), page))
+        text += painted(screen, line.how, page.lines(line.text));
+    std::fwrite(text.data(), 1, text.size(), out); // fmt::print would throw for a closed pipe
     std::fflush(out);
   }
 
   static constexpr std::chrono::seconds between_screens{1};
-  bool json_ = false, watch_ = false, settings_ = false;
+  bool json_ = false, watch_ = false, wide_ = false, has_printed_ = false;
   std::string where_; ///< The coordinator, if no option names it.
 };
 
 } // namespace
 
 tool_command status_command() {
-  return tool_command::of<status_call>("status", "what a cluster is doing now, and whom it waits for");
+  return tool_command::of<status_call>("status", "shows what a cluster is doing, and which ranks it waits for");
 }
 
 } // namespace ringmaster

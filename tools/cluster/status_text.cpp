@@ -42,7 +42,7 @@ std::string device_text(const proto::ClusterStatus& x, const ClusterInfo::Device
                      places.empty() ? "free" : fmt::format("{}", fmt::join(places, ", ")));
 }
 
-void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std::vector<status_line>& out) {
+void add_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std::vector<status_line>& out) {
   std::vector<std::string> devices;
   for (auto& device : x.cluster().devices())
     if (device.node_id() == node.node_id())
@@ -57,10 +57,10 @@ void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std
   text += devices.empty() ? "no device" : fmt::format("{}", fmt::join(devices, ", "));
   constexpr uint64_t a_while_ns = 500'000'000;
   if (node.silent_ns() >= a_while_ns)
-    text += fmt::format("; it has been silent for {}: its process stands still, or the way there does",
+    text += fmt::format("; it has been silent for {}: its process is paused, or the network is",
                         age_text(node.silent_ns()));
   else if (node.silent_ns() > 0)
-    text += "; it does not answer at once: its process is busy or stands still, or the way there does";
+    text += "; it does not answer at once: its process is busy or paused, or the network is slow";
   bool complete = devices.size() >= node.devices_announced();
   if (!complete)
     text += fmt::format(", {} of its {}", devices.size(), counted(node.devices_announced(), "device"));
@@ -73,20 +73,20 @@ void tell_node(const proto::ClusterStatus& x, const ClusterInfo::Node& node, std
 } // namespace
 
 std::vector<status_line> status_text(const proto::ClusterStatus& x, const std::string& coordinator,
-                                     std::chrono::seconds utc_offset) {
-  constexpr int gone_told_max = 5;
+                                     std::chrono::seconds utc_offset, const page_format& page) {
+  constexpr int gone_shown_max = 5;
   std::vector<status_line> result{{tone::plain, first_line(x, coordinator, utc_offset)}};
   if (!x.cluster().journal_trouble().empty())
     result.push_back({tone::warning, x.cluster().journal_trouble()});
   for (auto& communicator : x.communicators())
-    tell_communicator(communicator, x.cluster(), result);
+    add_communicator(communicator, x.cluster(), page, result);
   for (auto* node : nodes_by_name(x.cluster()))
-    tell_node(x, *node, result);
+    add_node(x, *node, result);
   auto& gone = x.cluster().gone();
-  if (gone.size() > gone_told_max)
+  if (gone.size() > gone_shown_max)
     result.push_back({tone::plain,
-                      fmt::format("gone before, told by `ringmaster info`: {} more", gone.size() - gone_told_max)});
-  for (int i = std::max(0, gone.size() - gone_told_max); i < gone.size(); ++i)
+                      fmt::format("{} earlier losses are listed by `ringmaster info`", gone.size() - gone_shown_max)});
+  for (int i = std::max(0, gone.size() - gone_shown_max); i < gone.size(); ++i)
     result.push_back({gone[i].left() ? tone::plain : tone::warning, "gone " + gone_text(gone[i], utc_offset)});
   return result;
 }

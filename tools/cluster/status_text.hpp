@@ -2,6 +2,7 @@
 
 #include "messages/status.pb.h"
 #include "runtime/journal/record_text.hpp"
+#include "tools/console/page_format.hpp"
 
 #include <chrono>
 #include <string>
@@ -14,12 +15,12 @@ struct status_line {
   std::string text;
 };
 
-/// For somebody who has to find out what a cluster waits for: its communicators with what is in flight, whom everybody
-/// waits for and how far each rank is; its nodes; what is gone lately. `utc_offset`: of the clock on the reader's wall.
+/// The state of a cluster: its communicators with operations in flight, the ranks that others wait for and the progress
+/// of each rank; its nodes; recent losses. `utc_offset`: of the reader's time zone. Lines may be wider than the page.
 std::vector<status_line> status_text(const proto::ClusterStatus& status, const std::string& coordinator,
-                                     std::chrono::seconds utc_offset);
+                                     std::chrono::seconds utc_offset, const page_format& page);
 
-/// Ranks that others wait for and that wait for nobody themselves.
+/// Ranks that others wait for and that do not wait themselves.
 std::vector<uint32_t> waited_for(const proto::CommunicatorStatus& x);
 
 } // namespace ringmaster

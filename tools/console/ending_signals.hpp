@@ -2,12 +2,11 @@
 
 namespace ringmaster {
 
-/// From now on the signals that end a program are for `ending_signal` to see, whichever thread they reach: they are
-/// blocked, so that no wait of ours is interrupted, if this is called before any of our threads is started; and caught,
-/// for libraries start threads that block nothing as soon as they are loaded. Among them is that of an output whose
-/// reader has gone.
+/// Lets `ending_signal` receive the signals that stop a program, including SIGPIPE. They are blocked, so that no wait
+/// is interrupted; call this before starting threads. They are also caught, since libraries start threads that block
+/// nothing.
 void block_ending_signals();
-/// The signal that has come since, or 0.
+/// The received signal, or 0.
 int ending_signal();
 
 } // namespace ringmaster

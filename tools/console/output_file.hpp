@@ -8,20 +8,19 @@
 
 namespace ringmaster {
 
-/// Writes the text to the file. What was there stays whole until the new text is: that is written beside it,
-/// "FILE.new", and takes its place, with its permissions; a symbolic link stays one. What cannot be written leaves
-/// nothing behind. `what` names it in errors: "the trace". Errors: io_error.
+/// Writes the text to "FILE.new" and renames it, so that the file always has complete contents. Permissions and
+/// symbolic links are kept. After an error there is no new file. `what`: for errors, "the trace". Errors: io_error.
 caf::error write_output_file(const std::string& file, const std::string& text, const char* what);
 
-/// Whether it could be written now: before much work is done for it. Leaves what is there as it is. Errors: io_error.
+/// Checks before a long computation whether the file can be written. Does not change it. Errors: io_error.
 caf::error try_output_file(const std::string& file, const char* what);
 
-/// What an option was told to write to; empty: it was not.
+/// The file of an option; empty if the option is not given.
 struct output_option {
   std::string_view option;
   std::string_view file;
 };
-/// Whether each has a file of its own. Errors: invalid_argument, with both options.
+/// Checks that no two options have the same file. Errors: invalid_argument with both options.
 caf::error check_outputs_differ(std::initializer_list<output_option> all);
 
 } // namespace ringmaster

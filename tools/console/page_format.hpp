@@ -20,6 +20,9 @@ struct page_format {
   size_t table_columns() const noexcept { return wide ? SIZE_MAX - 1 : columns; }
   /// The text in lines of the page, all but the first indented. Ends with a new line.
   std::string line(std::string_view text, size_t indent = 0) const;
+  /// Lines, each within the page: the rest of a line that is too long is indented by two more than the line. A wide
+  /// page has them as they are.
+  std::string lines(std::string_view text) const;
   /// The same after "- ".
   std::string bullet(std::string_view text) const;
 };

@@ -1,5 +1,6 @@
 #include "tools/console/progress.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "tools/console/terminal.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds silent = 1s, between_lines = 200ms;
-/// So little done says nothing of the rest.
+/// A smaller part does not predict the rest.
 constexpr double part_min = 0.005;
 
 /// "12 s", "3 min 20 s", "2 h 5 min".
@@ -44,6 +45,7 @@ void progress::at(double part, std::string_view more) {
   if (err_ == nullptr)
     return;
   const auto now = now_();
+  ensure(now >= start_, "time never runs backwards");
   if (now < next_)
     return;
   next_ = now + between_lines;

@@ -8,32 +8,31 @@
 
 namespace ringmaster {
 
-/// One line on a terminal that says how far something is, and about how long it will take:
+/// A status line on a terminal with the progress and the estimated time left:
 ///
 ///   prove: 34 % done, about 12 s left
 ///   train: 34 % done, about 12 s left, loss 0.4321
-///
-/// Elsewhere, and in the first second, it says nothing. What else is written to the terminal meanwhile goes through
-/// `print`, so that the line does not stand in its way. One thread at a time.
+/// Elsewhere, and in the first second, nothing is shown. Other output must use `print`, which replaces the line. For
+/// one thread at a time.
 class progress {
 public:
   using time_point = std::chrono::steady_clock::time_point;
   using clock = std::function<time_point()>;
 
-  /// To standard error, where that is a terminal.
+  /// On standard error, if that is a terminal.
   explicit progress(std::string what);
-  /// For tests: to `err` in any case, at the clock's times.
+  /// For tests: always on `err`, with the times of `now`.
   progress(std::string what, std::FILE* err, clock now);
-  /// The line is gone.
+  /// Removes the line.
   ~progress();
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
 
-  /// So much of the whole is done, from 0 to 1. `more`: what else there is to say of it. May be called often.
+  /// Sets the part that is done, from 0 to 1. `more`: added to the line. May be called often.
   void at(double part, std::string_view more = {});
-  /// So much was done before; what is left is reckoned from the rest.
+  /// Sets the part that was done before the start, for the estimate.
   void begin_at(double part) { begun_at_ = part; }
-  /// Writes to `out` in the line's place.
+  /// Removes the line and writes to `out`.
   void print(std::FILE* out, std::string_view text);
 
 private:

@@ -7,12 +7,12 @@
 
 namespace ringmaster {
 
-/// Colours text where a person reads it: on a terminal, and not when NO_COLOR is set to something (no-color.org).
+/// Colours text on a terminal, unless NO_COLOR is set and not empty (no-color.org).
 class terminal {
 public:
   explicit terminal(std::FILE* out);
 
-  /// Whether somebody sits there, and not a file or another program.
+  /// Whether the stream is a terminal.
   bool is_one() const noexcept { return is_one_; }
 
   std::string bold(std::string_view text) const { return painted("1", text); }
@@ -21,7 +21,7 @@ public:
   std::string warning(std::string_view text) const { return painted("33", text); }
   std::string bad(std::string_view text) const { return painted("31", text); }
 
-  /// The text, cut to what is left of the line behind `indent` columns.
+  /// The text, cut to the width of a line after `indent` columns.
   std::string fitted(std::string text, size_t indent) const;
 
 private:
@@ -29,7 +29,7 @@ private:
 
   bool is_one_;
   bool colours_;
-  size_t columns_ = 110; ///< Where there is no terminal to ask.
+  size_t columns_ = 100; ///< The width if the stream is not a terminal.
 };
 
 /// "1,048,576"

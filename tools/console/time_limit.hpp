@@ -5,8 +5,8 @@
 
 namespace ringmaster {
 
-/// While it lives, a limit of what may never end, such as a reader's own program: at the end of it the process prints
-/// the sentence to stderr and exits with 1. One at a time, and SIGALRM is its own.
+/// A time limit for code that may never return, such as a user's program: after it the process prints the sentence to
+/// stderr and exits with 1. There may be only one at a time. Uses SIGALRM.
 class time_limit {
 public:
   time_limit(std::chrono::milliseconds limit, std::string sentence);

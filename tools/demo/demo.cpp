@@ -5,6 +5,7 @@
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/rank_layout.hpp"
 #include "tools/demo/demo_data.hpp"
@@ -31,7 +32,7 @@ void demo::say(const std::string& what, const std::string& outcome) {
 }
 
 caf::expected<demo::group> demo::set_up() {
-  auto comm = user_.comm_init(options_.devices, proto::SHRINK); // the story is that of the survivors
+  auto comm = user_.comm_init(options_.devices, proto::SHRINK); // the survivors go on
   if (!comm)
     return std::move(comm.error());
   group g{std::move(*comm)};
@@ -51,6 +52,7 @@ caf::expected<demo::group> demo::set_up() {
     g.inputs.push_back(demo_input(options_.op, options_.elements, options_.seed, rank));
     blocks.push_back(byte_block::of(g.inputs[rank]));
   }
+  ensure(g.addresses.size() == g.size(), "each rank has memory");
   auto start = steady::now();
   for (uint32_t rank = 0; rank < g.size(); ++rank)
     if (auto problem = user_.copy_to_device(g.device(rank), g.address(rank), blocks[rank]))
@@ -79,6 +81,7 @@ caf::error demo::say_layout(const group& g) {
 }
 
 caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place) {
+  ensure(count <= options_.elements, "an operation fits into the memory that was allocated");
   if (auto problem = user_.group_start(id_of(g.comm)))
     return problem;
   caf::expected<sequence_number> sequence = sequence_number{};

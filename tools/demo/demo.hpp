@@ -67,7 +67,7 @@ private:
   terminal term_{stdout};
   communicator_id open_;                              ///< The act's.
   std::vector<std::pair<device_id, uint64_t>> taken_; ///< Its memory.
-  device_id doomed_;                                  ///< Who is to die and has not yet; 0: nobody.
+  device_id doomed_;                                  ///< The device that will be killed; 0: none.
   int section_ = 0;                                   ///< Of the story, so far.
   uint64_t measured_ = 0;                             ///< The communicator of the table: its operations are many.
 };

@@ -28,28 +28,25 @@ caf::error set_kill(demo_options& result, const std::string& text) {
 } // namespace
 
 void demo_options::add_to(option_table& table) {
-  table.about("An all-reduce on simulated devices, then the same with a device that is killed in the middle of it.");
+  table.about("Runs an all-reduce on simulated devices, then the same with a device that is killed during it.");
   table.number("--devices", requested_devices_, devices_min, devices_max)
     .says("N", "simulated devices, 2 to 64")
-    .otherwise(
-      fmt::format("{}, or device.count where the command line has that; on a cluster of other processes as many "
-                  "as are free there, up to these",
-                  devices));
+    .otherwise(fmt::format("{}, or device.count if that is given; on another cluster the free ones, up to this number",
+                           devices));
   table.number("--elements", elements, 1, uint64_t{1} << 27).says("N", "float64 elements on each, 1 to 134217728");
   add_reduce_op(table, op);
   table.word("--algorithm", algorithm, {"ring", "naive"}).says("A", "{words}");
   table.value("--kill", [this](const std::string& text) { return set_kill(*this, text); })
-    .says("WHERE", "random, none, or how many rounds are done when the device dies")
+    .says("WHERE", "random, none, or the number of rounds after which the device fails")
     .offers({"random", "none"})
     .otherwise("random");
-  table.number("--kill-rank", kill_rank, 0, 63).says("R", "which rank dies").otherwise("random");
+  table.number("--kill-rank", kill_rank, 0, 63).says("R", "the rank that fails").otherwise("random");
   table.number("--seed", seed, 1)
-    .says("N", "of the inputs and of what is random")
-    .otherwise("a new one each time; it is printed");
-  table.closing(
-    "The exit status is 0 if every result was right. communicator.policy is the story's own, and "
-    "device.memory-bytes unless the command line has it. In a cluster that runs already only the device dies, not its "
-    "node, whose supervisor starts a new one.");
+    .says("N", "the seed of inputs and random choices")
+    .otherwise("a new one each time, which is printed");
+  table.closing("The exit status is 0 if every result is right. The demo sets communicator.policy, and "
+                "device.memory-bytes unless the "
+                "command line has it. On another cluster only the device fails; its node starts a new one.");
 }
 
 caf::error demo_options::take_device_count(uint64_t count) {
@@ -65,7 +62,7 @@ caf::error demo_options::check() {
   devices_given = requested_devices_.has_value();
   devices = requested_devices_.value_or(devices);
   if (kill_rank && !kill)
-    return make_error(errc::invalid_argument, "--kill-rank: with --kill none nobody dies");
+    return make_error(errc::invalid_argument, "--kill-rank: with --kill none no device fails");
   if (kill_rank && *kill_rank >= devices)
     return make_error(errc::invalid_argument, fmt::format("--kill-rank is {}, but {} devices have ranks 0 to {}",
                                                           *kill_rank, devices, devices - 1));

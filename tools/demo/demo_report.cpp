@@ -3,6 +3,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/demo/demo_data.hpp"
@@ -85,6 +86,7 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
       return make_error(errc::corrupt,
                         fmt::format("{} of {} elements: rank {} has a wrong result", algorithm, count, rank));
   }
+  ensure(times.size() == runs, "each run but the warm-ups counts");
   std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
   return times[runs / 2];
 }

@@ -15,7 +15,7 @@ namespace ringmaster::launch {
 namespace {
 
 constexpr std::chrono::milliseconds moment{250};
-/// In one command: a line of a shell, and of a system's table of processes, has an end.
+/// In one command, whose line must not become too long.
 constexpr size_t ranks_max = 256;
 
 } // namespace
@@ -28,37 +28,39 @@ void absence_notice::add(std::vector<std::string> ranks) {
 }
 
 void absence_notice::look(const std::string& coordinator) {
-  look_how_it_ended();
+  check_report();
   const auto now = process_watch::clock::now();
   if (now < due_)
     return;
-  due_ = telling_ != nullptr || waiting_.size() > ranks_max ? now + moment : time_point::max();
-  if (telling_ != nullptr)
+  due_ = report_ != nullptr || waiting_.size() > ranks_max ? now + moment : time_point::max();
+  if (report_ != nullptr)
     return;
   const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(waiting_.size(), ranks_max));
-  under_way_.assign(waiting_.begin(), end);
+  in_report_.assign(waiting_.begin(), end);
   waiting_.erase(waiting_.begin(), end);
-  telling_ = start_or_say(watch_, "absent", {.arguments = absent_command(line_, under_way_, coordinator)},
-                          watched_process::output_use::kept);
+  report_ = start_or_say(watch_, "absent", {.arguments = absent_command(line_, in_report_, coordinator)},
+                         watched_process::output_use::kept);
 }
 
-void absence_notice::look_how_it_ended() {
-  if (!ended(telling_))
+void absence_notice::check_report() {
+  if (!ended(report_))
     return;
-  auto* told = std::exchange(telling_, nullptr);
-  if (!told->status()->success())
-    say(fmt::format("the coordinator could not be told what became of rank {}{}, so others may wait for {}: ringmaster "
-                    "absent {}",
-                    under_way_.front(),
-                    under_way_.size() == 1 ? "" : fmt::format(", and of {} others", under_way_.size() - 1),
-                    under_way_.size() == 1 ? "it" : "them", told->describe_end()));
+  const auto* report = std::exchange(report_, nullptr);
+  if (report->status()->success())
+    return;
+  const auto others = in_report_.size() - 1;
+  say(fmt::format("the coordinator could not be notified that the {}, so others may wait for {}: ringmaster absent {}",
+                  others == 0
+                    ? fmt::format("process of rank {} has exited", in_report_.front())
+                    : fmt::format("processes of rank {} and {} others have exited", in_report_.front(), others),
+                  others == 0 ? "it" : "them", report->describe_end()));
 }
 
 void absence_notice::stop() {
   due_ = time_point::max();
   waiting_.clear();
-  if (telling_ != nullptr)
-    std::exchange(telling_, nullptr)->signal(SIGKILL);
+  if (report_ != nullptr)
+    std::exchange(report_, nullptr)->signal(SIGKILL);
 }
 
 } // namespace ringmaster::launch

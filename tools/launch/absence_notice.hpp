@@ -8,32 +8,32 @@
 
 namespace ringmaster::launch {
 
-/// Tells the coordinator of ranks whose processes have ended: others may wait for one that has not joined. Most end
-/// together, when all is done, and then there is nobody to tell; so each is told a moment after its end, with those
-/// that have ended since, by `ringmaster absent`.
+/// Reports ranks whose processes have exited to the coordinator, since other ranks may wait for one that has not
+/// joined. Most exit together at the end, when the coordinator no longer runs. So a report is delayed a moment,
+/// collects the ranks that exit meanwhile, and is sent by `ringmaster absent`.
 class absence_notice {
 public:
   using time_point = process_watch::clock::time_point;
 
   absence_notice(process_watch& watch, const command_line& line) : watch_(watch), line_(line) {}
 
-  /// As `program_processes::ended` has them.
+  /// `ranks`: from `program_processes::ended`.
   void add(std::vector<std::string> ranks);
-  /// Starts what is due, and says if it has failed.
+  /// Sends a report that is due, and logs one that has failed.
   void look(const std::string& coordinator);
-  /// When to look again, at the latest.
+  /// When to call `look` again, at the latest.
   time_point due() const { return due_; }
-  /// Nobody is told any more.
+  /// Sends no further reports.
   void stop();
 
 private:
-  void look_how_it_ended();
+  void check_report();
 
   process_watch& watch_;
   const command_line& line_;
-  std::vector<std::string> waiting_, under_way_;
+  std::vector<std::string> waiting_, in_report_;
   time_point due_ = time_point::max();
-  watched_process* telling_ = nullptr;
+  watched_process* report_ = nullptr;
 };
 
 } // namespace ringmaster::launch

@@ -23,9 +23,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds port_file_poll{5};
-/// `ringmaster info` has the same limit as we and says more, so it gets the time to speak first.
+/// `ringmaster info` has the same limit and reports more, so it may exceed the limit a little.
 constexpr milliseconds info_margin{2000};
-/// After the first failure the others have this long to fail as well, so that one message names them all.
+/// How long others may take to fail after the first failure, so that one message names them all.
 constexpr milliseconds settle{250};
 
 auto now() {
@@ -62,14 +62,14 @@ int cluster_launch::run() {
   auto ran = start_coordinator(own_address()) && start_nodes() && await_joined() && run_program();
   stop_all();
   if (ran)
-    report_early_ends(); // the coordinator has seen all ends by now
-  program_.failures();   // of those that have been killed
+    report_early_ends(); // the coordinator has noticed all exits by now
+  program_.failures();   // consumes those of ranks that were killed here
   if (auto status = program_.status(); ran && status)
     return *status;
   return stop_signal_ != 0 ? 128 + stop_signal_ : failed_status;
 }
 
-/// Where all nodes, those of this host included, reach the coordinator. This host's name may mean 127.0.1.1 here.
+/// The address at which all nodes reach the coordinator. On this host, its own name may resolve to 127.0.1.1.
 std::string cluster_launch::own_address() const {
   if (!line_.address.empty())
     return listening_address(line_.address);
@@ -81,8 +81,8 @@ std::string cluster_launch::own_address() const {
   return own_host_name();
 }
 
-/// The address at which the coordinator listens so that all reach it at `own`; empty: its default, 127.0.0.1. A name
-/// may mean addresses of both families elsewhere.
+/// The address at which the coordinator listens to be reached at `own`; empty: its default, 127.0.0.1. On other hosts a
+/// name may resolve to addresses of both families.
 std::string cluster_launch::listens_at(const std::string& own) const {
   if (all_local())
     return line_.address.empty() && own == "127.0.0.1" ? std::string{} : own;
@@ -99,7 +99,7 @@ bool cluster_launch::start_coordinator(const std::string& host) {
   if (coordinator_ == nullptr)
     return false;
   uint16_t port = 0;
-  // Nothing wakes us when a file appears, so the wait is cut into short ones.
+  // No event reports the file, so this polls.
   while (port == 0 && !ended(coordinator_) && stop_signal_ == 0 && now() < join_deadline_) {
     wait_until(std::min(join_deadline_, now() + port_file_poll), [&] { return ended(coordinator_); });
     port = read_port(port_file);
@@ -118,7 +118,7 @@ bool cluster_launch::start_coordinator(const std::string& host) {
 
 bool cluster_launch::start_nodes() {
   for (auto& place : places_) {
-    // ssh carries no signals: what stops a remote node is the end of its input.
+    // ssh passes no signals on: a remote node stops at the end of its standard input.
     auto input = place.local ? child_spec::input_kind::none : child_spec::input_kind::pipe;
     auto* node = start_or_say(watch_, place.name,
                               {.arguments = node_command(line_, place, address_, all_local()), .input = input});
@@ -131,7 +131,7 @@ bool cluster_launch::start_nodes() {
 
 bool cluster_launch::await_joined() {
   if (places_.empty())
-    return true; // ranks wait for each other themselves
+    return true; // ranks wait for each other
   auto left = std::chrono::ceil<milliseconds>(join_deadline_ - now());
   std::vector<std::string> names;
   for (auto& place : places_)
@@ -155,7 +155,7 @@ bool cluster_launch::await_joined() {
   return false;
 }
 
-/// Reports why each node that has not joined has not.
+/// Reports for each node that has not joined why.
 void cluster_launch::report_missing(const std::set<std::string>& missing) {
   auto said = ended(coordinator_);
   for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -177,7 +177,7 @@ void cluster_launch::report_missing(const std::set<std::string>& missing) {
 }
 
 bool cluster_launch::run_program() {
-  not_the_programs_ = watch_.strays(); // an ssh that nodes share, for example
+  earlier_orphans_ = watch_.orphans(); // such as an ssh that nodes share
   if (auto problem = program_.start(watch_, line_, ranks_, address_,
                                     !std::ranges::all_of(places_, &node_place::local))) {
     say(render(problem));
@@ -185,28 +185,28 @@ bool cluster_launch::run_program() {
   }
   await_ranks();
   while (program_.running() && now() < kill_at_) {
-    look_for_lost();
+    report_lost();
     report_absent_ranks();
     if (!ranks_.empty() && !ended(coordinator_) && kill_at_ == time_point::max()) {
       absences_.add(program_.ended());
       absences_.look(address_);
     } else {
-      absences_.stop(); // there is nobody to tell
+      absences_.stop(); // the coordinator has exited
     }
-    end_left_standing();
-    end_stopped_elsewhere();
-    step(std::min({kill_at_, losses_.due(), end_standing_at_, look_at_, absences_.due()}));
+    kill_paused();
+    check_paused_elsewhere();
+    step(std::min({kill_at_, losses_.due(), kill_paused_at_, check_paused_at_, absences_.due()}));
     report_failed_ranks();
     report_early_ends();
   }
-  look_for_lost();
-  losses_.finish(nodes_, how_it_goes());
+  report_lost();
+  losses_.finish(nodes_, goes_on_text());
   if (program_.running())
     say(fmt::format("{} goes on after two signals: killing it", line_.program.front()));
   return true;
 }
 
-/// Of one program its status says enough, and of ranks that were told to end it is no news.
+/// A single program's failure is in the exit status, and ranks that were asked to stop may fail.
 void cluster_launch::report_failed_ranks() {
   for (auto& x : program_.failures())
     if (!ranks_.empty() && stop_signal_ == 0)
@@ -222,7 +222,7 @@ void cluster_launch::report_early_ends() {
     say(x);
 }
 
-/// Those on other hosts: what ssh does with one that hangs there can be seen nowhere else.
+/// Waits for ranks on other hosts to join: a hanging ssh is not visible otherwise.
 void cluster_launch::await_ranks() {
   std::vector<std::string> names;
   for (auto rank : program_.running_by_ssh())
@@ -232,78 +232,78 @@ void cluster_launch::await_ranks() {
                          watched_process::output_use::kept);
 }
 
-/// Of a rank it is told, and no more: its program may have other things to do before it joins.
+/// A rank that has not joined is only reported: its program may do other work first.
 void cluster_launch::report_absent_ranks() {
   if (ranks_.empty() || !ended(info_))
     return;
   const auto missing = missing_nodes_in(std::exchange(info_, nullptr)->kept_output());
   for (auto rank : program_.running_by_ssh())
     if (missing.count(node_name_of_rank(rank)) != 0) {
-      say(fmt::format("{} has not joined after {}: does {} hang, or its program?", place_text(ranks_[rank]),
+      say(fmt::format("{} has not joined after {}: {} or its program may hang", place_text(ranks_[rank]),
                       in_seconds(line_.timeout), line_.ssh));
-      program_.not_heard_of(rank);
+      program_.set_not_joined(rank);
     }
 }
 
-/// The others have taken it for lost, or waited for it; who stopped it may still let it go on for a while.
-void cluster_launch::end_left_standing() {
-  const auto left = program_.left_standing();
+/// The others have treated a paused rank as lost, or waited for it. It may still be continued for a while.
+void cluster_launch::kill_paused() {
+  const auto left = program_.never_exiting();
   if (left.empty()) {
-    end_standing_at_ = time_point::max();
+    kill_paused_at_ = time_point::max();
     return;
   }
-  if (end_standing_at_ == time_point::max())
-    end_standing_at_ = now() + standing_limit;
-  if (now() < end_standing_at_)
+  if (kill_paused_at_ == time_point::max())
+    kill_paused_at_ = now() + paused_limit;
+  if (now() < kill_paused_at_)
     return;
-  end_standing_at_ = time_point::max();
+  kill_paused_at_ = time_point::max();
   for (auto* each : left) {
-    say(each->stands_still() ? text_of_stopped(each->name())
-                             : fmt::format("{} has not joined, and all others ended {} ago: killing it", each->name(),
-                                           in_seconds(standing_limit)));
+    say(each->is_paused() ? paused_text(each->name())
+                          : fmt::format("{} has not joined, and all others ended {} ago: killing it", each->name(),
+                                        in_seconds(paused_limit)));
     each->signal(SIGKILL);
   }
 }
 
-/// Those on other hosts are looked at there, and end as others do.
-void cluster_launch::end_stopped_elsewhere() {
+/// Paused ranks on other hosts are found and killed there.
+void cluster_launch::check_paused_elsewhere() {
   constexpr std::chrono::seconds look_every{1};
   if (!program_.waits_for_remote()) {
-    look_at_ = time_point::max();
+    check_paused_at_ = time_point::max();
     return;
   }
-  if (look_at_ != time_point::max() && now() < look_at_)
+  if (check_paused_at_ != time_point::max() && now() < check_paused_at_)
     return;
-  program_.look_for_stopped();
-  look_at_ = now() + look_every;
+  program_.check_for_paused();
+  check_paused_at_ = now() + look_every;
 }
 
-void cluster_launch::look_for_lost() {
+void cluster_launch::report_lost() {
   if (kill_at_ != time_point::max())
-    return losses_.finish(nodes_, how_it_goes()); // all are being stopped
+    return losses_.finish(nodes_, goes_on_text()); // all are stopped now
   if (ended(coordinator_) && !std::exchange(coordinator_reported_, true))
     say(fmt::format("the coordinator {}; the program goes on", coordinator_->describe_end()));
-  losses_.look(nodes_, ended(coordinator_) ? "" : address_, how_it_goes());
+  losses_.look(nodes_, ended(coordinator_) ? "" : address_, goes_on_text());
 }
 
-std::string cluster_launch::how_it_goes() const {
+std::string cluster_launch::goes_on_text() const {
   return program_.running() ? "the program goes on" : "the program has ended";
 }
 
-/// The nodes first: a coordinator that lives sees them leave, and does not take them for lost.
+/// Nodes stop before the coordinator, which then records that they left and not that they were lost.
 void cluster_launch::stop_all() {
   stopping_ = true;
   if (info_ != nullptr)
     info_->signal(SIGKILL);
   absences_.stop();
   if (!program_.running())
-    kill_at_ = time_point::max(); // it obeyed, or never ran: the others have their full time
+    kill_at_ = time_point::max(); // it has exited, or never ran: the others get the full grace period
   program_.kill();
   wait_until(now() + grace, [&] { return !program_.running(); });
-  // What the program has left running may hold devices: the coordinator hears of its end before the nodes leave, and
-  // frees them, so that nobody takes their leaving for a loss.
+  // Orphans of the program may hold devices. They are killed before the nodes leave, so that the coordinator frees the
+  // devices and does not report a loss.
   if (program_.started())
-    watch_.end_strays(not_the_programs_);
+    watch_.end_orphans(earlier_orphans_);
   stop(nodes_);
   if (coordinator_ != nullptr)
     stop({coordinator_});
@@ -340,7 +340,7 @@ void cluster_launch::on_signal(process_watch::received_signal received) {
     return;
   }
   if (received.number == SIGTSTP)
-    return watch_.suspend(); // else those that the terminal does not reach would give up those that it stops
+    return watch_.suspend(); // otherwise processes outside of the terminal's group would treat the paused ones as lost
   auto first = stop_signal_ == 0;
   if (first)
     stop_signal_ = received.number;
@@ -348,7 +348,7 @@ void cluster_launch::on_signal(process_watch::received_signal received) {
     program_.signal(received.number);
   if (first && !stopping_)
     return;
-  // Somebody is out of patience.
+  // A second signal kills.
   for (auto* node : nodes_)
     node->signal(received.number);
   if (coordinator_ != nullptr)

@@ -15,29 +15,29 @@
 
 namespace ringmaster::launch {
 
-/// One cluster from start to end: coordinator, nodes, the program, and the stopping of all three. Where the program's
-/// processes are ranks, they are the nodes as well.
+/// Runs one cluster: starts the coordinator, the nodes and the program, and stops all three. If the program's processes
+/// are ranks, they are also the nodes.
 ///
 ///   coordinator listens -> nodes started -> all joined -> program runs -> nodes stop -> coordinator stops
 ///          \______________________\______________\____________________________/
-///                        a failure or a signal leads straight to the stopping
+///                        after a failure or a signal, all are stopped
 ///
 /// Single use.
 class cluster_launch {
 public:
-  /// The exit status when the cluster does not come up.
+  /// The exit status if the cluster does not start.
   static constexpr int failed_status = 125;
 
-  /// How long a process may take to end when asked to, before it is killed.
+  /// How long a process may take to exit after SIGTERM, before it is killed.
   static constexpr std::chrono::seconds grace{3};
 
-  /// `line.binary` and the program are paths by now; in `scratch` the coordinator says which port it got.
-  /// There are nodes, or ranks, which are nodes themselves.
+  /// `line.binary` and the program must be paths. The coordinator writes its port into `scratch`. Either `nodes` or
+  /// `ranks` is not empty.
   cluster_launch(command_line line, std::vector<node_place> nodes, std::vector<rank_place> ranks,
                  scratch_directory scratch, process_watch& watch);
-  cluster_launch(const cluster_launch&) = delete; // its parts refer to others of them
+  cluster_launch(const cluster_launch&) = delete; // its members refer to each other
 
-  /// Does all of it and returns the exit status for our own caller.
+  /// Returns the exit status of caf-run.
   int run();
 
 private:
@@ -55,14 +55,14 @@ private:
   void report_early_ends();
   void await_ranks();
   void report_absent_ranks();
-  void end_left_standing();
-  void end_stopped_elsewhere();
-  void look_for_lost();
-  std::string how_it_goes() const;
+  void kill_paused();
+  void check_paused_elsewhere();
+  void report_lost();
+  std::string goes_on_text() const;
   void stop_all();
   void stop(const std::vector<watched_process*>& processes);
 
-  /// False if `done` is still false at `deadline`, or a signal asked for the end before the program ran.
+  /// False if `done` is false at `deadline`, or a signal arrived before the program ran.
   bool wait_until(time_point deadline, const std::function<bool()>& done);
   void step(time_point deadline);
   void on_signal(process_watch::received_signal received);
@@ -71,23 +71,24 @@ private:
   std::vector<node_place> places_;
   std::vector<rank_place> ranks_;
   std::vector<std::string> remote_hosts_;
-  std::optional<scratch_directory> scratch_; ///< Only until the coordinator listens: we may be killed later.
+  std::optional<scratch_directory> scratch_; ///< Until the coordinator listens: this process may be killed later.
   process_watch& watch_;
   std::string address_; ///< HOST:PORT of the coordinator.
   time_point join_deadline_;
   watched_process* coordinator_ = nullptr;
-  std::vector<watched_process*> nodes_; ///< The i-th belongs to the i-th place.
+  std::vector<watched_process*> nodes_; ///< In the order of `places_`.
   watched_process* info_ = nullptr;     ///< Waits for nodes to join, or for ranks on other hosts.
   program_processes program_;
   absence_notice absences_;
   node_losses losses_;
   bool coordinator_reported_ = false;
-  time_point end_standing_at_ = time_point::max(); ///< Ranks that are stopped, when the others have ended.
-  time_point look_at_ = time_point::max();         ///< For ranks that are stopped on other hosts: the next time.
-  std::vector<pid_t> not_the_programs_;            ///< Processes that were left behind before it ran.
-  int stop_signal_ = 0;                            ///< The first that came; 0: none.
+  time_point kill_paused_at_
+    = time_point::max(); ///< Kills ranks that are paused (SIGSTOP) after the others have exited.
+  time_point check_paused_at_ = time_point::max(); ///< The next check for paused ranks on other hosts.
+  std::vector<pid_t> earlier_orphans_;             ///< Orphans that existed before the program ran.
+  int stop_signal_ = 0;                            ///< The first signal received; 0: none.
   bool stopping_ = false;
-  time_point kill_at_ = time_point::max(); ///< Set by the second: when patience ends.
+  time_point kill_at_ = time_point::max(); ///< Set by the second signal.
 };
 
 } // namespace ringmaster::launch

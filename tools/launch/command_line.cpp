@@ -35,7 +35,7 @@ std::string_view trimmed(std::string_view text) {
   return first == text.npos ? std::string_view{} : text.substr(first, text.find_last_not_of(around) + 1 - first);
 }
 
-/// What a configuration file says of a key, without quotation marks; empty: nothing.
+/// The value of a key in a configuration file, without quotation marks; empty: none.
 std::string value_in(std::string_view text, std::string_view section, std::string_view key) {
   bool inside = false;
   std::string result;
@@ -67,21 +67,23 @@ void command_line::add_to(option_table& table) {
   table.form("--hostfile FILE [options] [--] PROGRAM [ARGUMENT...]");
   table.form("--ranks N [--hostfile FILE] [options] [--] PROGRAM [ARGUMENT...]");
   table.about(
-    "Starts a coordinator here and nodes here or on other hosts, waits until all have joined, runs PROGRAM with "
-    "RINGMASTER_COORDINATOR=HOST:PORT in its environment, and stops everything when PROGRAM has ended. With --ranks it "
-    "starts no nodes, but PROGRAM N times: each process is a node with one device, and plays the rank that "
-    "RINGMASTER_RANK says, of RINGMASTER_WORLD_SIZE (client/process_group.hpp).");
+    "Starts a coordinator on this host and nodes here or on other hosts, waits until all have joined, runs PROGRAM "
+    "with "
+    "RINGMASTER_COORDINATOR=HOST:PORT in its environment, and stops everything when PROGRAM has exited. With --ranks "
+    "it "
+    "starts no nodes, but PROGRAM N times: each process is a node with one device and has the rank RINGMASTER_RANK of "
+    "RINGMASTER_WORLD_SIZE (client/process_group.hpp).");
   table.rest("PROGRAM [ARGUMENT...]", program);
   table.number("--local", local_nodes, 1, max_nodes).says("N", "N nodes on this host").otherwise("");
   table.file("--hostfile", hostfile)
     .says("FILE",
           "one node a line: HOST [slots=DEVICES] [name=NAME], HOST:DEVICES, or n[1-4]:DEVICES; # begins a comment");
   table.number("--ranks", ranks, 1, max_ranks)
-    .says("N", "PROGRAM N times, a rank each, here or by the hostfile's slots in their order")
+    .says("N", "starts PROGRAM N times, a rank each, here or on the hostfile's slots in order")
     .otherwise("");
-  table.flag("--tag-output", tags_output).says("begins each line that a rank writes with \"[rank K] \"");
+  table.flag("--tag-output", tags_output).says("prefixes each line that a rank writes with \"[rank K] \"");
   table.number("--devices-per-node", devices_per_node, 1, node_place::max_devices)
-    .says("K", "devices of a node that has no slots=, or ranks of a host")
+    .says("K", "devices of a node without slots=, or ranks of a host")
     .otherwise(fmt::format("device.count in the file of --conf, or {}", usual_devices));
   table.number("--port", port, 0, 65535).says("P", "the coordinator's TCP port").otherwise("0: any that is free");
   table.parsed("--timeout", timeout, parse_timeout)
@@ -89,34 +91,36 @@ void command_line::add_to(option_table& table) {
     .otherwise("30s");
   table.file("--conf", conf)
     .also("--config-file")
-    .says("FILE", "configuration of all that is started, at the same path on every host");
-  table.text("--journal", journal).says("DIR", "where the coordinator keeps its operation log").offers_directories();
+    .says("FILE", "configuration of all processes, at the same path on every host");
+  table.text("--journal", journal).says("DIR", "directory of the coordinator's operation log").offers_directories();
   table.text("--address", address)
-    .says("HOST", "the address, or name, of this host at which all reach the coordinator, as in ::1")
+    .says("HOST", "the address or name of this host at which all processes reach the coordinator, such as ::1")
     .otherwise("127.0.0.1, or ::1 without IPv4; with other hosts, the address that leads to them");
   table.file("--binary", binary).says("PATH", "the ringmaster program").otherwise("beside caf-run");
   table.text("--remote-binary", remote_binary).says("PATH", "the same on the other hosts").otherwise("the same path");
-  table.text("--ssh", ssh).says("PROGRAM", "starts a node on another host");
+  table.text("--ssh", ssh).says("PROGRAM", "starts processes on other hosts");
   table.take_configuration(configuration_keys());
-  table.flag("--completion", prints_completion).says("prints a script that lets bash complete all this, and no more");
+  table.flag("--completion", prints_completion).says("prints a script for completion in bash, and exits");
   table.closing(
     "Each line that the coordinator or a node writes goes to standard error after its name. The standard streams "
     "of PROGRAM are its own; of ranks, standard input is rank 0's. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to PROGRAM, "
     "all of its ranks; the second one goes to everything. Ctrl-Z (SIGTSTP) stops all processes of this host, and fg "
     "continues them.\n\n"
-    "A rank whose process ends is lost to the others, as any device that dies; they go on, and caf-run says which it "
-    "was and how it ended, also with status 0 where it left without finalize while others were at work: that counts as "
-    "a failure with status 1.\n\n"
+    "A rank whose process exits is lost to the others, like a device that fails; they go on, and caf-run reports the "
+    "rank and its status. A rank that exits with status 0 without finalize while others are at work counts as a "
+    "failure "
+    "with status 1.\n\n"
     "Keys of the configuration, as --section.key=value and in the file of --conf, are those of the coordinator, of the "
     "nodes, and of PROGRAM where it reads a configuration (RINGMASTER_CONF, RINGMASTER_OPTIONS). --coordinator.port, "
-    "--coordinator.host and --device.count stand for --port, --address and --devices-per-node. The file's device.count "
-    "is the number of devices of a node if neither --devices-per-node nor the hostfile says it. The file's "
-    "coordinator.port is not taken, since several runs may share a host, and coordinator.host only if other hosts "
-    "reach it.\n\n"
-    "In an allocation of SLURM's neither --local nor --hostfile is needed: SLURM_JOB_NODELIST names the hosts, and "
+    "--coordinator.host and --device.count are the same as --port, --address and --devices-per-node. The file's "
+    "device.count is the number of devices of a node if neither --devices-per-node nor the hostfile has it. The file's "
+    "coordinator.port is ignored, since several runs may share a host; coordinator.host is used only if other hosts "
+    "can reach it.\n\n"
+    "In a SLURM allocation neither --local nor --hostfile is needed: SLURM_JOB_NODELIST names the hosts, and "
     "SLURM_TASKS_PER_NODE their devices or ranks.\n\n"
     "Exit status: PROGRAM's own, or 128 + n if signal n ended it, of the first rank that failed, 1 for one that left "
-    "early without finalize; 125 if the cluster did not come up; 126 or 127 if PROGRAM cannot be run or is not there.");
+    "early without finalize; 125 if the cluster did not start; 126 if PROGRAM cannot be run, 127 if it does not "
+    "exist.");
   table.common({"--local", "--hostfile", "--ranks", "--devices-per-node", "--tag-output", "--port", "--timeout",
                 "--conf", "--journal"});
   table.add_example("caf-run --local 4 -- ringmaster demo", "a coordinator, 4 nodes with 2 devices each, the demo");
@@ -185,7 +189,7 @@ caf::error command_line::check() const {
   if (local_nodes > 0 && !hostfile.empty())
     return wrong("give either --local N or --hostfile FILE");
   if (local_nodes > 0 && ranks > 0)
-    return wrong("--ranks N makes every process of PROGRAM a node: leave --local away, or give --hostfile FILE");
+    return wrong("--ranks N makes every process of PROGRAM a node: omit --local, or give --hostfile FILE");
   if (tags_output && ranks == 0)
     return wrong("--tag-output is for --ranks: the lines of one PROGRAM are its own");
   if (program.empty())

@@ -14,12 +14,12 @@ struct node_place {
   std::string host;
   std::string name;     ///< Unique in the cluster; letters, digits, '.', '_' and '-'.
   uint32_t devices = 0; ///< 1..max_devices
-  bool local = false;   ///< On the host of the launcher: started directly, not by ssh.
+  bool local = false;   ///< On the launcher's host: started directly, without ssh.
 
   static constexpr uint32_t max_devices = 1024;
 };
 
-/// Most nodes, and most ranks, that one launch starts.
+/// The limits of one launch.
 constexpr uint32_t max_nodes = 1024, max_ranks = 1024;
 
 /// One process of the program, which is a rank.
@@ -30,11 +30,11 @@ struct rank_place {
   bool local = false;
 };
 
-/// "rank 3 on hostb"; here: "rank 3".
+/// "rank 3 on hostb", or "rank 3" on this host.
 std::string place_text(const rank_place& x);
 
-/// Reads a hostfile, whose lines may be written for any of the usual launchers; blank lines, comments (# and //), CRLF
-/// and a byte order mark are allowed:
+/// Reads a hostfile in the format of any common launcher. Blank lines, comments (# and //), CRLF and a byte order mark
+/// are allowed:
 ///
 ///   beta                       a node with `default_devices`
 ///   beta slots=4 name=far      Open MPI, DeepSpeed, horovodrun; max_slots=N is the most that slots may be
@@ -42,19 +42,18 @@ std::string place_text(const rank_place& x);
 ///   n[01-04,7]:2               SLURM's ranges: a node on each of these hosts
 ///   me@beta, beta user=me      for ssh
 ///   fd00::7, [fd00::7]:4       IPv6: slots after the colon need brackets
-///
-/// Without a name the n-th node is "node-n". Local are `own_host`, and addresses of this host. An error names
-/// `file_name` and the line.
+/// The n-th node's default name is "node-n". `own_host` and addresses of this host are local. Errors: invalid_argument
+/// with `file_name` and the line.
 caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, const std::string& file_name,
                                                       uint32_t default_devices, const std::string& own_host);
 
-/// What SLURM has given us: its SLURM_JOB_NODELIST, and SLURM_TASKS_PER_NODE, which may be empty. Node n is on host n
-/// and has a device for each task, else `default_devices`. Errors: invalid_argument, naming the variable.
+/// The nodes of a SLURM allocation: SLURM_JOB_NODELIST and SLURM_TASKS_PER_NODE, which may be empty. Node n is on host
+/// n with a device for each task, or `default_devices`. Errors: invalid_argument with the variable.
 caf::expected<std::vector<node_place>> slurm_places(const std::string& hosts, const std::string& tasks_per_node,
                                                     uint32_t default_devices, const std::string& own_host);
 
-/// Ranks 0.. on these hosts, each of which takes as many as it has devices before the next one does. Errors:
-/// invalid_argument, where there are more ranks than that.
+/// Ranks 0.. on these hosts, which are filled in order up to their number of devices. Errors: invalid_argument for more
+/// ranks than devices.
 caf::expected<std::vector<rank_place>> rank_places(uint32_t ranks, const std::vector<node_place>& hosts);
 /// All on this host.
 std::vector<rank_place> local_ranks(uint32_t ranks);

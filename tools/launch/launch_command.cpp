@@ -24,7 +24,6 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string{} : value;
 }
 
-/// As we are called by ourselves, and by SLURM.
 std::string name_of_this_host() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
@@ -36,7 +35,7 @@ std::string slurm_name_of_this_host() {
   return name.empty() ? name_of_this_host() : name;
 }
 
-/// The hosts of the hostfile, or else those that SLURM has given us; none: nobody has named any.
+/// The hosts of the hostfile or of the SLURM allocation; may be empty.
 caf::expected<std::vector<node_place>> named_hosts(const command_line& line) {
   if (line.hostfile.empty()) {
     auto allocation = variable("SLURM_JOB_NODELIST");
@@ -87,7 +86,7 @@ class launch_call final : public command_call {
   }
 
   caf::expected<int> run(const console& to) override {
-    if (std::ifstream conf{line_.conf}; conf) // the coordinator says what else is wrong with it
+    if (std::ifstream conf{line_.conf}; conf) // the coordinator reports other mistakes in it
       if (auto problem = line_.take_conf(std::string{std::istreambuf_iterator<char>{conf}, {}}))
         return problem;
     auto places = places_of(line_);
@@ -115,7 +114,7 @@ class launch_call final : public command_call {
   }
 
   command_line line_;
-  const option_table* table_ = nullptr; ///< It lives as long as this call.
+  const option_table* table_ = nullptr; ///< Lives as long as this call.
 };
 
 } // namespace

@@ -4,7 +4,7 @@
 
 namespace ringmaster::launch {
 
-/// `caf-run`: starts a cluster, runs a program against it, and stops everything. A program that is one command.
+/// caf-run as a command: starts a cluster, runs a program against it, and stops everything.
 tool_command launch_command();
 
 } // namespace ringmaster::launch

@@ -7,16 +7,16 @@
 
 namespace ringmaster::launch {
 
-/// One line of caf-run's own.
+/// Prints a line "caf-run: TEXT" to standard error.
 void say(const std::string& text);
 
 /// "0.5 s"
 std::string in_seconds(std::chrono::milliseconds duration);
 
-/// There is such a process, and it does not run any more.
+/// Whether the process exists and has exited.
 bool ended(const watched_process* process);
 
-/// Null: it cannot be started, which has been said.
+/// Null if the process cannot be started, which is then reported.
 watched_process* start_or_say(process_watch& watch, const std::string& name, child_spec spec,
                               watched_process::output_use use = watched_process::output_use::shown);
 

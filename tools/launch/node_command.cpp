@@ -7,10 +7,10 @@ namespace ringmaster::launch {
 
 namespace {
 
-// ssh does not pass signals on, so the node is told to stop by the end of the shell's standard input: a background
-// shell waits for it and ends the node, at first politely. Nor can be seen from here whether somebody has stopped it:
-// at each line the shell looks, and ends a node that has stood still for as many as `standing_limit` has seconds. It
-// reads with a builtin, so that it leaves no process when the node ends first.
+// ssh does not pass signals on, so closing the shell's standard input stops the node: a background shell waits for that
+// and sends SIGTERM, then SIGKILL. A paused process is not visible through ssh either: at each line of input the shell
+// checks, and kills a process that is paused for `paused_limit`. It reads with a builtin, so that it leaves no process
+// if the node exits first.
 constexpr const char* remote_script
   = "exec 3<&0 4>&2; {} </dev/null 3<&- 4>&- & node=$!; "
     "{{ n=0; while read -r _ <&3; do "
@@ -18,7 +18,7 @@ constexpr const char* remote_script
     "[ \"$s\" = T ] && n=$((n+1)) || n=0; [ $n -gt {} ] && echo {} >&4 && kill -9 $node; done; "
     "exec 4>&-; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; exec 4>&-; "
     "wait $node; status=$?; kill $guard; exit $status";
-/// When nothing comes from the other host for so long, ssh ends. Else it would wait for a lost one for many minutes.
+/// ssh exits when the other host is silent for this long. By default it would wait for many minutes.
 constexpr const char *alive_interval = "ServerAliveInterval=10", *alive_count = "ServerAliveCountMax=3";
 
 void add_conf(const command_line& line, argument_list& arguments) {
@@ -36,7 +36,7 @@ std::string quoted_words(const argument_list& words) {
 
 argument_list by_ssh(const command_line& line, const std::string& host, const std::string& name,
                      const std::string& script) {
-  // The user's login shell need not be a POSIX one, hence the second shell.
+  // The user's login shell may not be a POSIX shell, hence the second shell.
   auto seconds = std::chrono::ceil<std::chrono::seconds>(line.timeout).count();
   return {line.ssh,
           "-o",
@@ -49,8 +49,8 @@ argument_list by_ssh(const command_line& line, const std::string& host, const st
           alive_count,
           host,
           "sh -c "
-            + shell_quote(fmt::format(remote_script, script, standing_limit.count(),
-                                      shell_quote("caf-run: " + text_of_stopped(name))))};
+            + shell_quote(fmt::format(remote_script, script, paused_limit.count(),
+                                      shell_quote("caf-run: " + paused_text(name))))};
 }
 
 } // namespace
@@ -73,8 +73,8 @@ argument_list node_command(const command_line& line, const node_place& place, co
                      "--name", place.name};
   add_conf(line, node);
   if (!all_local && !line.conf_places_nodes
-      && !line.has_key("node.listen-host")) // whoever is here must be reached from there as well; and names
-                                            // may mean a host to itself only
+      && !line.has_key("node.listen-host")) // nodes here must be reachable from other hosts, where this
+                                            // host's name may not resolve
     node.insert(node.end(), {"--listen-host", "auto"});
   if (place.local)
     return node;
@@ -115,9 +115,9 @@ argument_list absent_command(const command_line& line, const std::vector<std::st
   return result;
 }
 
-std::string text_of_stopped(const std::string& name) {
+std::string paused_text(const std::string& name) {
   return fmt::format("{} is stopped by a signal, and all others ended {} s ago: killing it", name,
-                     standing_limit.count());
+                     paused_limit.count());
 }
 
 std::string shell_quote(const std::string& text) {

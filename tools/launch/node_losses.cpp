@@ -14,7 +14,7 @@ namespace ringmaster::launch {
 
 namespace {
 
-/// How long the coordinator may take to notice that a node is gone, and `ringmaster info` to say so.
+/// How long the coordinator may take to notice the loss and `ringmaster info` to report it.
 constexpr std::chrono::seconds inquiry_limit{3};
 constexpr std::chrono::milliseconds inquiry_margin{2000};
 
@@ -54,7 +54,7 @@ void node_losses::report(size_t node, const watched_process& process, const std:
   if (std::exchange(its.reported, true))
     return;
   const auto taken = its.inquiry == nullptr ? std::nullopt : loss_in(its.inquiry->kept_output());
-  // One that exits with 0 and takes no rank with it was drained, or its devices were free.
+  // A node that exits with 0 and loses no rank was drained, or its devices were free.
   if (!process.status()->success() || (taken && taken->has_ranks))
     say(fmt::format("{} {}{}; {}", place_text(process, places_[node]), process.describe_end(),
                     taken ? ", and took with it " + taken->text : "", how));

@@ -10,11 +10,11 @@
 
 namespace ringmaster::launch {
 
-/// "node-2 on hostb", "node-2" here.
+/// "node-2 on hostb", or "node-2" on this host.
 std::string place_text(const watched_process& node, const node_place& place);
 
-/// Nodes that end while the program runs. Surviving that is what the program is there for: it is told of, and no more.
-/// The coordinator knows what the node has taken with it; where it does not say so soon, the loss is told without.
+/// Reports nodes that exit while the program runs, which goes on. The coordinator is asked what was lost with the node;
+/// without a timely answer the report omits it.
 class node_losses {
 public:
   using time_point = process_watch::clock::time_point;
@@ -22,16 +22,16 @@ public:
   node_losses(process_watch& watch, const command_line& line, const std::vector<node_place>& places)
     : watch_(watch), line_(line), places_(places) {}
 
-  /// Says what there is to say. `coordinator`: its address; empty: it has ended. `how`: "the program goes on".
+  /// Prints due reports. `coordinator`: its address; empty: it has exited. `how`: "the program goes on".
   void look(const std::vector<watched_process*>& nodes, const std::string& coordinator, const std::string& how);
-  /// The program has ended, or all are being stopped: whatever is known by now is said.
+  /// Prints all reports with what is known now.
   void finish(const std::vector<watched_process*>& nodes, const std::string& how);
-  /// When to look again, at the latest.
+  /// When to call `look` again, at the latest.
   time_point due() const;
 
 private:
   struct loss {
-    watched_process* inquiry = nullptr; ///< What it took with it; null: that cannot be asked.
+    watched_process* inquiry = nullptr; ///< Asks what was lost with it; null: it cannot be asked.
     time_point report_at;               ///< At the latest.
     bool reported = false;
   };

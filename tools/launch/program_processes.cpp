@@ -16,7 +16,7 @@ namespace {
 
 using variables = std::vector<std::pair<std::string, std::string>>;
 
-/// And the configuration that the coordinator and the nodes have, where the program reads one.
+/// Includes the configuration of coordinator and nodes.
 variables with_configuration(const command_line& line, variables result) {
   if (!line.conf.empty())
     result.push_back({"RINGMASTER_CONF", std::filesystem::absolute(line.conf).string()});
@@ -25,8 +25,8 @@ variables with_configuration(const command_line& line, variables result) {
   return result;
 }
 
-/// The coordinator runs already, whatever else is started within. A node of another host may lose its coordinator and
-/// join it again; one of this host is lost when its process is.
+/// The environment of the program. A node on another host may lose its connection and join again; one on this host is
+/// lost with its process.
 variables environment_of_client(const command_line& line, const std::string& address, bool nodes_return) {
   variables result{
     {"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RUNNING_COORDINATOR", address}, {"RINGMASTER_JOB", line.job}};
@@ -45,7 +45,7 @@ variables environment_of(const command_line& line, const rank_place& place, size
                                    {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}});
 }
 
-/// It keeps the terminal, and with it Ctrl-C and Ctrl-Z.
+/// The program keeps the terminal, and with it Ctrl-C and Ctrl-Z.
 child_spec in_our_group(std::vector<std::string> arguments, variables environment) {
   return {.arguments = std::move(arguments),
           .environment = std::move(environment),
@@ -61,7 +61,7 @@ child_spec spec_of(const command_line& line, const rank_place& place, size_t wor
   auto result = place.local ? in_our_group(line.program, std::move(told))
                             : in_our_group(remote_rank_command(line, place, told, here), {});
   if (!place.local)
-    result.input = child_spec::input_kind::pipe; // its end stops the rank
+    result.input = child_spec::input_kind::pipe; // closing it stops the rank
   else if (place.rank != 0)
     result.input = child_spec::input_kind::none;
   if (line.tags_output)
@@ -76,7 +76,7 @@ caf::error program_processes::start(process_watch& watch, const command_line& li
                                     bool nodes_return) {
   if (ranks.empty()) {
     auto spec = in_our_group(line.program, environment_of_client(line, address, nodes_return));
-    spec.unset = rank_variables(); // it is no rank of a launcher around us; within it there may be another one
+    spec.unset = rank_variables(); // the program is not a rank of an outer launcher; it may be a launcher itself
     auto client = watch.start("program", spec, watched_process::output_use::shown);
     if (!client)
       return std::move(client.error());
@@ -111,10 +111,10 @@ void program_processes::kill() {
     x.what->signal(SIGKILL);
 }
 
-std::vector<watched_process*> program_processes::left_standing() const {
+std::vector<watched_process*> program_processes::never_exiting() const {
   std::vector<watched_process*> result;
   for (auto& x : processes_)
-    if (x.what->stands_still() || (x.what->running() && !x.heard_of && first_failure_ != 0))
+    if (x.what->is_paused() || (x.what->running() && !x.joined && first_failure_ != 0))
       result.push_back(x.what);
   return result.size() == running_count() && result.size() < processes_.size() ? result
                                                                                : std::vector<watched_process*>{};
@@ -122,11 +122,11 @@ std::vector<watched_process*> program_processes::left_standing() const {
 
 bool program_processes::waits_for_remote() const {
   return running_count() < processes_.size() && std::ranges::all_of(processes_, [](auto& x) {
-           return !x.what->running() || x.by_ssh || x.what->stands_still();
+           return !x.what->running() || x.by_ssh || x.what->is_paused();
          });
 }
 
-void program_processes::look_for_stopped() {
+void program_processes::check_for_paused() {
   for (auto& x : processes_)
     if (x.by_ssh)
       x.what->nudge();
@@ -162,7 +162,7 @@ std::vector<std::string> program_processes::early_ends() {
   for (auto& x : processes_) {
     if (x.what->running() || !x.what->status()->success() || !x.was_lost || x.finalized)
       continue;
-    x.finalized = true; // said once
+    x.finalized = true; // reported once
     if (first_failure_ == 0)
       first_failure_ = status_of_early_end;
     result.push_back(fmt::format("{} exited with status 0 without finalize, while others were at work{}", x.place,
@@ -186,7 +186,7 @@ std::vector<std::string> program_processes::failures() {
 std::vector<std::string> program_processes::ended() {
   std::vector<std::string> result;
   for (size_t rank = 0; rank < processes_.size(); ++rank)
-    if (auto& x = processes_[rank]; !x.what->running() && !std::exchange(x.told, true))
+    if (auto& x = processes_[rank]; !x.what->running() && !std::exchange(x.reported, true))
       result.push_back(fmt::format("{}:its process {}", rank, x.what->describe_end()));
   return result;
 }

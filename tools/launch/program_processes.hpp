@@ -10,52 +10,50 @@
 
 namespace ringmaster::launch {
 
-/// The program as it runs: one process that is a client of the cluster, or one for each rank.
+/// The processes of the program: a single client of the cluster, or one for each rank.
 class program_processes {
 public:
-  /// `ranks`: where they are; none: it is a client. Each is told of the coordinator at `address`. Errors: those of
-  /// child_process; some may run by then.
-  /// `nodes_return`: a node that is lost may join again.
+  /// `ranks`: their places; none: the program is a client. `address`: of the coordinator, for the environment.
+  /// `nodes_return`: a lost node may join again. Errors: as of child_process; some processes may run already.
   caf::error start(process_watch& watch, const command_line& line, const std::vector<rank_place>& ranks,
                    const std::string& address, bool nodes_return);
 
   bool started() const { return !processes_.empty(); }
   bool running() const { return running_count() > 0; }
 
-  /// To all that run. A process on another host can only be told to end.
+  /// Signals all running processes. Those on other hosts can only be asked to stop.
   void signal(int number);
   /// SIGKILL.
   void kill();
 
-  /// Those that would never end, where all the others have, and nobody waits for them any more: somebody has stopped
-  /// them, or they were never heard of and others have failed. None: there are others that run, or no others.
-  std::vector<watched_process*> left_standing() const;
-  /// Whether only ranks on other hosts go on, as far as can be told from here, and others have ended: then somebody may
-  /// have stopped them.
+  /// Processes that would never exit although all others have: they are paused (SIGSTOP), or never joined and others
+  /// have failed. Empty while others run, and if there are no others.
+  std::vector<watched_process*> never_exiting() const;
+  /// Whether only ranks on other hosts seem to run and others have exited: the former may be paused.
   bool waits_for_remote() const;
-  /// Has the other hosts look whether they are, see `remote_rank_command`. To be called every second.
-  void look_for_stopped();
-  /// Ranks on other hosts that run, as far as can be told from here.
+  /// Checks on the other hosts whether they are paused, see `remote_rank_command`. Must be called every second.
+  void check_for_paused();
+  /// Ranks whose ssh runs.
   std::vector<uint32_t> running_by_ssh() const;
-  /// This rank was not heard of in time: its ssh may hang.
-  void not_heard_of(uint32_t rank) { processes_[rank].heard_of = false; }
+  /// The rank has not joined in time: its ssh may hang.
+  void set_not_joined(uint32_t rank) { processes_[rank].joined = false; }
 
-  /// Of those that have ended and failed since the last time: "rank 1 exited with status 3; 2 others go on". To be
-  /// asked whenever one may have, as `status` goes by it.
+  /// New failures since the last call: "rank 1 exited with status 3; 2 others go on". `status` depends on it, so it
+  /// must be called after each exit.
   std::vector<std::string> failures();
 
-  /// What the coordinator has noticed: "lost 3" of a rank that others still had in their group, "finalized 3" of one
-  /// that has left it as it should.
+  /// Takes the coordinator's notices: "lost 3" for a rank that was still in its group, "finalized 3" for one that left
+  /// it.
   void notice(const std::vector<std::string>& lines);
 
-  /// Of those that have ended with status 0 since the last time, lost to others and not finalized: "rank 3 exited with
-  /// status 0 without finalize, while others were at work; 2 others go on". They count as failed, with status 1.
+  /// New exits with status 0 since the last call of ranks that were lost and not finalized: "rank 3 exited with status
+  /// 0 without finalize, while others were at work; 2 others go on". They count as failures with status 1.
   std::vector<std::string> early_ends();
 
-  /// Ranks that have ended since the last time: "1:its process exited with status 3".
+  /// Ranks that have exited since the last call: "1:its process exited with status 3".
   std::vector<std::string> ended();
 
-  /// Of the first that failed, as a shell has it; 0 if all did well. None: some have not ended.
+  /// The shell's status of the first failure, or 0; none while processes run.
   std::optional<int> status() const;
 
 private:
@@ -63,15 +61,15 @@ private:
     watched_process* what;
     bool by_ssh;
     std::string place = {}; ///< "rank 3 on hostb"
-    bool looked_at = false; ///< Its end has been.
-    bool told = false;      ///< The same, by `ended`.
-    bool heard_of = true;   ///< Or it is not known yet.
-    bool was_lost = false;  ///< By its group, before the others had left.
+    bool looked_at = false; ///< Its exit was taken by `failures`.
+    bool reported = false;  ///< Its exit was taken by `ended`.
+    bool joined = true;     ///< Or that is not known yet.
+    bool was_lost = false;  ///< It left its group before the others.
     bool finalized = false;
   };
 
   size_t running_count() const;
-  /// "; 2 others go on"; empty: none does.
+  /// "; 2 others go on", or empty.
   std::string others_text() const;
 
   std::vector<process> processes_; ///< By rank.

@@ -7,7 +7,7 @@
 
 namespace ringmaster::launch {
 
-/// A fresh directory in $TMPDIR or /tmp, which only we can read; it is removed with its files, unless it was kept.
+/// A new directory in $TMPDIR or /tmp that only this user can read. It is removed with its files unless it is kept.
 class scratch_directory {
 public:
   static caf::expected<scratch_directory> make();
@@ -16,7 +16,7 @@ public:
   ~scratch_directory();
 
   const std::string& path() const { return path_; }
-  /// Whoever calls has it from now on; returns its path.
+  /// Passes the directory to the caller; returns its path.
   std::string keep() { return std::exchange(path_, {}); }
 
 private:

@@ -11,7 +11,7 @@ namespace ringmaster {
 
 namespace {
 
-/// As one writes it behind an option: without quotation marks.
+/// Without quotation marks.
 std::string default_of(const std::string& key) {
   options defaults;
   for (const auto& x : option_entries(defaults))
@@ -37,7 +37,7 @@ void configured_call::declare(option_table& table) {
   declare_options(table);
   table.file("--conf", conf_)
     .also("--config-file")
-    .says("FILE", "the configuration, in place of the one that came with the program");
+    .says("FILE", "the configuration file, instead of the installed one");
   table.take_configuration(all_keys());
 }
 
@@ -55,15 +55,15 @@ option& configured_call::key_option(option_table& table, const std::string& name
 option& configured_call::join_option(option_table& table) {
   return key_option(table, "--join", "node.join")
     .says("HOST:PORT", "the cluster's coordinator")
-    .otherwise("the one that RINGMASTER_COORDINATOR names");
+    .otherwise("RINGMASTER_COORDINATOR");
 }
 
 void configured_call::join_options(option_table& table) {
   join_option(table)
-    .says("HOST:PORT", "on the devices of this coordinator's cluster")
-    .otherwise("those of the one that RINGMASTER_COORDINATOR names, which caf-run sets; else of this process");
+    .says("HOST:PORT", "uses the devices of this coordinator's cluster")
+    .otherwise("RINGMASTER_COORDINATOR, which caf-run sets; else the devices of this process");
   key_option(table, "--timeout", "node.join-timeout")
-    .says("T", "how long one that stands still is waited for, and devices that are free, as in 30s");
+    .says("T", "how long to wait for its answer and for free devices, such as 30s");
 }
 
 caf::expected<bool> configured_call::configure(const option_table& table) {
@@ -87,7 +87,7 @@ caf::error configured_call::as_typed(const caf::error& problem) const {
         || !(text.starts_with(fmt::format("--{}={}: ", x.key, x.value)) || text.starts_with(x.key + " is ")))
       continue;
     auto right = text.substr(at + middle.size());
-    if (right.ends_with(unless)) // who wants it empty leaves the option out
+    if (right.ends_with(unless)) // an empty value means that the option is omitted
       right.resize(right.size() - unless.size());
     return make_error(code_of(problem), fmt::format("{}: \"{}\" is not {}", x.name, x.value, right));
   }

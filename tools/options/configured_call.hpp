@@ -8,26 +8,27 @@
 
 namespace ringmaster {
 
-/// A call of a command that has the configuration, too: the file, and keys on the command line, "--section.key=V". The
-/// file is that of --conf, else where `find_configuration` finds it.
+/// A call of a command with a configuration: a file, and keys on the command line, "--section.key=V". The file is that
+/// of
+/// --conf or of `find_configuration`.
 class configured_call : public command_call {
 public:
   void declare(option_table& table) final;
   caf::expected<bool> configure(const option_table& table) override;
 
 protected:
-  /// What `declare` does of any other call.
+  /// Adds the command's options, as `declare` of other calls.
   virtual void declare_options(option_table& table) = 0;
-  /// An option that stands for a key of the configuration, whose default is the key's.
+  /// An option for a key of the configuration, with the key's default.
   option& key_option(option_table& table, const std::string& name, const std::string& key);
-  /// --join: the cluster that the command is to use.
+  /// --join.
   option& join_option(option_table& table);
-  /// Of a command that can have a cluster of its own: that, and --timeout.
+  /// --join and --timeout, for a command that can start a cluster.
   void join_options(option_table& table);
 
-  /// Whether the command line has the key itself: "--device.count=4".
+  /// Whether the command line has the key: "--device.count=4".
   bool is_given(const std::string& key) const { return !values_given(key).empty(); }
-  /// All that the command line says of the key, however it is written there, in its order; the last one counts.
+  /// All values of the key on the command line, as a key or an option, in order; the last one counts.
   std::vector<std::string> values_given(const std::string& key) const;
 
   /// "FILE", or "no file, the defaults".
@@ -36,16 +37,16 @@ protected:
   configuration cfg_;
 
 private:
-  /// The same problem, of an option where the person has written one in place of the key.
+  /// The same error, with the option's name if the user wrote an option instead of the key.
   caf::error as_typed(const caf::error& problem) const;
 
-  /// An option that stood there for a key.
+  /// A given option for a key.
   struct given_option {
     std::string name, key, value;
   };
   std::string conf_;
   std::vector<given_option> given_options_;
-  std::vector<std::string> settings_; ///< What stood there for the configuration.
+  std::vector<std::string> settings_; ///< Arguments for the configuration.
 };
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "tools/options/hosts_option.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -28,25 +29,22 @@ option& add_hosts_option(option_table& table, std::vector<uint64_t>& hosts, cons
       if (!number)
         return make_error(
           errc::invalid_argument,
-          fmt::format("\"{}\" is neither a number of hosts, such as 4, nor how many ranks each has, such "
-                      "as 4,4,2",
-                      text));
+          fmt::format("\"{}\" is neither a number of hosts, such as 4, nor the ranks of each, such as 4,4,2", text));
       result.push_back(*number);
     }
     return result;
   };
   return table.parsed("--hosts", hosts, read)
-    .says("H", says + "; H is a number of hosts that the ranks fill evenly, or how many ranks each has, such as 4,4,2");
+    .says("H", says + "; H is a number of hosts with equal numbers of ranks, or the ranks of each host, such as 4,4,2");
 }
 
 caf::expected<std::vector<uint32_t>> hosts_of_ranks(const std::vector<uint64_t>& hosts, uint32_t ranks) {
   auto sizes = hosts;
   if (hosts.size() == 1) {
     if (ranks % hosts[0] != 0)
-      return invalid_hosts(fmt::format("{} cannot fill {} evenly{}", counted(ranks, "rank"), counted(hosts[0], "host"),
-                                       ranks == 1 ? ""
-                                                  : fmt::format("; how many ranks each has can be said, such as {},{}",
-                                                                ranks - ranks / 2, ranks / 2)));
+      return invalid_hosts(fmt::format(
+        "{} cannot fill {} evenly{}", counted(ranks, "rank"), counted(hosts[0], "host"),
+        ranks == 1 ? "" : fmt::format("; give the ranks of each host, such as {},{}", ranks - ranks / 2, ranks / 2)));
     sizes.assign(hosts[0], ranks / hosts[0]);
   }
   std::vector<uint32_t> result;
@@ -55,6 +53,7 @@ caf::expected<std::vector<uint32_t>> hosts_of_ranks(const std::vector<uint64_t>&
   if (!hosts.empty() && result.size() != ranks)
     return invalid_hosts(fmt::format("the hosts have {} together, and there are {}",
                                      counted(std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}), "rank"), ranks));
+  ensure(hosts.empty() || result.size() == ranks, "each rank has a host");
   if (sizes.size() < 2)
     result.clear();
   return result;

@@ -10,10 +10,10 @@
 
 namespace ringmaster {
 
-/// --hosts. `says`: what it is for.
+/// --hosts. `says`: its purpose.
 option& add_hosts_option(option_table& table, std::vector<uint64_t>& hosts, const std::string& says);
-/// By rank, as `plan_request` has them; empty where all are on one. Errors: invalid_argument, where the ranks do not
-/// fill the hosts.
+/// By rank, as in `plan_request`; empty if all are on one host. Errors: invalid_argument if the ranks do not fill the
+/// hosts.
 caf::expected<std::vector<uint32_t>> hosts_of_ranks(const std::vector<uint64_t>& hosts, uint32_t ranks);
 
 } // namespace ringmaster

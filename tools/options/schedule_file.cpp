@@ -19,36 +19,36 @@ namespace ringmaster {
 
 namespace {
 
-caf::error check_agreement(const collective_options& told, const schedule_set& written, const char* ranks_option) {
-  const auto& file = told.schedule;
+caf::error check_agreement(const collective_options& asked, const schedule_set& written, const char* ranks_option) {
+  const auto& file = asked.schedule;
   const auto& own = written.request;
   auto differ = [&](const char* option, const auto& given, const auto& of_file) {
     return make_error(errc::invalid_argument,
                       fmt::format("{} {}: --schedule {} says {}", option, given, file, of_file));
   };
-  if (told.kind && *told.kind != written.kind)
+  if (asked.kind && *asked.kind != written.kind)
     return make_error(errc::invalid_argument, fmt::format("{} was asked for, but --schedule {} has {}",
-                                                          name_of(*told.kind), file, name_of(written.kind)));
-  if (!told.algorithm.empty())
+                                                          name_of(*asked.kind), file, name_of(written.kind)));
+  if (!asked.algorithm.empty())
     return make_error(errc::invalid_argument,
-                      fmt::format("--algorithm {}: --schedule {} says itself who does what", told.algorithm, file));
-  if (auto chunk = told.chunk ? told.chunk : told.chunk_bytes)
+                      fmt::format("--algorithm {}: --schedule {} says itself who does what", asked.algorithm, file));
+  if (auto chunk = asked.chunk ? asked.chunk : asked.chunk_bytes)
     return make_error(errc::invalid_argument,
                       fmt::format("--chunk {}: --schedule {} says itself who does what", *chunk, file));
-  if (told.ranks && *told.ranks != own.world_size)
-    return differ(ranks_option, *told.ranks, own.world_size);
-  if (told.root)
+  if (asked.ranks && *asked.ranks != own.world_size)
+    return differ(ranks_option, *asked.ranks, own.world_size);
+  if (asked.root)
     if (auto problem = check_has_root(written.kind))
       return problem;
-  if (told.root && *told.root != own.root)
-    return differ("--root", *told.root, own.root);
-  if (told.peer)
+  if (asked.root && *asked.root != own.root)
+    return differ("--root", *asked.root, own.root);
+  if (asked.peer)
     if (auto problem = check_has_peer(written.kind))
       return problem;
-  if (told.peer && *told.peer != own.peer)
-    return differ("--peer", *told.peer, own.peer);
-  if (told.count && (*told.count != own.count || !own.counts.empty()))
-    return differ("--count", *told.count, own.counts.empty() ? fmt::to_string(own.count) : "one for each rank");
+  if (asked.peer && *asked.peer != own.peer)
+    return differ("--peer", *asked.peer, own.peer);
+  if (asked.count && (*asked.count != own.count || !own.counts.empty()))
+    return differ("--count", *asked.count, own.counts.empty() ? fmt::to_string(own.count) : "one for each rank");
   return caf::none;
 }
 
@@ -82,17 +82,17 @@ caf::error check_proof(const std::string& file, const schedule_set& written) {
   return fault ? malformed(fmt::format("{}: the proof does not hold: {}", file, render(fault))) : caf::error{};
 }
 
-caf::expected<schedule_set> schedules_for(const collective_options& told, const char* ranks_option) {
-  auto written = read_schedule_file(told.schedule);
+caf::expected<schedule_set> schedules_for(const collective_options& asked, const char* ranks_option) {
+  auto written = read_schedule_file(asked.schedule);
   if (written)
-    if (auto problem = check_agreement(told, *written, ranks_option))
+    if (auto problem = check_agreement(asked, *written, ranks_option))
       return problem;
   return written;
 }
 
-caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const collective_options& told,
+caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const collective_options& asked,
                                    const schedule_set& written) {
-  auto elements = whole_elements(option, bytes, told.datatype);
+  auto elements = whole_elements(option, bytes, asked.datatype);
   if (!elements)
     return std::move(elements.error());
   auto own = size_count(written.kind, written.request);
@@ -101,8 +101,8 @@ caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const col
   if (own == 0 || *elements == 0 || *elements % own != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} {}: --schedule {} is for {} of {}, {}, or a multiple of it", option, bytes,
-                                  told.schedule, counted(own, "element"), name_of(told.datatype),
-                                  counted(own * size_of(told.datatype), "byte")));
+                                  asked.schedule, counted(own, "element"), name_of(asked.datatype),
+                                  counted(own * size_of(asked.datatype), "byte")));
   return *elements / own;
 }
 

@@ -11,18 +11,18 @@ option& add_schedule_option(option_table& table, std::string& file);
 /// The schedules in the file. Errors: io_error; corrupt, with the file's name, line and column.
 caf::expected<schedule_set> read_schedule_file(const std::string& file);
 
-/// Those of --schedule, if all that was told of the collective is so in the file, too; the number of bytes apart.
-/// Errors: those of `read_schedule_file`; invalid_argument, naming the option, its value and the file's.
-caf::expected<schedule_set> schedules_for(const collective_options& told, const char* ranks_option = "--ranks");
+/// The schedules of --schedule, if the other options agree with the file, except for the number of bytes. Errors: as of
+/// `read_schedule_file`; invalid_argument with the option, its value and the file's.
+caf::expected<schedule_set> schedules_for(const collective_options& asked, const char* ranks_option = "--ranks");
 
-/// Errors: corrupt where the proof does not hold, with the file's name and the reason: the rank, the step.
+/// Errors: corrupt if the proof does not hold, with the file's name, the rank and the step.
 caf::error check_proof(const std::string& file, const schedule_set& written);
 
-/// How many times the file's collective so many bytes are. Errors: invalid_argument where they are no multiple.
-caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const collective_options& told,
+/// The factor by which `bytes` is larger than the file's collective. Errors: invalid_argument if it is not a multiple.
+caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const collective_options& asked,
                                    const schedule_set& written);
 
-/// "file:NAME": how reports call the algorithm that a file has. What would not be plain in a report is '_' there.
+/// "file:NAME": the name of a file's algorithm in reports. Unusual characters are replaced by '_'.
 std::string algorithm_name_of(const std::string& file);
 
 } // namespace ringmaster

@@ -15,7 +15,7 @@ namespace ringmaster::launch {
 
 namespace {
 
-/// All ends close on exec, so no child holds another's pipe open.
+/// All ends are closed on exec, so that no child holds another one's pipe open.
 struct pipe_ends {
   unique_fd read;
   unique_fd write;
@@ -32,7 +32,7 @@ struct pipe_ends {
 
 struct child_pipes {
   pipe_ends input, output, error, notices;
-  pipe_ends failure; // carries errno where exec fails; closes silently where it succeeds
+  pipe_ends failure; // carries errno if exec fails, and is closed if it succeeds
 };
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -60,7 +60,7 @@ std::vector<std::string> environment_of(const child_spec& spec, const child_pipe
   return result;
 }
 
-/// dup2 that also works where the descriptor has the wanted number already.
+/// dup2 that also works if the descriptor has that number already.
 bool move_to(int fd, int wanted) {
   return fd == wanted ? ::fcntl(fd, F_SETFD, 0) == 0 : ::dup2(fd, wanted) >= 0;
 }
@@ -74,16 +74,16 @@ bool connect_streams(const child_spec& spec, const child_pipes& pipes) {
          || (move_to(pipes.output.write.get(), 1) && move_to(pipes.error.write.get(), 2));
 }
 
-/// What happens between fork and exec: system calls only.
+/// Runs between fork and exec: system calls only.
 [[noreturn]] void become(const child_spec& spec, const child_pipes& pipes, pid_t parent, char** arguments,
                          char** environment) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent)
-    ::_exit(127); // it died before the line above
+    ::_exit(127); // the parent exited before the line above
   if (spec.own_group)
     ::setpgid(0, 0);
   ::signal(SIGPIPE, SIG_DFL);
-  ::signal(SIGXFSZ, SIG_DFL); // which we ignore
+  ::signal(SIGXFSZ, SIG_DFL); // ignored by this process
   if (connect_streams(spec, pipes) && (!spec.notices || ::fcntl(pipes.notices.write.get(), F_SETFD, 0) == 0)) {
     ::sigprocmask(SIG_SETMASK, &spec.signal_mask, nullptr);
     ::execvpe(arguments[0], arguments, environment);
@@ -97,7 +97,7 @@ caf::error system_error(const std::string& program, int reason) {
   return make_error(errc::io_error, fmt::format("cannot start {}: {}", program, std::strerror(reason)));
 }
 
-/// Waits for exec. Zero, or why it failed.
+/// Waits for exec. Returns 0 or its errno.
 int exec_failure(int fd) {
   int reason = 0;
   ssize_t count = 0;

@@ -12,7 +12,7 @@ int exit_status::shell_status() const {
   return WIFSIGNALED(raw_) ? 128 + WTERMSIG(raw_) : WEXITSTATUS(raw_);
 }
 
-bool exit_status::by_somebody() const {
+bool exit_status::ended_from_outside() const {
   if (!WIFSIGNALED(raw_))
     return false;
   auto number = WTERMSIG(raw_);

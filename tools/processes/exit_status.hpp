@@ -11,14 +11,14 @@ public:
 
   bool success() const { return raw_ == 0; }
 
-  /// As a shell has it: the status, or 128 + n where signal n ended the process.
+  /// The shell's status: that of the process, or 128 + n if signal n ended it.
   int shell_status() const;
 
   /// "exited with status 3", or "was ended by signal 9 (Killed)".
   std::string describe() const;
 
-  /// Ended by a signal with which somebody ends a process, not by a fault of its own.
-  bool by_somebody() const;
+  /// Ended by a signal that a user or another process sends, not by a crash.
+  bool ended_from_outside() const;
 
 private:
   int raw_;

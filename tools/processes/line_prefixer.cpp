@@ -34,7 +34,7 @@ std::string line_prefixer::flush() {
 }
 
 void line_prefixer::complete_line(std::string& lines) {
-  // A remote shell may end lines as terminals do.
+  // A remote shell may end lines with CRLF.
   if (!begun_.empty() && begun_.back() == '\r')
     begun_.pop_back();
   lines.append(prefix_).append(begun_).push_back('\n');

@@ -26,7 +26,7 @@ sigset_t watched_signals() {
   return set;
 }
 
-/// A tick at most.
+/// At most a tick of the clock.
 int milliseconds_until(process_watch::clock::time_point deadline) {
   auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - process_watch::clock::now()).count();
   return static_cast<int>(std::clamp<long long>(left, 0, awake_clock::tick.count()));
@@ -37,7 +37,7 @@ int milliseconds_until(process_watch::clock::time_point deadline) {
 caf::expected<std::unique_ptr<process_watch>> process_watch::make() {
   std::unique_ptr<process_watch> watch(new process_watch);
   auto signals = watched_signals();
-  ::signal(SIGPIPE, SIG_IGN); // a reader of our output that has gone must not end the cluster
+  ::signal(SIGPIPE, SIG_IGN); // a closed output must not end the cluster
   ::sigprocmask(SIG_BLOCK, &signals, &watch->mask_before_);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   watch->signals_ = unique_fd{::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK)};
@@ -69,7 +69,7 @@ std::vector<process_watch::received_signal> process_watch::step(clock::time_poin
          {&process->child().standard_output(), &process->child().standard_error(), &process->child().notices()})
       if (*fd)
         polled.push_back({fd->get(), POLLIN, 0});
-  // An interruption is as good as a time-out: the caller looks at its condition and comes again.
+  // EINTR counts as a time-out: the caller checks its condition and calls again.
   const bool has_limit = deadline != clock::time_point::max();
   ::poll(polled.data(), polled.size(), has_limit ? milliseconds_until(deadline) : -1);
   awake_clock::note_tick();
@@ -113,7 +113,7 @@ void process_watch::reap() {
     }
 }
 
-std::vector<pid_t> process_watch::strays() const {
+std::vector<pid_t> process_watch::orphans() const {
   std::vector<pid_t> result;
   std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
   for (pid_t pid = 0; children >> pid;)
@@ -123,11 +123,11 @@ std::vector<pid_t> process_watch::strays() const {
   return result;
 }
 
-// Signals stay pending for `step`: hence the short waits.
-void process_watch::end_strays(const std::vector<pid_t>& but) {
+// Polls, since signals stay pending for `step`.
+void process_watch::end_orphans(const std::vector<pid_t>& but) {
   for (auto give_up = clock::now() + std::chrono::seconds{2}; clock::now() < give_up; ::poll(nullptr, 0, 2)) {
     reap();
-    auto left = strays();
+    auto left = orphans();
     std::erase_if(left, [&](pid_t x) { return std::find(but.begin(), but.end(), x) != but.end(); });
     if (left.empty())
       return;
@@ -136,8 +136,8 @@ void process_watch::end_strays(const std::vector<pid_t>& but) {
   }
 }
 
-// Children, and the orphans of children, which are ours by adoption. Killing a process may give us its children: until
-// there is none. A process that the kernel cannot end (it hangs in a device) is not waited for.
+// Kills children and adopted orphans. A killed process may leave new orphans, so this repeats until there are none.
+// Processes that the kernel cannot end, such as in a hanging device, are not waited for.
 void process_watch::kill_the_rest() {
   auto give_up = clock::now() + std::chrono::seconds{2};
   for (;;) {

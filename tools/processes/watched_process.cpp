@@ -11,7 +11,7 @@ watched_process::watched_process(std::string name, child_process child, output_u
 
 std::string watched_process::describe_end() const {
   auto text = status_->describe();
-  return last_words().empty() || status_->by_somebody() ? text : text + ": " + last_words();
+  return last_words().empty() || status_->ended_from_outside() ? text : text + ": " + last_words();
 }
 
 const std::string& watched_process::last_words() const {
@@ -62,7 +62,7 @@ std::vector<std::string> watched_process::take_notices() {
 }
 
 void watched_process::on_exit(exit_status status) {
-  // What it has written is in the pipes. What it left running may hold them open for ever: their end is not waited for.
+  // Its output is in the pipes. Orphans may hold these open for ever, so their end is not waited for.
   read_output();
   status_ = status;
   show(output_lines_.flush(), STDOUT_FILENO);
@@ -74,7 +74,7 @@ void watched_process::on_exit(exit_status status) {
 
 void watched_process::read_stream(unique_fd& fd, line_prefixer& lines, int own_stream) {
   char buffer[16 * 1024];
-  // A bound, so that one process that writes without end cannot keep us from the others.
+  // A bound, so that a process that writes without end does not block the others.
   for (int round = 0; fd && round < 16; ++round) {
     auto count = ::read(fd.get(), buffer, sizeof buffer);
     if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
@@ -105,11 +105,11 @@ void write_to_stream(int stream, const std::string& text) {
     auto count = ::write(stream, rest.data(), rest.size());
     if (count >= 0) {
       rest.remove_prefix(static_cast<size_t>(count));
-    } else if (errno == EAGAIN) { // whoever gave us the stream made it non-blocking
+    } else if (errno == EAGAIN) { // the stream was passed to this process as non-blocking
       pollfd writable{stream, POLLOUT, 0};
       ::poll(&writable, 1, -1);
     } else if (errno != EINTR) {
-      return; // nobody reads it
+      return; // the reader has closed it
     }
   }
 }

@@ -10,15 +10,15 @@
 
 namespace ringmaster::launch {
 
-/// A child with a name, what it wrote, and how it ended. Owned by a process_watch, which tells it when to read and what
-/// waitpid said.
+/// A child process with its name, output and exit status. Owned by a process_watch, which calls it when there is output
+/// or a new state.
 class watched_process {
 public:
-  /// What becomes of the output, line by line after the name: all on our own standard error; each on our stream of the
-  /// same kind. Or standard output is a text for us alone.
+  /// Where output goes, line by line after the name. shown: to standard error. tagged: to the stream of the same kind.
+  /// kept: standard output is kept for `kept_output`.
   enum class output_use { shown, tagged, kept };
 
-  /// Most bytes of standard output that are kept.
+  /// The maximum of standard output that is kept.
   static constexpr size_t max_kept_bytes = 256 * 1024;
 
   watched_process(std::string name, child_process child, output_use use);
@@ -26,24 +26,23 @@ public:
   const std::string& name() const { return name_; }
   const std::optional<exit_status>& status() const { return status_; }
   bool running() const { return !status_; }
-  /// Somebody has stopped it (SIGSTOP), and nobody has let it go on.
-  bool stands_still() const { return running() && stands_still_; }
+  /// Whether it is paused (SIGSTOP).
+  bool is_paused() const { return running() && is_paused_; }
 
   /// Standard output so far, if kept.
   const std::string& kept_output() const { return kept_; }
 
-  /// Lines that it has written for us alone since the last call (`child_spec::notices`).
+  /// New lines from its pipe for notices (`child_spec::notices`).
   std::vector<std::string> take_notices();
 
-  /// "exited with status 1: cannot open the journal": how it ended and the last line on its standard error, or on its
-  /// standard output where it said nothing there. Of one that somebody has killed the last line tells nothing, so it is
-  /// left out. Only once it has ended.
+  /// "exited with status 1: cannot open the journal": the exit status and the last line of its standard error, or else
+  /// of its standard output. The line is omitted if a signal from outside ended it. Requires that it has exited.
   std::string describe_end() const;
 
-  /// The last line that it wrote; empty if none.
+  /// The last line that it wrote, or empty.
   const std::string& last_words() const;
 
-  /// These do nothing once it has ended.
+  /// These do nothing once it has exited.
   void signal(int number);
   void stop();
   void nudge();
@@ -52,7 +51,7 @@ public:
   child_process& child() { return child_; }
   void read_output();
   void on_exit(exit_status status);
-  void on_stop(bool stopped) { stands_still_ = stopped; }
+  void on_stop(bool stopped) { is_paused_ = stopped; }
 
 private:
   void read_stream(unique_fd& fd, line_prefixer& lines, int own_stream);
@@ -65,12 +64,12 @@ private:
   line_prefixer output_lines_;
   line_prefixer error_lines_;
   std::string kept_;
-  std::string noticed_; ///< Lines that nobody has taken, and the start of one more.
+  std::string noticed_; ///< Lines for `take_notices`, and the start of another one.
   std::optional<exit_status> status_;
-  bool stands_still_ = false;
+  bool is_paused_ = false;
 };
 
-/// Writes all of `text` to one of our standard streams, in one write where the system lets us.
+/// Writes all of `text` to a standard stream, with a single system call where possible.
 void write_to_stream(int stream, const std::string& text);
 void write_to_standard_error(const std::string& text);
 

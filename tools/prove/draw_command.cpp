@@ -1,4 +1,4 @@
-#include "tools/prove/draw_command.hpp"
+#include "tools/prove/prove_commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/drawing.hpp"

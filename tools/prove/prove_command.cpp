@@ -1,9 +1,10 @@
-#include "tools/prove/prove_command.hpp"
+#include "tools/prove/prove_commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/console/streamed_table.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/schedule_file.hpp"
@@ -26,7 +27,8 @@ caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
   terminal paint{out};
   auto what = fmt::format("{}, {}", name_of(read->kind), text_of(read->kind, read->request));
   if (found.fault) {
-    fmt::print(out, "{}: {}\n{}\n", what, paint.bad("there is a fault"), render(found.fault));
+    fmt::print(out, "{}: {}\n{}", what, paint.bad("there is a fault"),
+               page_format::of_console(opts.wide).lines(render(found.fault)));
     return false;
   }
   fmt::print(out, "{}: {}\n", what, paint.good("the proof holds"));
@@ -69,31 +71,47 @@ std::string worlds_text(const std::vector<uint32_t>& worlds) {
   return fmt::format("{} from {} to {}", worlds.size(), worlds.front(), worlds.back());
 }
 
-std::string row_of(const algorithm_proofs& x, const terminal& paint) {
-  auto text = fmt::format("{:<15} {:<20} {:<20} {:>7} {:>7.2f} s\n", name_of(x.of->kind), x.of->name,
-                          worlds_text(x.worlds), x.proofs, std::chrono::duration<double>{x.time}.count());
-  if (x.declined != 0)
-    text += fmt::format(
-      "  {}\n", paint.dim(fmt::format("{} requests declined, the first: {}", x.declined, render(x.why_declined))));
-  for (auto* fault : {&x.fault, &x.cost_fault})
-    if (*fault)
-      text += fmt::format("  {}\n", paint.bad(render(*fault)));
-  return text;
-}
+/// A row for each algorithm. A narrow page leaves out CPU time and cases, in this order.
+class proof_table {
+public:
+  proof_table(const page_format& page, const terminal& paint)
+    : page_(page), paint_(paint), table_({{{"kind"}, 15, text_side::left},
+                                          {{"algorithm"}, 20, text_side::left},
+                                          {{"worlds"}, 20, text_side::left},
+                                          {{"cases"}, 7, text_side::right, 2},
+                                          {{"CPU time"}, 9, text_side::right, 1}},
+                                         page) {}
 
-std::string header_of(const terminal& paint) {
-  return paint.bold(fmt::format("{:<15} {:<20} {:<20} {:>7} {:>9}", "kind", "algorithm", "worlds", "cases", "CPU time"))
-         + "\n";
-}
+  std::string head() const { return paint_.bold(table_.head()); }
+
+  std::string row(const algorithm_proofs& x) const {
+    auto text = table_.row({std::string{name_of(x.of->kind)}, std::string{x.of->name}, worlds_text(x.worlds),
+                            std::to_string(x.proofs),
+                            fmt::format("{:.2f} s", std::chrono::duration<double>{x.time}.count())});
+    if (x.declined != 0)
+      text += paint_.dim(
+        page_.lines(fmt::format("  {} requests declined, the first: {}", x.declined, render(x.why_declined))));
+    for (auto* fault : {&x.fault, &x.cost_fault})
+      if (*fault)
+        text += paint_.bad(page_.lines("  " + render(*fault)));
+    return text;
+  }
+
+private:
+  page_format page_;
+  const terminal& paint_;
+  streamed_table table_;
+};
 
 caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
   auto start = std::chrono::steady_clock::now();
   terminal paint{out};
   progress shown{"prove"};
-  auto header = header_of(paint); // only above a row
+  const proof_table table{page_format::of_console(opts.wide), paint};
+  auto head = table.head(); // printed above the first row
   auto all = prove_algorithms(
     opts, {[&](double part) { shown.at(part); },
-           [&](const algorithm_proofs& x) { shown.print(out, std::exchange(header, "") + row_of(x, paint)); }});
+           [&](const algorithm_proofs& x) { shown.print(out, std::exchange(head, "") + table.row(x)); }});
   if (!all)
     return std::move(all.error());
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -42,10 +42,10 @@ option& add_list(option_table& table, const char* name, std::vector<uint64_t>& t
 void prove_options::add_to(option_table& table) {
   constexpr auto count_max = uint64_t{1} << 48;
   table.about(
-    "Proves collective algorithms: walks the schedules of all ranks on symbols and says whether every output "
-    "element holds what it must, whether a rank may wait for ever, and whether a range is written while it may "
-    "still be read. Compares rounds, elements and messages with what the algorithm says that it costs. Without a "
-    "KIND, all of them.");
+    "Proves collective algorithms: runs the schedules of all ranks on symbols and checks that every output element is "
+    "right, that no rank waits for ever, and that no range is written while it may be read. Compares rounds, elements "
+    "and "
+    "messages with the algorithm's stated cost. Without a KIND, proves all.");
   add_kind(table, kind);
   offer_algorithms(table.text("--algorithm", algorithm).says("A", "one algorithm, or all"), {"all"});
   add_list(table, "--ranks", ranks, 1, world_size_max)
@@ -62,13 +62,19 @@ void prove_options::add_to(option_table& table) {
   table.flag("--deterministic", deterministic)
     .says("the reductions as a deterministic communicator runs them: that all inputs are added in rank order, by every "
           "algorithm; without --ranks up to 64");
-  table.number("--seed", seed, 0).says("N", "of the order of events");
+  table.number("--seed", seed, 0).says("N", "the seed of the order of events");
   table.number("--jobs", jobs, 1, 256).says("N", "threads");
   table.file("--schedule", schedule)
-    .says("FILE", "prove the schedules in FILE; docs/schedule_format.md has the format");
+    .says("FILE", "proves the schedules in FILE; docs/schedule_format.md describes the format");
   table.file("--write", write)
-    .says("FILE", "write the schedules of one algorithm to FILE, in that format, and prove nothing");
-  table.closing("Ends with status 0 if all proofs hold, 1 if one does not, 2 if the command line is wrong.");
+    .says("FILE", "writes the schedules of one algorithm to FILE, in that format, instead of proving");
+  table.flag("--wide", wide)
+    .says(
+      "shows all columns; lines of at most 100 columns, or of the terminal's, leave out CPU time and cases, in this "
+      "order and as far as necessary");
+  table.common({"--algorithm", "--ranks", "--count", "--root", "--hosts", "--deterministic", "--jobs", "--schedule",
+                "--write", "--wide"});
+  table.closing("The exit status is 0 if all proofs hold, 1 if one does not, 2 if the command line is wrong.");
   table.add_example("ringmaster prove all_reduce --algorithm ring --ranks 1..64", "one algorithm");
 }
 

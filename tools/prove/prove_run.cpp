@@ -1,6 +1,7 @@
 #include "tools/prove/prove_run.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/prove/prove_cases.hpp"
@@ -26,7 +27,7 @@ struct proof_job {
   proof_job(size_t algorithm_index, uint32_t world, std::vector<plan_request> requests)
     : algorithm(algorithm_index), world_size(world), cases(std::move(requests)) {}
 
-  size_t algorithm; ///< Its place in the result.
+  size_t algorithm; ///< Its index in the result.
   uint32_t world_size;
   std::vector<plan_request> cases;
   uint64_t proofs = 0, declined = 0;
@@ -57,7 +58,7 @@ caf::error compare_cost(const algorithm& of, const plan_request& request, const 
                              cost->rounds, cost->elements, cost->messages));
 }
 
-/// `watch` is told which part of the job is done.
+/// `watch` is called with the part of the job that is done.
 void run(const algorithm& of, const prove_options& opts, proof_job& job, const std::function<void(double)>& watch) {
   auto start = thread_time();
   std::vector<schedule> without_chunk;
@@ -70,13 +71,13 @@ void run(const algorithm& of, const prove_options& opts, proof_job& job, const s
       job.fault = with_context(text_of(of.kind, request), ranks.error());
       break;
     }
-    if (!ranks) { // the request is right for the kind, but not every algorithm takes all of them
+    if (!ranks) { // not every algorithm supports every valid request
       if (++job.declined == 1)
         job.why_declined = with_context(text_of(of.kind, request), ranks.error());
       continue;
     }
     if (request.chunk != 0 && *ranks == without_chunk)
-      continue; // the algorithm makes no chunks, or none so small: proved already
+      continue; // the chunk makes no difference: proved already
     done(0.3);  // of planning
     auto found = prove(of.kind, request, *ranks, opts.seed, order_of(opts));
     ++job.proofs;
@@ -112,8 +113,9 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
   return result;
 }
 
-/// Two worlds whose proofs take little of the whole, and are as the largest one's.
+/// Two worlds whose proofs take a small part of the time and predict that of the largest one.
 std::set<uint32_t> sample_worlds(const std::vector<uint32_t>& worlds) {
+  ensure(!worlds.empty(), "a proof has a world size");
   std::set<uint32_t> result;
   for (auto part : {4, 16})
     if (auto above = std::upper_bound(worlds.begin(), worlds.end(), worlds.back() / part); above != worlds.begin())
@@ -121,12 +123,15 @@ std::set<uint32_t> sample_worlds(const std::vector<uint32_t>& worlds) {
   return result;
 }
 
-/// What the jobs of one algorithm take, as far as those that are done tell.
+/// Estimates the times of an algorithm's jobs from those that are done.
 class job_times {
 public:
-  void learn(uint32_t world_size, double seconds_a_case) { measured_[world_size] = seconds_a_case; }
+  void learn(uint32_t world_size, double seconds_a_case) {
+    ensure(world_size > 0 && seconds_a_case >= 0, "a job takes time in a world with ranks");
+    measured_[world_size] = seconds_a_case;
+  }
 
-  /// Of a case in a world of that size. Before anything is known: schedules of all ranks grow with the world's square.
+  /// Of a case in a world of that size. The first guess: schedules of all ranks grow with the square of the world size.
   double seconds(uint32_t world_size) const {
     constexpr double first_guess_s = 2e-7, usual_power = 2;
     const double n = world_size;
@@ -149,8 +154,7 @@ private:
   std::map<uint32_t, double> measured_;
 };
 
-/// Takes the jobs' results, in any order and from any thread, and tells of each algorithm when all before it are
-/// through.
+/// Takes the jobs' results, in any order and from any thread, and reports the algorithms in order.
 class proof_ledger {
 public:
   proof_ledger(std::vector<algorithm_proofs>& all, std::vector<proof_job>& jobs, const prove_watch& watch)
@@ -161,21 +165,27 @@ public:
       of_job_[i] = guess(i);
     }
     sum_up();
+    ensure(open_.size() == times_.size() && of_job_.size() == parts_.size(),
+           "each algorithm and each job has its entries");
   }
 
-  /// So much of the job has been done.
+  /// `part` of the job is done.
   void reach(size_t job, double part) {
     std::lock_guard lock{mutex_};
+    ensure(part >= parts_[job] && part <= 1, "a job's progress never goes back");
     done_ += of_job_[job] * (part - parts_[job]);
     parts_[job] = part;
-    tell();
+    report();
   }
 
-  /// All of it.
+  /// The job is finished.
   void enter(size_t index) {
     const auto& job = jobs_[index];
     std::lock_guard lock{mutex_};
     const auto seconds = std::chrono::duration<double>(job.time).count();
+    ensure(parts_[index] < 1, "a job is entered once");
+    ensure(open_[job.algorithm] > 0, "an algorithm has no more results than jobs");
+    ensure(!job.cases.empty(), "a job has cases");
     times_[job.algorithm].learn(job.world_size, seconds / static_cast<double>(job.cases.size()));
     for (size_t i = 0; i < jobs_.size(); ++i)
       if (jobs_[i].algorithm == job.algorithm && parts_[i] < 1)
@@ -184,10 +194,10 @@ public:
     parts_[index] = 1;
     sum_up();
     --open_[job.algorithm];
-    tell();
-    for (; settings_ < all_.size() && open_[settings_] == 0; ++settings_) {
-      add_up(settings_);
-      watch_.row(all_[settings_]);
+    report();
+    for (; next_row_ < all_.size() && open_[next_row_] == 0; ++next_row_) {
+      add_up(next_row_);
+      watch_.row(all_[next_row_]);
     }
   }
 
@@ -204,9 +214,9 @@ private:
     }
   }
 
-  void tell() { watch_.done(whole_ > 0 ? done_ / whole_ : 1); }
+  void report() { watch_.done(whole_ > 0 ? done_ / whole_ : 1); }
 
-  /// From the smallest world on.
+  /// Starts with the smallest world.
   void add_up(size_t algorithm) {
     auto& sum = all_[algorithm];
     std::vector<proof_job*> its;
@@ -232,12 +242,12 @@ private:
   std::vector<algorithm_proofs>& all_;
   std::vector<proof_job>& jobs_;
   const prove_watch& watch_;
-  std::vector<size_t> open_;     ///< Jobs of each.
-  std::vector<job_times> times_; ///< Of each.
-  std::vector<double> of_job_;   ///< Seconds that a job takes, or has taken.
-  std::vector<double> parts_;    ///< Done of it.
+  std::vector<size_t> open_;     ///< Unfinished jobs, by algorithm.
+  std::vector<job_times> times_; ///< By algorithm.
+  std::vector<double> of_job_;   ///< Seconds of each job, estimated or measured.
+  std::vector<double> parts_;    ///< The part of each job that is done.
   double done_ = 0, whole_ = 0;  ///< Of all jobs, seconds.
-  size_t settings_ = 0;
+  size_t next_row_ = 0;
 };
 
 } // namespace
@@ -279,9 +289,9 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
   caf::error refused;
   auto worlds = prove_worlds(opts);
   const auto samples = sample_worlds(worlds);
-  for (auto sampled : {true, false}) // which tell soon what the others will take
+  for (auto sampled : {true, false}) // samples first, for estimates of the others
     for (size_t i = 0; i < result->size(); ++i)
-      for (auto n = worlds.rbegin(); n != worlds.rend(); ++n) // the largest first: what is left in the end is short
+      for (auto n = worlds.rbegin(); n != worlds.rend(); ++n) // the largest first, so that the last jobs are short
         if (samples.contains(*n) == sampled)
           if (auto cases = prove_cases(*(*result)[i].of, *n, opts, refused); !cases.empty())
             jobs.emplace_back(i, *n, std::move(cases));
@@ -300,6 +310,7 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
     threads.emplace_back(work);
   work();
   threads.clear(); // joins
+  ensure(next >= jobs.size(), "all jobs were taken");
   return result;
 }
 

@@ -14,16 +14,16 @@
 
 namespace ringmaster {
 
-/// The results of one algorithm. Each error starts with the request that it is about.
+/// The results of an algorithm. Errors start with the request.
 struct algorithm_proofs {
   const algorithm* of = nullptr;
   std::vector<uint32_t> worlds;
   uint64_t proofs = 0;
-  std::chrono::nanoseconds time{0}; ///< Of one processor.
-  caf::error fault;                 ///< Of the smallest world that has one.
-  uint64_t declined = 0;            ///< Requests that the algorithm does not take.
+  std::chrono::nanoseconds time{0}; ///< CPU time.
+  caf::error fault;                 ///< Of the smallest world with a fault.
+  uint64_t declined = 0;            ///< Requests that the algorithm does not support.
   caf::error why_declined;          ///< The first of them, with its reason.
-  caf::error cost_fault;            ///< The algorithm's cost is not what its schedules take.
+  caf::error cost_fault;            ///< The stated cost differs from the schedules' cost.
 };
 
 /// The schedules of all ranks. Errors: as of `plan_all`.
@@ -34,14 +34,14 @@ addition_order order_of(const prove_options& opts);
 /// "4 ranks, count 9, root 2, chunk 1"
 std::string text_of(proto::CollectiveKind kind, const plan_request& request);
 
-/// Who looks on while it goes: told by one thread at a time.
+/// Callbacks for progress, called by one thread at a time.
 struct prove_watch {
-  std::function<void(double part)> done;            ///< Which part of the whole.
-  std::function<void(const algorithm_proofs&)> row; ///< An algorithm is through; in the order of `algorithms()`.
+  std::function<void(double part)> done;            ///< The part of the whole.
+  std::function<void(const algorithm_proofs&)> row; ///< A finished algorithm; in the order of `algorithms()`.
 };
 
-/// Proves the algorithms asked for, on `opts.jobs` threads. In the order of `algorithms()`. Errors: invalid_argument,
-/// where there is nothing to prove.
+/// Proves algorithms on `opts.jobs` threads. The result is in the order of `algorithms()`. Errors: invalid_argument if
+/// there is nothing to prove.
 caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_options& opts, const prove_watch& watch);
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "tools/puzzles/puzzle_check.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -61,6 +62,7 @@ puzzle_result check(const puzzle& which, const strategy_function& program) {
     result.error = std::move(found.error());
     return result;
   }
+  ensure(found->peak_rank < found->ranks.size(), "the peak is at one of the ranks");
   result.time = found->time;
   result.peak_memory = found->ranks[found->peak_rank].peak_memory;
   result.slower = result.time > which.reference_time * (1 + rounding);

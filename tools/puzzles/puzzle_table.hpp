@@ -16,17 +16,17 @@ struct puzzle {
   std::string_view name;
   uint32_t ranks = 1;
   training::model trained;
-  std::string_view task;          ///< In sentences.
-  double reference_time = 0;      ///< What the original's own solution takes, in the puzzles' units;
-  uint64_t reference_memory = 0;  ///< its largest rank holds so many elements.
-  program stub = nullptr;         ///< The reader's.
-  program solution = nullptr;     ///< Ours,
-  std::string_view solution_file; ///< which is written here.
+  std::string_view task;          ///< The puzzle's text.
+  double reference_time = 0;      ///< The original solution's time, in the puzzles' units.
+  uint64_t reference_memory = 0;  ///< The elements of the original solution's largest rank.
+  program stub = nullptr;         ///< The user's program.
+  program solution = nullptr;     ///< The project's solution,
+  std::string_view solution_file; ///< and its file.
 
   std::string stub_file() const { return "examples/puzzles/puzzle_" + std::to_string(number) + ".cpp"; }
 };
 
-/// All, by number.
+/// All puzzles, by number.
 std::span<const puzzle> puzzles();
 
 } // namespace ringmaster

@@ -4,6 +4,7 @@
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/console/streamed_table.hpp"
 #include "tools/console/time_limit.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
 #include "training/pictures/train_picture.hpp"
@@ -19,6 +20,7 @@ namespace {
 struct puzzles_options {
   const puzzle* only = nullptr; ///< Null: all.
   bool json = false;
+  bool wide = false;      ///< The table shows all columns.
   std::string svg, trace; ///< Files; empty: none.
 };
 
@@ -36,7 +38,6 @@ bool is_right(const puzzle_result& x) {
   return x.judged >= verdict::right;
 }
 
-/// Which of the two it is.
 std::string short_verdict(const puzzle_result& x) {
   if (x.judged != verdict::right)
     return std::string{words_of(x.judged)};
@@ -55,9 +56,12 @@ std::string sentence_of(const puzzle& which, const puzzle_result& x) {
   return "solved. It trains the whole model, takes no longer than the reference, and holds no more.";
 }
 
-/// Time and memory, where there are any.
-std::string numbers_of(const puzzle_result& x) {
-  return is_right(x) ? fmt::format("{:>8.6g} {:>12}", x.time, x.peak_memory) : fmt::format("{:>8} {:>12}", "-", "-");
+std::string time_of(const puzzle_result& x) {
+  return is_right(x) ? fmt::format("{:.6g}", x.time) : "-";
+}
+
+std::string memory_of(const puzzle_result& x) {
+  return is_right(x) ? std::to_string(x.peak_memory) : "-";
 }
 
 std::string text_of(const puzzle& which, const puzzle_result& stub, const puzzle_result& solution) {
@@ -66,9 +70,10 @@ std::string text_of(const puzzle& which, const puzzle_result& stub, const puzzle
                      counted(which.ranks, "rank"), counted(m.layers, "layer"), m.global_batch, which.task)
          + fmt::format("stub      {}\nverdict   {}\n\n", which.stub_file(), sentence_of(which, stub))
          + fmt::format("{:<14} {:>8} {:>12}\n", "", "time", "peak memory")
-         + fmt::format("{:<14} {}\n", "yours", numbers_of(stub))
+         + fmt::format("{:<14} {:>8} {:>12}\n", "yours", time_of(stub), memory_of(stub))
          + fmt::format("{:<14} {:>8.6g} {:>12}\n", "reference", which.reference_time, which.reference_memory)
-         + fmt::format("{:<14} {}   read it in {}\n", "our solution", numbers_of(solution), which.solution_file);
+         + fmt::format("{:<14} {:>8} {:>12}   read it in {}\n", "our solution", time_of(solution), memory_of(solution),
+                       which.solution_file);
 }
 
 json_value json_of(const puzzle& which, const puzzle_result& stub, const puzzle_result& solution) {
@@ -90,7 +95,7 @@ json_value json_of(const puzzle& which, const puzzle_result& stub, const puzzle_
           {"solution_memory", if_right(solution, solution.peak_memory)}};
 }
 
-/// The reader's program may never end.
+/// The user's program may never end.
 puzzle_result check_in_time(const puzzle& which) {
   time_limit limit{
     std::chrono::seconds{20},
@@ -100,18 +105,28 @@ puzzle_result check_in_time(const puzzle& which) {
   return check_stub(which);
 }
 
-// Line after line: one that never ends leaves the others told.
-void print_table(std::FILE* out) {
-  fmt::print(out, "{:<31} {:<28} {:>8} {:>12} {:>12} {:>12}\n", "puzzle", "verdict", "time", "peak memory", "reference",
-             "its memory");
+/// Prints row by row: a puzzle that does not end must not hide the others. A narrow page leaves out its memory,
+/// reference and peak memory, in this order.
+void print_table(std::FILE* out, const page_format& page) {
+  const streamed_table table{{{{"puzzle"}, 31, text_side::left},
+                              {{"verdict"}, 28, text_side::left},
+                              {{"time"}, 8},
+                              {{"peak memory"}, 12, text_side::right, 3},
+                              {{"reference"}, 12, text_side::right, 2},
+                              {{"its memory"}, 12, text_side::right, 1}},
+                             page};
+  fmt::print(out, "{}", table.head());
   for (auto& which : puzzles()) {
     std::fflush(out);
     auto stub = check_in_time(which);
-    fmt::print(out, "{}  {:<28} {:<28} {} {:>12.6g} {:>12}\n", which.number, which.name, short_verdict(stub),
-               numbers_of(stub), which.reference_time, which.reference_memory);
+    fmt::print(out, "{}",
+               table.row({fmt::format("{}  {}", which.number, which.name), short_verdict(stub), time_of(stub),
+                          memory_of(stub), fmt::format("{:.6g}", which.reference_time),
+                          std::to_string(which.reference_memory)}));
   }
-  fmt::print(out,
-             "\nTime in the puzzles' units, memory in elements. `ringmaster puzzles N` has the task of puzzle N.\n");
+  fmt::print(out, "\n{}{}", page.lines(table.note()),
+             page.line("Time is in the puzzles' units, memory in elements. `ringmaster puzzles N` shows the task of "
+                       "puzzle N."));
 }
 
 std::string list_of_all() {
@@ -151,6 +166,10 @@ class puzzles_call final : public command_call {
       .says("FILE",
             "with N: a trace of it, for ui.perfetto.dev or chrome://tracing; one unit of time is a millisecond");
     table.flag("--json", opts_.json).says("one object a puzzle instead of the text, in a list without N");
+    table.flag("--wide", opts_.wide)
+      .says(
+        "shows all columns; lines of at most 100 columns, or of the terminal's, leave out the reference's memory, its "
+        "time and the peak memory, in this order and as far as necessary");
     table.closing(
       "With N the status is 0 if your program trains the whole model, 1 if it is wrong or not written yet.");
   }
@@ -174,7 +193,7 @@ class puzzles_call final : public command_call {
     if (opts_.json)
       fmt::print(to.out, "{}", list_of_all());
     else
-      print_table(to.out);
+      print_table(to.out, page_format::of_console(opts_.wide));
     return exit_ok;
   }
 
@@ -183,7 +202,7 @@ class puzzles_call final : public command_call {
     if (opts_.json) {
       fmt::print(out, "{}\n", json_text(json_of(which, stub, solution)));
     } else {
-      fmt::print(out, "{}", text_of(which, stub, solution));
+      fmt::print(out, "{}", page_format::of_console(opts_.wide).lines(text_of(which, stub, solution)));
     }
     return is_right(stub) ? exit_ok : exit_failed;
   }

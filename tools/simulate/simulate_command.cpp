@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/selection/selection.hpp"
@@ -22,7 +23,7 @@ namespace ringmaster {
 
 namespace {
 
-/// The network, as an algorithm's pieces are cut for it; links that are not like the others count as if they were.
+/// The network for cutting pieces; links with other speeds are ignored.
 cost_constants constants_of(const network& net) {
   constexpr double second_ps = 1e12;
   return {.latency_s = static_cast<double>(net.link.latency) / second_ps,
@@ -33,24 +34,24 @@ cost_constants constants_of(const network& net) {
 }
 
 caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_options& opts) {
-  const auto& told = opts.collective;
-  auto request = request_of(told);
+  const auto& asked = opts.collective;
+  auto request = request_of(asked);
   if (!request)
     return std::move(request.error());
-  auto chosen = algorithms_of(told);
+  auto chosen = algorithms_of(asked);
   if (!chosen)
     return std::move(chosen.error());
   std::vector<simulated_subject> result;
   for (auto* which : *chosen) {
     auto its = *request;
-    auto chunk = chunk_for(*which, *request, size_of(told.datatype), constants_of(opts.net));
+    auto chunk = chunk_for(*which, *request, size_of(asked.datatype), constants_of(opts.net));
     if (!chunk)
       return std::move(chunk.error());
     its.chunk = *chunk;
     auto cost = cost_of(which->kind, which->name, its);
     if (!cost)
       return std::move(cost.error());
-    auto in_rank_order = opts.deterministic && order_matters(which->kind, told.datatype, gpu_sim::SUM);
+    auto in_rank_order = opts.deterministic && order_matters(which->kind, asked.datatype, gpu_sim::SUM);
     result.push_back({std::string{which->name}, which->kind, its, cost->rounds,
                       in_rank_order ? std::nullopt : std::optional{*cost},
                       [which, in_rank_order, of_rank = its](uint32_t rank) mutable {
@@ -63,19 +64,19 @@ caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_opti
   return result;
 }
 
-caf::expected<std::vector<simulated_subject>> subject_in(const schedule_set& written, const collective_options& told) {
-  auto factor = told.bytes ? factor_for("--bytes", *told.bytes, told, written) : uint64_t{1};
+caf::expected<std::vector<simulated_subject>> subject_in(const schedule_set& written, const collective_options& asked) {
+  auto factor = asked.bytes ? factor_for("--bytes", *asked.bytes, asked, written) : uint64_t{1};
   if (!factor)
     return std::move(factor.error());
   auto all = scaled(written, *factor);
   if (!all)
     return std::move(all.error());
-  simulated_subject result{algorithm_name_of(told.schedule), all->kind, all->request, all->ranks[0].rounds};
+  simulated_subject result{algorithm_name_of(asked.schedule), all->kind, all->request, all->ranks[0].rounds};
   result.source = [ranks = std::move(all->ranks)](uint32_t rank) { return ranks[rank]; };
   return std::vector<simulated_subject>{std::move(result)};
 }
 
-/// `watch` is told which part of it is done: planning is about as much work as simulating.
+/// `watch` is called with the part that is done. Planning is about as much work as simulating.
 caf::expected<simulation_outcome> run(const simulated_subject& which, const simulate_options& opts,
                                       const std::function<void(double part)>& watch) {
   std::vector<simulated_activity> seen;
@@ -103,7 +104,7 @@ caf::expected<simulation_outcome> run(const simulated_subject& which, const simu
   return simulation_outcome{which, element_bytes, std::move(*result), scratch};
 }
 
-/// The part of the whole work that each is: by its steps, as far as its cost tells.
+/// The part of the whole work of each, estimated from its cost.
 std::vector<double> works_of(const std::vector<simulated_subject>& chosen) {
   std::vector<double> result;
   double sum = 0;
@@ -111,17 +112,20 @@ std::vector<double> works_of(const std::vector<simulated_subject>& chosen) {
     result.push_back(x.cost ? static_cast<double>(x.cost->messages) + 1 : 1);
     sum += result.back();
   }
+  ensure(chosen.empty() || sum > 0, "each simulation is some work");
   for (auto& x : result)
     x /= sum;
   return result;
 }
 
-/// True if all ended.
+/// True if all have finished.
 caf::expected<bool> run_all(const std::vector<simulated_subject>& chosen, const simulate_options& opts,
                             std::FILE* out) {
   auto as_table = chosen.size() > 1 && !opts.json;
+  const auto page = page_format::of_console(opts.wide);
+  const simulation_table table{page};
   if (as_table)
-    fmt::print(out, "{}", header_of(chosen.front(), size_of(opts.collective.datatype)));
+    fmt::print(out, "{}", table.head(chosen.front(), size_of(opts.collective.datatype)));
   std::fflush(out);
   auto all_ended = true;
   progress shown{"simulate"};
@@ -133,7 +137,7 @@ caf::expected<bool> run_all(const std::vector<simulated_subject>& chosen, const 
     if (!x)
       return std::move(x.error());
     all_ended = all_ended && x->result.stuck.empty();
-    shown.print(out, opts.json ? json_of(*x) : as_table ? row_of(*x) : report_of(*x, opts.net));
+    shown.print(out, opts.json ? json_of(*x) : as_table ? table.row(*x) : page.lines(report_of(*x, opts.net)));
   }
   if (!opts.trace.empty() && !opts.json)
     fmt::print(out, "Wrote {}: open it in ui.perfetto.dev or chrome://tracing.\n", opts.trace);
@@ -150,17 +154,18 @@ class simulate_call final : public command_call {
     if (!subjects)
       return std::move(subjects.error());
     subjects_ = std::move(*subjects);
+    ensure(!subjects_.empty(), "a simulation has an algorithm");
     return check_for_ranks(opts_, subjects_.front().request.world_size);
   }
 
   caf::expected<std::vector<simulated_subject>> subject_in_file() const {
-    const auto& told = opts_.collective;
-    auto written = schedules_for(told);
+    const auto& asked = opts_.collective;
+    auto written = schedules_for(asked);
     if (!written)
       return std::move(written.error());
-    if (auto problem = check_proof(told.schedule, *written))
+    if (auto problem = check_proof(asked.schedule, *written))
       return problem;
-    return subject_in(*written, told);
+    return subject_in(*written, asked);
   }
 
   caf::expected<int> run(const console& to) override {

@@ -66,19 +66,23 @@ void add_network_options(option_table& table, simulate_options& x) {
 } // namespace
 
 void simulate_options::add_to(option_table& table) {
-  constexpr uint32_t ranks_max = 1 << 16; // more than anybody's cluster; their ring has 17 billion steps, too many
+  constexpr uint32_t ranks_max = 1 << 16; // a ring of more has 17 billion steps, too many
   table.about(
-    "Runs a collective in virtual time: how long it would take on a network, which of its links is busiest, and "
-    "which chain of messages it waits for.");
+    "Runs a collective in virtual time: reports its time on a network, the busiest link, and the critical path of "
+    "messages.");
   add_collective_options(table, collective, {.max = ranks_max});
   table.positional().needed();
-  offer_algorithms(table.option_named("--algorithm"), {"all"}).otherwise("all of them, one a line");
+  offer_algorithms(table.option_named("--algorithm"), {"all"}).otherwise("all of them, in a table");
   add_size_options(table, collective);
   add_schedule_option(table, collective.schedule);
   add_network_options(table, *this);
-  table.begin_group("What is shown.");
+  table.begin_group("Output:");
   table.flag("--deterministic", deterministic)
     .says("floats are added in rank order, as by a deterministic communicator");
+  table.flag("--wide", wide)
+    .says(
+      "the table of all algorithms shows all columns; lines of at most 100 columns, or of the terminal's, leave out "
+      "messages, rounds, sent and algorithm bw, in this order and as far as necessary");
   table.flag("--json", json).says("one JSON object a line");
   table.file("--trace", trace)
     .says("FILE",

@@ -5,7 +5,7 @@
 
 namespace ringmaster {
 
-/// What `ringmaster simulate` is told.
+/// The options of `ringmaster simulate`.
 struct simulate_options {
   collective_options collective;
   network net;
@@ -13,14 +13,15 @@ struct simulate_options {
   std::optional<double> intra_bandwidth;
   bool deterministic = false; ///< Floats are added in rank order.
   bool json = false;
+  bool wide = false; ///< The table shows all columns.
   std::string trace; ///< A file; empty: none.
 
   void add_to(option_table& table);
-  /// What there is to say before it is known how many ranks there are. Errors: invalid_argument.
+  /// Checks that do not depend on the number of ranks. Errors: invalid_argument.
   caf::error check();
 };
 
-/// Connects so many ranks, and says whether they can be traced as told. Errors: invalid_argument.
+/// Places the ranks on hosts and checks what depends on their number. Errors: invalid_argument.
 caf::error check_for_ranks(simulate_options& opts, uint32_t ranks);
 
 } // namespace ringmaster

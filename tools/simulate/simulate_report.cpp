@@ -1,6 +1,7 @@
 #include "tools/simulate/simulate_report.hpp"
 
 #include "runtime/algorithms/parts/pieces.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -34,7 +35,7 @@ std::string formula(const simulation_outcome& x, const network& net) {
                      bytes_text(x.which.cost->serial_elements * x.element_bytes), gigabytes(net.link.bandwidth));
 }
 
-/// What a part of the critical path occupies: a link or a rank's arithmetic, or all of a class that are alike.
+/// What a part of the critical path occupies: a link, a rank's arithmetic, or a class of equal ones.
 struct occupied_place {
   enum class kind : uint8_t { link, links_between, links_within, rank, ranks };
 
@@ -70,8 +71,8 @@ std::string spent_text(const occupied_place& where, uint64_t parts, const simula
   return {};
 }
 
-/// Where the critical path spends most of its time: what to look at first. Names one link or rank only if it differs
-/// from the others of its class. Empty if it is the links, and all of them are alike.
+/// Where the critical path spends most of its time. A single link or rank is named only if it differs from the others
+/// of its class. Empty if all links are alike.
 std::string slowest_of(const simulation& x, const network& net) {
   std::map<occupied_place, std::pair<picoseconds, uint64_t>> by_place; // time and parts
   for (const auto& part : x.critical_path) {
@@ -84,6 +85,7 @@ std::string slowest_of(const simulation& x, const network& net) {
   if (most == by_place.end() || x.time == 0)
     return "";
   const auto& [where, spent] = *most;
+  ensure(spent.second > 0, "an occupied place has parts of the path");
   const bool is_work = where.what == occupied_place::kind::rank || where.what == occupied_place::kind::ranks;
   if (!is_work && x.links.alike)
     return "";
@@ -91,7 +93,7 @@ std::string slowest_of(const simulation& x, const network& net) {
                      100 * static_cast<double>(spent.first) / static_cast<double>(x.time));
 }
 
-/// Of an algorithm that cuts its data; 0: it does not.
+/// The size of an algorithm's pieces; 0: it has none.
 uint64_t piece_bytes(const simulation_outcome& x) {
   const auto& request = x.which.request;
   auto which = find_algorithm(x.which.kind, x.which.name);
@@ -100,7 +102,7 @@ uint64_t piece_bytes(const simulation_outcome& x) {
   return std::min(request.chunk == 0 ? default_chunk : request.chunk, request.count) * x.element_bytes;
 }
 
-/// Names one port only where it stands out.
+/// A single port is named only if it differs from the others.
 std::string busiest_text(const simulation& x) {
   if (x.ports_alike == 1)
     return x.busiest_port;
@@ -159,20 +161,32 @@ std::string report_of(const simulation_outcome& x, const network& net) {
   return text;
 }
 
-std::string row_of(const simulation_outcome& x) {
-  const auto& r = x.result;
-  if (!r.stuck.empty())
-    return fmt::format("{:<24} does not end: {}\n", x.which.name, r.stuck);
-  return fmt::format("{:<24} {:>10} {:>13} {:>13} {:>7} {:>9} {:>10} {:>7.1f} %\n", x.which.name, time_text(r.time),
-                     gigabytes(x.bandwidth()), gigabytes(x.bus_bandwidth()), x.which.rounds, r.messages,
-                     bytes_text(r.bytes), 100 * r.busiest_share);
+simulation_table::simulation_table(const page_format& page)
+  : page_(page), table_({{{"algorithm"}, 22, text_side::left},
+                         {{"time"}, 10},
+                         {{"algorithm bw"}, 13, text_side::right, 4},
+                         {{"bus bw"}, 13},
+                         {{"rounds"}, 7, text_side::right, 2},
+                         {{"messages"}, 9, text_side::right, 1},
+                         {{"sent"}, 10, text_side::right, 3},
+                         {{"busiest"}, 9}},
+                        page) {}
+
+std::string simulation_table::head(const simulated_subject& first, uint64_t element_bytes) const {
+  auto text = fmt::format("{}, {}, {}\n", name_of(first.kind), counted(first.request.world_size, "rank"),
+                          bytes_text(size_count(first.kind, first.request) * element_bytes));
+  if (auto note = table_.note(); !note.empty())
+    text += page_.lines(note);
+  return text + table_.head();
 }
 
-std::string header_of(const simulated_subject& first, uint64_t element_bytes) {
-  return fmt::format("{}, {}, {}\n{:<24} {:>10} {:>13} {:>13} {:>7} {:>9} {:>10} {:>9}\n", name_of(first.kind),
-                     counted(first.request.world_size, "rank"),
-                     bytes_text(size_count(first.kind, first.request) * element_bytes), "algorithm", "time",
-                     "algorithm bw", "bus bw", "rounds", "messages", "sent", "busiest");
+std::string simulation_table::row(const simulation_outcome& x) const {
+  const auto& r = x.result;
+  if (!r.stuck.empty())
+    return page_.lines(fmt::format("{:<22} does not end: {}", x.which.name, r.stuck));
+  return table_.row({x.which.name, time_text(r.time), gigabytes(x.bandwidth()), gigabytes(x.bus_bandwidth()),
+                     std::to_string(x.which.rounds), std::to_string(r.messages), bytes_text(r.bytes),
+                     fmt::format("{:.1f} %", 100 * r.busiest_share)});
 }
 
 std::string json_of(const simulation_outcome& x) {

@@ -1,11 +1,13 @@
-#include "tools/tune/explain_command.hpp"
+#include "tools/tune/tune_commands.hpp"
 
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/selection/process_costs.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/configured_call.hpp"
 #include "tools/tune/tune_report.hpp"
@@ -32,14 +34,14 @@ struct explain_options {
   cost_constants constants{}; ///< Of the network.
   process_constants process{};
   std::string origin; ///< Of the constants.
+  bool wide = false;  ///< Lines are not wrapped.
 };
 
-constexpr uint32_t ranks_max = 1 << 16, process_ranks_max = 1024; // as many as a process can have devices
+constexpr uint32_t ranks_max = 1 << 16, process_ranks_max = 1024; // the maximum of a process
 
 void add_network_options(option_table& table, explain_options& x) {
   table.word("--transport", x.transport, {"process", "network"}).says("T", "{words}").otherwise("process");
-  table.begin_group(
-    "Constants of a network that is not the one in the configuration; each of them means --transport network:");
+  table.begin_group("Constants of another network than the configured one; each implies --transport network:");
   table.duration("--latency", x.latency_ps).says("T", "of a message").otherwise("as configured");
   table.bandwidth("--bandwidth", x.bandwidth)
     .says("B", "of a link, each way, such as 50GB/s, 400Gbit/s or 400Gbps")
@@ -61,19 +63,19 @@ double seconds_of(int64_t ps) {
   return static_cast<double>(ps) * 1e-12;
 }
 
-/// What the options say of the network goes before the configuration.
+/// Options for the network override the configuration.
 caf::error take_network(explain_options& x) {
   auto inside = x.intra_latency_ps || x.intra_bandwidth;
-  auto told = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate || inside;
+  auto has_constants = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate || inside;
   auto on_hosts = !x.collective.hosts.empty();
-  if ((told || on_hosts) && x.transport == "process")
-    return make_error(errc::invalid_argument, "--transport: \"process\" is not network, which other options are about");
+  if ((has_constants || on_hosts) && x.transport == "process")
+    return make_error(errc::invalid_argument, "--transport process has no constants of a network");
   if (inside && !on_hosts)
     return make_error(errc::invalid_argument,
-                      fmt::format("{}: it goes with --hosts, which says what ranks are of one host",
+                      fmt::format("{}: it needs --hosts",
                                   x.intra_latency_ps ? "--intra-latency" : "--intra-bandwidth"));
-  x.network = told || on_hosts || x.transport == "network";
-  if (told)
+  x.network = has_constants || on_hosts || x.transport == "network";
+  if (has_constants)
     x.origin = "the command line, then " + x.origin;
   if (x.latency_ps)
     x.constants.latency_s = seconds_of(*x.latency_ps);
@@ -88,7 +90,7 @@ caf::error take_network(explain_options& x) {
   return caf::none;
 }
 
-/// "70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)"; on several hosts each is so much across and within.
+/// "70 us in latencies (14) and 36.7 us on the wire (1.75 MiB)"; on several hosts each "across" and "within" hosts.
 std::string why_on_network(const candidate& x, uint64_t element_bytes) {
   auto both = [](const std::string& across, const std::string& within) {
     return fmt::format("{} across, {} within", across, within);
@@ -116,27 +118,28 @@ std::string why_in_process(const candidate& x) {
                      x.time.reduction_s > 0 ? fmt::format(", {} reducing", seconds_text(x.time.reduction_s)) : "");
 }
 
-/// What "auto" takes for ranks in one process, whatever the estimates say.
+/// The choice of "auto" for ranks in one process, which does not depend on estimates.
 std::string shared_memory_verdict(const candidate& picked, const candidate& fastest) {
-  return fmt::format("picked: {}, as always where all ranks are in one process: it is a joint operation, and each "
-                     "byte is read and written once; {} is estimated to take {:.2f} of its time\n",
+  return fmt::format("picked: {}, as always in one process: it is a shared-memory operation, which reads and "
+                     "writes each byte once; {} is estimated to take {:.2f} of its time\n",
                      picked.which->name, fastest.which->name, fastest.time.total_s() / picked.time.total_s());
 }
 
 std::string why_picked(const std::vector<candidate>& all, bool network) {
+  ensure(!all.empty(), "a collective has an algorithm");
   const auto& best = all.front();
   auto picked = std::find_if(all.begin(), all.end(),
                              [&](auto& x) { return x.which == first_shared_memory(x.which->kind); });
   if (!network && picked != all.end() && picked != all.begin())
     return shared_memory_verdict(*picked, best);
   if (all.size() == 1)
-    return fmt::format("picked: {}, the only one there is\n", best.which->name);
+    return fmt::format("picked: {}, the only algorithm\n", best.which->name);
   const auto& next = all[1];
   if (next.time.total_s() == best.time.total_s())
     return fmt::format("picked: {}; {} takes as long, and is listed later\n", best.which->name, next.which->name);
   std::string reasons;
   auto less = [&](double mine, double other, const char* what) {
-    if (other - mine > 0.01 * (next.time.total_s() - best.time.total_s())) // less is no reason
+    if (other - mine > 0.01 * (next.time.total_s() - best.time.total_s())) // smaller differences are no reason
       reasons += fmt::format("{}{} less {}", reasons.empty() ? "" : " and ", seconds_text(other - mine), what);
   };
   less(best.time.latency_s, next.time.latency_s, network ? "in latencies" : "in steps and messages");
@@ -167,7 +170,7 @@ std::string constants_text(const explain_options& opts) {
                          rate(opts.constants.host_bandwidth));
   }
   auto& x = opts.process;
-  return fmt::format("{} ({} to copy, {} to reduce each; {} for joint operations)", counted(x.cores, "core"),
+  return fmt::format("{} ({} to copy, {} to reduce each; {} for shared-memory operations)", counted(x.cores, "core"),
                      rate(x.bandwidth), rate(x.reduction_rate), rate(x.joint.bandwidth));
 }
 
@@ -197,17 +200,18 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
 class explain_call final : public configured_call {
   void declare_options(option_table& table) override {
     table.about(
-      "Says which algorithm \"auto\" picks for a collective, why, and what each of the others is estimated to "
-      "take: for ranks that are all in one process, or for --transport network between processes, a rank each. "
-      "The estimates are made of the constants in section [costs] of the configuration, which `ringmaster tune` "
-      "measures.");
+      "Shows which algorithm \"auto\" picks for a collective and why, with estimates for all algorithms: for ranks in "
+      "one "
+      "process, or with --transport network for processes with a rank each. The estimates use the constants in section "
+      "[costs] of the configuration, which `ringmaster tune` measures.");
     add_kind_and_ranks(table, opts_.collective, {.max = ranks_max});
     table.positional().needed();
     add_size_options(table, opts_.collective);
+    table.flag("--wide", opts_.wide).says("does not wrap lines that are wider than the terminal, or than 100 columns");
     add_network_options(table, opts_);
     table.begin_group("The configuration.");
     table.common({"--ranks", "--bytes", "--datatype", "--transport", "--hosts", "--latency", "--bandwidth",
-                  "--intra-latency", "--intra-bandwidth"});
+                  "--intra-latency", "--intra-bandwidth", "--wide"});
     table.add_example("ringmaster explain all_reduce --ranks 64 --bytes 256M --latency 5us --bandwidth 400Gbps",
                       "on another network");
   }
@@ -231,11 +235,10 @@ class explain_call final : public configured_call {
     request_ = *request;
     if (std::set<uint32_t> hosts(request_.hosts.begin(), request_.hosts.end());
         hosts.size() > 1 && hosts.size() < request_.world_size && !has_two_levels(request_))
-      return make_error(
-        errc::invalid_argument,
-        fmt::format("--hosts: of {} ranks everybody's steps would have to be planned; ask for fewer, or "
-                    "`ringmaster simulate`",
-                    request_.world_size));
+      return make_error(errc::invalid_argument,
+                        fmt::format("--hosts: {} ranks on such hosts are too many to plan; use fewer, or `ringmaster "
+                                    "simulate`",
+                                    request_.world_size));
     return caf::none;
   }
 
@@ -243,7 +246,7 @@ class explain_call final : public configured_call {
     auto text = explanation(opts_, request_);
     if (!text)
       return std::move(text.error());
-    fmt::print(to.out, "{}", *text);
+    fmt::print(to.out, "{}", page_format::of_console(opts_.wide).lines(*text));
     return exit_ok;
   }
 
@@ -254,7 +257,7 @@ class explain_call final : public configured_call {
 } // namespace
 
 tool_command explain_command() {
-  return tool_command::of<explain_call>("explain", "which algorithm would be picked for a collective, and why");
+  return tool_command::of<explain_call>("explain", "shows which algorithm is picked for a collective, and why");
 }
 
 } // namespace ringmaster

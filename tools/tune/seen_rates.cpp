@@ -1,6 +1,7 @@
 #include "tools/tune/seen_rates.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 namespace ringmaster {
 
 double seen_rates::largest_share(size_t feature) const {
+  ensure(feature < fit_.coefficients.size(), "the fit has the feature");
   double result = 0;
   for (auto& x : observations_)
     if (auto whole = predict(fit_.coefficients, x.features); whole > 0)
@@ -20,10 +22,10 @@ caf::error seen_rates::check(const char* of, size_t feature) const {
   if (observations_.empty() || has(feature))
     return caf::none;
   return make_error(
-    errc::aborted, fmt::format("the bandwidth of {} cannot be told from what was measured: bytes take at most {:.1f} % "
-                               "of the time of any of it; a larger --max-bytes would show it, or more --repeats and "
-                               "--samples on a machine that does nothing else",
-                               of, 100 * largest_share(feature)));
+    errc::aborted,
+    fmt::format("the bandwidth of {} cannot be determined: bytes take at most {:.1f} % of the time of any "
+                "sample; use a larger --max-bytes, or more --repeats and --samples on an idle machine",
+                of, 100 * largest_share(feature)));
 }
 
 } // namespace ringmaster

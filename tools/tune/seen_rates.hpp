@@ -8,22 +8,21 @@
 
 namespace ringmaster {
 
-/// Bytes of a rank, of those sizes that `tune` measures, from which on bandwidths show: below them latencies and noise
-/// are all there is.
+/// The minimal largest size of a rank for measuring bandwidths: smaller sizes show latencies and noise only.
 inline constexpr uint64_t bytes_wanted_between = 2u << 20, bytes_wanted_in_process = 1u << 20;
 
-/// Which bandwidths a fit has seen: those of bytes that take some of the time of what was measured. From anything else
-/// any number would fit. The fit and its observations must live as long.
+/// Which bandwidths a fit determines: those whose bytes take a part of the measured time. Any other would fit any
+/// number. Refers to the fit and its observations.
 class seen_rates {
 public:
   seen_rates(const linear_fit& fit, std::span<const observation> observations)
     : fit_(fit), observations_(observations) {}
 
   double coefficient(size_t feature) const { return fit_.coefficients[feature]; }
-  /// Whether the feature takes a twentieth of the time of any observation: less is lost in the fit's own error.
+  /// Whether the feature takes a twentieth of the time of any observation. Less is below the error of the fit.
   bool has(size_t feature) const { return largest_share(feature) >= share_min; }
 
-  /// Errors: aborted where it does not. `of`: as in "the bandwidth of ...".
+  /// Errors: aborted if it does not. `of`: as in "the bandwidth of ...".
   caf::error check(const char* of, size_t feature) const;
 
 private:

@@ -2,6 +2,7 @@
 
 #include "client/training/training_run.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "training/data/synthetic_digits.hpp"
 #include "training/language/collective_kind.hpp"
 #include "training/layers/plain_layers.hpp"
@@ -25,7 +26,7 @@ caf::expected<run_settings> little_training(std::string_view strategy) {
   run_settings result;
   result.data = std::move(*digits);
   result.ranks = trained_ranks;
-  result.epochs = 2; // steps are measured in the second one
+  result.epochs = 2; // the second one is measured
   result.profiles = true;
   auto& job = result.job;
   job.layers = perceptron(std::vector<uint64_t>{28 * 28, 64, 10});
@@ -37,8 +38,8 @@ caf::expected<run_settings> little_training(std::string_view strategy) {
   return result;
 }
 
-/// Of the first layer's parameters, or of what it makes of as many samples as a send has, none of them in particular:
-/// the first ones of a step find their receiver asleep, and what all take at the mean is wanted.
+/// A call with the first layer's parameters, or with the activations of a micro-batch. The samples match none of a
+/// step, so that `time_of` returns the mean: the first call of a step finds its receiver asleep.
 pending call_of(op what) {
   pending x;
   x.what = what;
@@ -61,9 +62,10 @@ caf::expected<cost_sample> sample_of(const run_outcome& found, op what) {
     seconds.push_back(profiled_costs{*found.job, step.events}.time_of(call, trained_ranks));
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::ranges::nth_element(seconds, middle);
-  if (seconds.empty() || *middle <= 0)
-    return make_error(errc::aborted, "a training of which no step was measured says nothing of its communications");
+  if (middle == seconds.end() || *middle <= 0)
+    return make_error(errc::aborted, "no step of the training was measured, so its communication is unknown");
   const auto kind = collective_kind_of(what);
+  ensure(first_shared_memory(kind) != nullptr, "each kind of a training has a shared-memory algorithm");
   return cost_sample{transport::training,
                      kind,
                      std::string{first_shared_memory(kind)->name},

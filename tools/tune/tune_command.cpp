@@ -1,4 +1,4 @@
-#include "tools/tune/tune_command.hpp"
+#include "tools/tune/tune_commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/routes.hpp"
@@ -8,6 +8,7 @@
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/clients/free_devices.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
 #include "tools/tune/seen_rates.hpp"
@@ -35,14 +36,15 @@ namespace {
 struct tune_options {
   std::string write;
   bool check = false;
+  bool wide = false; ///< Lines are not wrapped.
   std::string transport = "all";
-  std::optional<uint32_t> devices; ///< Of a joined cluster; else all that are free, up to 16.
+  std::optional<uint32_t> devices; ///< Of a joined cluster; else all free ones, up to 16.
   tune_effort effort;
 };
 
 constexpr uint32_t devices_min = 2, devices_max = 64, devices_usual = 16;
 
-/// What kind of machine it was, and nothing of which one.
+/// The kind of machine, without its name.
 std::string machine_text(uint32_t cores) {
   auto text = fmt::format("measured by ringmaster tune on {}, pages of {}", counted(cores, "core"),
                           bytes_text(static_cast<uint64_t>(::sysconf(_SC_PAGESIZE))));
@@ -52,13 +54,13 @@ std::string machine_text(uint32_t cores) {
   return text;
 }
 
-/// Whoever else computes here is measured, too. Empty: hardly anybody.
+/// A warning about other load on this machine; empty if there is little.
 std::string busy_text(uint32_t cores) {
   constexpr double idle_part = 0.5;
   double load = 0;
   const bool is_known = ::getloadavg(&load, 1) == 1;
-  return is_known && load > idle_part * cores ? fmt::format("busy, {:.1f} runnable threads on {}: what is measured is "
-                                                            "slower than it need be, and a fit to it may be far off",
+  return is_known && load > idle_part * cores ? fmt::format("busy, {:.1f} runnable threads on {}: measured times are "
+                                                            "too long, and the fit may be far off",
                                                             load, counted(cores, "core"))
                                               : std::string{};
 }
@@ -70,7 +72,7 @@ caf::expected<std::string> with_section(const std::string& file, const std::stri
     if (!in || std::filesystem::is_directory(file))
       return make_error(errc::io_error, fmt::format("the configuration file {} cannot be read", file));
     text.assign(std::istreambuf_iterator<char>{in}, {});
-    configuration known; // what cannot be read is not written to
+    configuration known; // an invalid file is not changed
     if (auto problem = known.read(std::vector<std::string>{}, file))
       return problem;
     text.erase(0, byte_order_mark_bytes(text));
@@ -113,27 +115,32 @@ caf::error measure(configuration& cfg, const tune_options& opts, std::vector<cos
 class tune_call final : public configured_call {
   void declare_options(option_table& table) override {
     table.about(
-      "Measures what collectives take here, in this process and between node processes on the loopback interface, "
-      "or, with --join, between the ranks of that cluster, and fits the constants of section [costs] to it: those from "
-      "which \"auto\" picks an algorithm and `ringmaster explain` explains it. Prints them; the configuration stays as "
-      "it is, unless --write says "
-      "otherwise.");
+      "Measures collectives in this process and between node processes on the loopback interface, or, with --join, "
+      "between "
+      "the ranks of that cluster, and fits the constants of section [costs] to the times. \"auto\" picks algorithms by "
+      "these constants, and `ringmaster explain` shows how. Prints the section; --write updates a file.");
     table.file("--write", opts_.write)
-      .says("FILE", "puts the section [costs] into this configuration file; everything else in it stays as it is");
-    table.flag("--check", opts_.check).says("fits nothing: holds the constants in use against the measurement");
-    table.word("--transport", opts_.transport, {"process", "network", "all"}).says("T", "{words}: what is measured");
-    table.number("--repeats", opts_.effort.repeats, 1, 1000).says("R", "of the whole; medians count");
-    table.number("--samples", opts_.effort.samples, 1, 1000).says("S", "of each point in a repeat; medians count");
+      .says("FILE", "writes the section [costs] into this configuration file; the rest of the file is kept");
+    table.flag("--check", opts_.check).says("only compares the current constants with the measurement");
+    table.word("--transport", opts_.transport, {"process", "network", "all"}).says("T", "what to measure: {words}");
+    table.number("--repeats", opts_.effort.repeats, 1, 1000)
+      .says("R", "repeats of the whole measurement; medians count");
+    table.number("--samples", opts_.effort.samples, 1, 1000)
+      .says("S", "samples of each point in a repeat; medians count");
     table.bytes("--max-bytes", opts_.effort.bytes_max)
-      .says("SIZE", "of one rank, 8 to 16M; at least 2M, or 1M in a process, where something is fitted");
+      .says("SIZE", "the largest size of a rank, 8 to 16M; for a fit at least 2M, or 1M in a process");
     join_options(table);
     table.number("--devices", opts_.devices, devices_min, devices_max)
-      .says("N", "of the cluster that is joined")
-      .otherwise(fmt::format("those that are free, up to {}", devices_usual));
+      .says("N", "devices of the joined cluster")
+      .otherwise(fmt::format("all free ones, up to {}", devices_usual));
+    table.flag("--wide", opts_.wide).says("does not wrap lines that are wider than the terminal, or than 100 columns");
+    table.common({"--write", "--check", "--transport", "--repeats", "--samples", "--max-bytes", "--join", "--timeout",
+                  "--devices", "--wide"});
     table.closing(
-      "On a cluster that is joined it measures two ranks of different nodes, one of each node, and all of them. What "
-      "only makes sense in one process, its memory and joint operations, is left out, and its constants stay as they "
-      "are. The section says how the ranks lay; \"auto\" goes by the configuration of the cluster's coordinator.");
+      "On a joined cluster it measures two ranks of different nodes, one rank of each node, and all ranks. Constants "
+      "of a "
+      "single process are not measured and keep their values. The section lists the places of the ranks. \"auto\" uses "
+      "the configuration of the cluster's coordinator.");
   }
 
   caf::error check() override {
@@ -153,12 +160,12 @@ class tune_call final : public configured_call {
     if (!opts_.check && opts_.effort.bytes_max < wanted)
       return make_error(
         errc::invalid_argument,
-        fmt::format("--max-bytes {}: from such sizes no bandwidth can be told {}; {} or more is wanted. "
-                    "--check, which fits nothing, takes any",
+        fmt::format("--max-bytes {}: such sizes do not determine a bandwidth {}; use {} or more, or --check, "
+                    "which fits nothing",
                     size_text(opts_.effort.bytes_max),
                     opts_.transport == "process" ? "in a process" : "between processes", size_text(wanted)));
     if (!joined_ && opts_.devices)
-      return make_error(errc::invalid_argument, "--devices: of which cluster? --join HOST:PORT says so");
+      return make_error(errc::invalid_argument, "--devices is for a joined cluster: give --join HOST:PORT");
     return opts_.write.empty() ? caf::error{} : check_writable(opts_.write);
   }
 
@@ -172,7 +179,7 @@ class tune_call final : public configured_call {
     if (auto problem = joined_ ? measure_joined(to, samples, remark) : measure(cfg_, opts_, samples))
       return problem;
     if (!busy.empty())
-      remark += "; it was " + busy; // whoever reads the file later is told, too
+      remark += "; it was " + busy; // for later readers of the file
     auto fitted = opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}, {}}}
                               : fit_costs(samples, cfg_.values(), cores);
     if (!fitted)
@@ -180,12 +187,12 @@ class tune_call final : public configured_call {
     auto text = comparison_text(samples, fitted->values, cores);
     if (!text)
       return std::move(text.error());
-    fmt::print(to.out, "{}", *text);
+    fmt::print(to.out, "{}", page_format::of_console(opts_.wide).lines(*text));
     if (opts_.check) {
       fmt::print(to.out, "\nThe constants are those of {}.\n", cfg_.origin_of("costs"));
       return exit_ok;
     }
-    return tell(*fitted, remark, to);
+    return report(*fitted, remark, to);
   }
 
   caf::error measure_joined(const console& to, std::vector<cost_sample>& samples, std::string& remark) {
@@ -207,7 +214,7 @@ class tune_call final : public configured_call {
     rank_layout ranks{*group, *cluster};
     if (auto problem = user.destroy(id_of(*group)))
       return problem;
-    fmt::print(to.out, "{}\n{}\nleft out: what is measured in one process, local-* and joint-*, which stay\n\n",
+    fmt::print(to.out, "{}\n{}\nnot measured: the constants of a single process, local-* and joint-*\n\n",
                ranks.summary(), fmt::join(ranks.nodes(), "\n"));
     progress shown{"tune"};
     auto measured = ringmaster::measure_joined(user, ranks, may_go(cluster->route(), &route_facts::in_place),
@@ -219,9 +226,9 @@ class tune_call final : public configured_call {
     return caf::none;
   }
 
-  caf::expected<int> tell(const tuned_costs& fitted, const std::string& remark, const console& to) const {
+  caf::expected<int> report(const tuned_costs& fitted, const std::string& remark, const console& to) const {
     auto section = costs_section(fitted.values, remark);
-    fmt::print(to.out, "\n{}\n{}", fit_text(fitted), section);
+    fmt::print(to.out, "\n{}\n{}", page_format::of_console(opts_.wide).lines(fit_text(fitted)), section);
     if (opts_.write.empty())
       return exit_ok;
     auto changed = with_section(opts_.write, section);
@@ -232,13 +239,14 @@ class tune_call final : public configured_call {
   }
 
   tune_options opts_;
-  bool joined_ = false; ///< A cluster of other processes.
+  bool joined_ = false; ///< To another cluster.
 };
 
 } // namespace
 
 tool_command tune_command() {
-  return tool_command::of<tune_call>("tune", "measures here what that goes by, and writes it into the configuration");
+  return tool_command::of<tune_call>(
+    "tune", "measures the constants for the choice of algorithms, and writes them into the configuration");
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "actors/configuration/settings.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "tools/tune/seen_rates.hpp"
 
@@ -28,9 +29,10 @@ options::duration duration_of(double seconds) {
   return options::duration{std::llround(seconds * 1e9)};
 }
 
-/// Bytes a second; of a fit that has seen them.
+/// Bytes a second.
 uint64_t rate_of(double seconds_a_byte) {
-  constexpr double fastest = 1e15; // as may be written
+  ensure(seconds_a_byte > 0, "a rate that a fit has seen takes time");
+  constexpr double fastest = 1e15; // the maximum in a configuration
   return static_cast<uint64_t>(std::clamp(std::round(1 / seconds_a_byte), 1.0, fastest));
 }
 
@@ -41,7 +43,7 @@ caf::expected<process_work> process_work_of(const cost_sample& x, const process_
   return work_in_process(**which, world_of(x), element_bytes, machine);
 }
 
-/// The last two are 0 where ranks do not lie on several hosts.
+/// The last two are 0 if all ranks are on one host.
 caf::expected<std::vector<double>> network_features(const cost_sample& x) {
   if (auto request = world_of(x); has_two_levels(request)) {
     auto which = find_algorithm(x.kind, x.algorithm);
@@ -63,15 +65,15 @@ caf::expected<std::vector<double>> network_features(const cost_sample& x) {
                              0};
 }
 
-/// Of what is walked in one process.
+/// A fit of algorithms that walk a schedule in one process.
 struct walked_fit {
   linear_fit fit{};
   std::vector<observation> observations{};
   uint64_t cache_bytes = 0;
 };
 
-/// With caches of the size under which it is best. What the system says of its caches is of little use: in a virtual
-/// machine others have a share in them.
+/// The fit with the cache size that explains the samples best. The system's cache size does not help: on a virtual
+/// machine the cache is shared with others.
 caf::expected<walked_fit> best_walked_fit(const std::vector<cost_sample>& samples, process_constants machine) {
   constexpr uint64_t smallest = 1u << 20, largest = 1u << 30;
   walked_fit best;
@@ -90,12 +92,12 @@ caf::expected<walked_fit> best_walked_fit(const std::vector<cost_sample>& sample
   return best;
 }
 
-/// What was measured, by the terms that explain it.
+/// The samples by the terms that explain them.
 struct sorted_samples {
   std::vector<cost_sample> walked{};
   std::vector<observation> joint{}, network{};
   std::vector<cost_sample> training{};
-  bool on_hosts = false; ///< Some lie on several.
+  bool on_hosts = false; ///< Some are on several hosts.
 };
 
 caf::expected<sorted_samples> sorted_by_terms(const std::vector<cost_sample>& samples, const process_constants& known) {
@@ -121,7 +123,7 @@ caf::expected<sorted_samples> sorted_by_terms(const std::vector<cost_sample>& sa
   return result;
 }
 
-/// The fitted rate, or the given one where the fit has not seen it.
+/// Takes the fitted rate if the samples determine it, else the given one.
 void take_seen(tuned_costs& result, uint64_t& rate, const seen_rates& seen, size_t feature, const char* key) {
   if (seen.has(feature))
     rate = rate_of(seen.coefficient(feature));
@@ -140,6 +142,7 @@ caf::error fit_walked(tuned_costs& result, const sorted_samples& samples, const 
     return problem;
   auto& costs = result.values.costs;
   auto& x = fit->fit.coefficients;
+  ensure(x.size() == 7, "a walk in a process has seven terms");
   costs.local_operation = duration_of(x[0]);
   costs.local_rank = duration_of(x[1]);
   costs.local_step = duration_of(x[2]);
@@ -158,10 +161,11 @@ caf::error fit_shared_memory(tuned_costs& result, const sorted_samples& samples)
     return caf::none;
   result.joint = fit_least_squares(samples.joint);
   const seen_rates seen{result.joint, samples.joint};
-  if (auto problem = seen.check("joint operations", 2))
+  if (auto problem = seen.check("shared-memory operations", 2))
     return problem;
   auto& costs = result.values.costs;
   auto& x = result.joint.coefficients;
+  ensure(x.size() >= 3, "a shared-memory operation has terms for the operation, ranks and bytes");
   costs.shared_memory_operation = duration_of(x[0]);
   costs.joint_rank = duration_of(x[1]);
   costs.joint_bandwidth = rate_of(x[2]);
@@ -173,10 +177,11 @@ caf::error fit_network(tuned_costs& result, const sorted_samples& samples) {
     return caf::none;
   result.network = fit_least_squares(samples.network);
   const seen_rates seen{result.network, samples.network};
-  if (auto problem = seen.check("what goes between processes", 2))
+  if (auto problem = seen.check("messages between processes", 2))
     return problem;
   auto& costs = result.values.costs;
   auto& x = result.network.coefficients;
+  ensure(x.size() == 6, "the network has six terms");
   costs.operation = duration_of(x[0]);
   costs.latency = duration_of(x[1]);
   costs.bandwidth = rate_of(x[2]);
@@ -188,7 +193,7 @@ caf::error fit_network(tuned_costs& result, const sorted_samples& samples) {
   return caf::none;
 }
 
-/// What joint operations leave of it, at the mean.
+/// The mean of what remains without the shared-memory operation.
 caf::error fit_training(tuned_costs& result, const sorted_samples& samples, uint32_t cores) {
   std::vector<observation> collectives, receives;
   for (const auto& x : samples.training) {
@@ -219,7 +224,7 @@ caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, co
     return problem;
   if (auto problem = fit_shared_memory(result, *sorted))
     return problem;
-  if (auto problem = fit_training(result, *sorted, cores)) // with what a joint operation takes
+  if (auto problem = fit_training(result, *sorted, cores)) // needs the constants of shared-memory operations
     return problem;
   if (auto problem = fit_network(result, *sorted))
     return problem;

@@ -11,10 +11,10 @@
 
 namespace ringmaster {
 
-/// How a group's blocks travel; or, in one process, as what a training's ranks ask for and wait for.
+/// How a group's blocks are moved; `training`: in one process, with the waiting of a training's ranks.
 enum class transport { process, network, training };
 
-/// What a collective of float32 took; the root is rank 0.
+/// A measured collective of float32; the root is rank 0.
 struct cost_sample {
   transport by = transport::process;
   proto::CollectiveKind kind = proto::ALL_REDUCE;
@@ -22,24 +22,23 @@ struct cost_sample {
   uint32_t ranks = 0;
   uint64_t bytes = 0;
   double seconds = 0;               ///< Of an operation; above 0.
-  std::vector<uint32_t> hosts = {}; ///< On the network: where ranks lie, as `plan_request` has it.
+  std::vector<uint32_t> hosts = {}; ///< On the network: the ranks' hosts, as in `plan_request`.
 };
 
 struct tuned_costs {
-  options values;                    ///< Those given, with the fitted [costs].
-  linear_fit walked, joint, network; ///< Residuals over the samples that each was fitted to.
-  std::vector<std::string> unseen;   ///< Keys that the samples do not tell, and that are as given.
+  options values;                    ///< The given ones, with the fitted [costs].
+  linear_fit walked, joint, network; ///< With residuals over their samples.
+  std::vector<std::string> unseen;   ///< Keys that the samples do not determine; they keep their values.
 };
 
-/// The constants under which the samples are best explained; those of a way that no sample went stay. `cores` are those
-/// that the ranks of a process share. Errors: aborted where the samples do not tell what bytes take (seen_rates.hpp);
-/// as of `plan`.
+/// The constants that explain the samples best; those without samples keep their values. `cores`: shared by the ranks
+/// of a process. Errors: aborted if the samples do not determine a bandwidth (seen_rates.hpp); as of `plan`.
 caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores);
 
-/// What the constants in `values` make of the sample, in seconds. Errors: as of `plan`.
+/// The estimate for the sample by the constants in `values`, in seconds. Errors: as of `plan`.
 caf::expected<double> estimate_of(const cost_sample& x, const options& values, uint32_t cores);
 
-/// The section [costs], with what each key is for, and `remark` as a comment at its head.
+/// The section [costs], with a comment for each key and `remark` at its head.
 std::string costs_section(options values, const std::string& remark);
 
 } // namespace ringmaster

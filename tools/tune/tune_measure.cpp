@@ -5,6 +5,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/configuration/places.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "tools/bench/bench.hpp"
 #include "tools/bench/bench_sizes.hpp"
 #include "tools/console/output_file.hpp"
@@ -28,23 +29,24 @@ namespace {
 
 constexpr uint32_t process_ranks[] = {2, 8};
 constexpr uint64_t process_bytes[] = {8, 64u << 10, 1u << 20, 16u << 20};
-/// A broadcast only copies: it tells copying from reducing, of which an all_reduce has as much.
+/// A broadcast only copies, so it separates copying from reducing, which an all_reduce does equally.
 constexpr std::pair<proto::CollectiveKind, const char*> process_algorithms[] = {
   {proto::ALL_REDUCE, "ring"},  {proto::ALL_REDUCE, "tree"},   {proto::ALL_REDUCE, "halving_doubling"},
   {proto::ALL_REDUCE, "naive"}, {proto::ALL_REDUCE, "direct"}, {proto::BROADCAST, "tree"},
   {proto::BROADCAST, "naive"},  {proto::BROADCAST, "direct"}};
-/// Nodes and devices of each: the last is one with two levels, where a process is a host.
+/// Nodes, and devices of each. The last one has two levels: each process counts as a host.
 constexpr std::pair<uint32_t, uint32_t> network_clusters[] = {{2, 1}, {4, 1}, {2, 4}};
 constexpr uint64_t network_bytes_max = 4u << 20, network_factor = 64;
 constexpr uint32_t network_iterations = 4;
 constexpr std::chrono::minutes network_limit{2};
-constexpr std::chrono::milliseconds look{500}; ///< How often the progress is.
+constexpr std::chrono::milliseconds look{500}; ///< Between two updates of the progress.
 
-/// All that was measured of a point: kind, algorithm, ranks, their hosts, bytes.
+/// All times of a point: kind, algorithm, ranks, their hosts, bytes.
 using gathered_times = std::map<
   std::tuple<proto::CollectiveKind, std::string, uint32_t, std::vector<uint32_t>, uint64_t>, std::vector<double>>;
 
 double median(std::vector<double> x) {
+  ensure(!x.empty(), "a median has values");
   auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
   std::nth_element(x.begin(), middle, x.end());
   return *middle;
@@ -78,14 +80,14 @@ caf::error measure_points(bench& group, const bench_options& opts, const std::ve
   return caf::none;
 }
 
-/// On these devices, or on any where there are none.
+/// Measures on these devices, or on any if there are none.
 caf::error measure_group(client& user, const bench_options& opts, const tuned_group& on,
                          const std::vector<measured_point>& points, gathered_times& times) {
   bench group{user, opts};
   if (auto problem = group.open(on.devices))
     return problem;
   auto problem = measure_points(group, opts, on.hosts, points, times);
-  auto kept = group.close(); // whatever it came to: the cluster may be others', too
+  auto kept = group.close(); // also after an error: others may use the cluster
   return problem ? problem : kept;
 }
 
@@ -237,7 +239,7 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
   auto scratch = launch::scratch_directory::make();
   if (!scratch)
     return std::move(scratch.error());
-  auto conf = fmt::format("{}/conf", scratch->path()); // on one host, memory would be the way
+  auto conf = fmt::format("{}/conf", scratch->path()); // on one host, memory would be used
   if (auto problem = write_output_file(conf, "[route]\nuse=\"messages\"\n", "the cluster's configuration"))
     return problem;
   gathered_times times;
@@ -248,7 +250,7 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
       if (auto problem = run_cluster(nodes, devices, effort, conf, json, [&] { watch(done / clusters); }))
         return problem;
       std::vector<uint32_t> hosts;
-      for (uint32_t rank = 0; rank < nodes * devices && devices > 1; ++rank) // a node's devices are neighbours
+      for (uint32_t rank = 0; rank < nodes * devices && devices > 1; ++rank) // a node's devices have adjacent ranks
         hosts.push_back(rank / devices);
       if (auto problem = read_rows(json, hosts, times))
         return problem;
@@ -266,6 +268,7 @@ std::vector<tuned_group> groups_of(const rank_layout& ranks, bool share_memory) 
       one_of_each.push_back(x);
   }
   const auto& pair_of = one_of_each.size() < 2 ? all : one_of_each;
+  ensure(pair_of.size() >= 2, "a joined group has at least two ranks");
   std::vector<tuned_group> result{group_of({pair_of.begin(), pair_of.begin() + 2}, share_memory)};
   for (auto* x : {&one_of_each, &all})
     if (x->size() > result.back().devices.size())

@@ -1,6 +1,7 @@
 #include "tools/tune/tune_report.hpp"
 
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -24,12 +25,13 @@ struct compared_sample {
 
 using group_key = std::tuple<transport, proto::CollectiveKind, uint32_t, std::vector<uint32_t>, uint64_t>;
 
-/// Within a process "auto" takes what makes a joint operation; between processes what is estimated to be the fastest.
+/// The algorithm that "auto" picks: in a process a shared-memory operation, between processes the fastest by estimate.
 const compared_sample& pick_of(const std::vector<compared_sample>& group) {
-  const auto* jointly = first_shared_memory(group.front().measured.kind);
-  if (group.front().measured.by != transport::network && jointly != nullptr)
+  ensure(!group.empty(), "a group has samples");
+  const auto* shared = first_shared_memory(group.front().measured.kind);
+  if (group.front().measured.by != transport::network && shared != nullptr)
     for (auto& x : group)
-      if (x.measured.algorithm == jointly->name)
+      if (x.measured.algorithm == shared->name)
         return x;
   return *std::min_element(group.begin(), group.end(), [](auto& a, auto& b) { return a.estimate_s < b.estimate_s; });
 }
@@ -92,11 +94,11 @@ std::string fit_text(const tuned_costs& x) {
       text += fmt::format("fit of {}: relative residual {:.0f} % (root mean square), at worst a factor of {:.2f}\n",
                           what, 100 * fit.residual, fit.worst_ratio);
   };
-  add("what is walked in one process", x.walked);
-  add("joint operations", x.joint);
-  add("what goes between processes", x.network);
+  add("copies in one process", x.walked);
+  add("shared-memory operations", x.joint);
+  add("messages between processes", x.network);
   if (!x.unseen.empty())
-    text += fmt::format("as they were, since what was measured does not tell them: {}\n", fmt::join(x.unseen, ", "));
+    text += fmt::format("unchanged, since the measurement does not determine them: {}\n", fmt::join(x.unseen, ", "));
   return text;
 }
 

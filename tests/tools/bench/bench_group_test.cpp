@@ -26,7 +26,7 @@ std::string problem_of(const std::vector<std::string>& args, const proto::Cluste
 
 } // namespace
 
-TEST_CASE("bench group: takes all devices that are free, or as many as it was told") {
+TEST_CASE("bench group: takes all free devices, or the given number") {
   for (auto [nodes, devices] : {std::pair{1u, 2u}, {2u, 4u}, {5u, 10u}}) {
     auto x = fitted({}, cluster_of(nodes));
     REQUIRE(x);

@@ -21,6 +21,6 @@ TEST_CASE("rank layout: says on how many nodes and hosts the ranks are") {
 TEST_CASE("rank layout: says which ranks are on which node") {
   std::vector<std::string> expected{"ranks 0-1 on node-2, host lab, process 102",
                                     "ranks 2, 4 on node-1, host lab, process 101",
-                                    "rank 3 on node-3, host lab, process 103", "rank 5 on a node that is gone"};
+                                    "rank 3 on node-3, host lab, process 103", "rank 5 on a node that has left"};
   CHECK(layout_of({3, 4, 1, 5, 2, 9}, cluster_of(3)).nodes() == expected);
 }

@@ -86,7 +86,7 @@ gone
   CHECK(info_text({}, "h:1", {}) == "coordinator at h:1: 0 nodes, 0 devices (0 free), 0 communicators\n");
 }
 
-TEST_CASE("info text: a communicator that does not answer is told with what is known of it") {
+TEST_CASE("info text: a communicator that does not answer is listed with what is known of it") {
   auto cluster = cluster_with_a_loss();
   cluster.mutable_communicators(0)->set_silent("it did not answer within 10.0 s");
   cluster.mutable_communicators(0)->set_outlives_client(true);
@@ -98,7 +98,7 @@ TEST_CASE("info text: a communicator that does not answer is told with what is k
         != std::string::npos);
 }
 
-TEST_CASE("info text: a lost node's devices and their communicators are told when all is known of them") {
+TEST_CASE("info text: a lost node's devices and communicators are reported once all is known") {
   auto cluster = cluster_with_a_loss();
   CHECK(loss_of(cluster, "node-3")->text == "devices 0x3 0x4 of communicator 7 (epoch 3 on 2 ranks)");
   CHECK(!loss_of(cluster, "node-9"));

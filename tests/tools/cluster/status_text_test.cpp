@@ -1,11 +1,12 @@
 #include "tools/cluster/status_text.hpp"
 
 #include "tests/support/captured_command.hpp"
+#include "tests/support/text_search.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
+#include "tests/tools/console/set_columns.hpp"
+#include "tools/cluster/cluster_commands.hpp"
 #include "tools/cluster/communicator_text.hpp"
 #include "tools/cluster/device_words.hpp"
-#include "tools/cluster/fault_commands.hpp"
-#include "tools/cluster/status_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -83,9 +84,9 @@ proto::ClusterStatus cluster_that_rests() {
   return result;
 }
 
-std::string told(const proto::ClusterStatus& x) {
+std::string text_of(const proto::ClusterStatus& x) {
   std::string result;
-  for (auto& line : status_text(x, "10.0.0.1:7077", std::chrono::hours{1}))
+  for (auto& line : status_text(x, "10.0.0.1:7077", std::chrono::hours{1}, {.wide = true}))
     result += line.text + '\n';
   return result;
 }
@@ -93,13 +94,13 @@ std::string told(const proto::ClusterStatus& x) {
 } // namespace
 
 TEST_CASE("status text: tells first what is in flight, whom others wait for and how far each rank is") {
-  CHECK(told(cluster_that_waits())
+  CHECK(text_of(cluster_that_waits())
         == R"(01:00:00 coordinator at 10.0.0.1:7077: 2 nodes on 1 host, 4 devices (0 free), 1 communicator
 communicator 7: 4 ranks, policy shrink, epoch 2, at work; 3 operations in flight, 16 ended well, 0 failed
   rank 4 (device 0x5) was lost: killed
   nothing has moved for 1.3 s
   #17 all_reduce (ring), 8 MiB, called 1.5 s ago, attempt 2: 1 of 4 ranks have finished it
-  behind it: #18 all_reduce (ring), 8 MiB; 1 more
+  then: #18 all_reduce (ring), 8 MiB; 1 more
   others wait for rank 2 (device 0x3, node-2 on lab, pid 102): working at round 2 of 6; its process )"
            R"(has been silent for 1.3 s, 2 of its last 5 answers were late
   rank  device  where                   round  received  queued  heard  late  doing
@@ -114,8 +115,18 @@ node-2 on lab, pid 102, here for 1 h 2 min: 0x3 (rank 2 of communicator 7), 0x4 
 )");
 }
 
-TEST_CASE("status text: what needs somebody's eyes has another tone") {
-  auto lines = status_text(cluster_that_waits(), "h:1", {});
+TEST_CASE("status text: a narrow page leaves out columns of the ranks' table, and says which") {
+  const page_format page{.columns = 100};
+  std::string text;
+  for (auto& line : status_text(cluster_that_waits(), "h:1", {}, page))
+    text += page.lines(line.text);
+  check_width(text, 100);
+  CHECK_MESSAGE(contains(text, "\n  rank  where                   round  received  heard  doing\n"), text);
+  CHECK(contains(text, "\n  Not shown: device, queued, late (--wide shows all)\n"));
+}
+
+TEST_CASE("status text: problems have another tone") {
+  auto lines = status_text(cluster_that_waits(), "h:1", {}, {});
   auto tone_of_line = [&](const std::string& begin) {
     for (auto& line : lines)
       if (line.text.starts_with(begin))
@@ -130,7 +141,7 @@ TEST_CASE("status text: what needs somebody's eyes has another tone") {
   CHECK(tone_of_line("  rank 4 (device 0x5)") == tone::warning);
 }
 
-TEST_CASE("status text: of many ranks only those that matter are told") {
+TEST_CASE("status text: of many ranks only those with problems are listed") {
   auto status = cluster_that_waits();
   auto& x = *status.mutable_communicators(0);
   for (uint64_t id = 5; id <= 100; ++id) {
@@ -138,26 +149,26 @@ TEST_CASE("status text: of many ranks only those that matter are told") {
     rank.set_device_id(id);
     rank.add_waits_for(2);
   }
-  auto text = told(status);
+  auto text = text_of(status);
   CHECK(text.find("  2     0x3") != std::string::npos);
   CHECK(text.find("  3     0x4") == std::string::npos);
   CHECK(text.find("  99 other ranks without trouble\n") != std::string::npos);
 }
 
-TEST_CASE("status text: whom all wait for waits for nobody; in a circle there is nobody") {
+TEST_CASE("status text: the rank that all wait for does not wait itself; in a cycle there is none") {
   auto x = cluster_that_waits().communicators(0);
   CHECK(waited_for(x) == std::vector<uint32_t>{2}); // 3 waits for 2 itself
   x.mutable_ranks(2)->add_waits_for(0);
   CHECK(waited_for(x).empty());
-  x.mutable_ranks(0)->add_waits_for(9); // nobody
+  x.mutable_ranks(0)->add_waits_for(9); // there is no such rank
   CHECK(waited_for(x).empty());
 }
 
-TEST_CASE("status text: a node that does not answer stands out, with how long it has been so") {
+TEST_CASE("status text: a node that does not answer is marked, with the duration") {
   auto status = cluster_that_waits();
-  CHECK(told(status).find("it has been silent") == std::string::npos);
+  CHECK(text_of(status).find("it has been silent") == std::string::npos);
   status.mutable_cluster()->mutable_nodes(0)->set_silent_ns(1'200 * milli_ns);
-  CHECK(told(status).find("; it has been silent for 1.2 s: its process stands still, or the way there does\n")
+  CHECK(text_of(status).find("; it has been silent for 1.2 s: its process is paused, or the network is\n")
         != std::string::npos);
 }
 
@@ -165,11 +176,11 @@ TEST_CASE("status text: an idle communicator says since when, and counts what it
   auto status = cluster_that_rests();
   auto& x = *status.mutable_communicators(0);
   x.set_quiet_ns(2'000 * milli_ns);
-  CHECK(told(status).find("epoch 2, nothing in flight, the latest ended 2.0 s ago; 16 ended well, 0 failed\n")
+  CHECK(text_of(status).find("epoch 2, nothing in flight, the latest ended 2.0 s ago; 16 ended well, 0 failed\n")
         != std::string::npos);
   x.set_operations_met(300);
   x.set_met_quiet_ns(500 * milli_ns);
-  CHECK(told(status).find("the latest ended 0.5 s ago; 16 ended well, 0 failed, 300 more met in memory\n")
+  CHECK(text_of(status).find("the latest ended 0.5 s ago; 16 ended well, 0 failed, 300 more met in memory\n")
         != std::string::npos);
 }
 
@@ -183,7 +194,7 @@ TEST_CASE("status text: an idle communicator is a line, one that is silent says 
   gone.set_name("node-3");
   gone.set_cause("its process is gone");
   gone.set_time_ns(status.time_ns());
-  auto text = told(status);
+  auto text = text_of(status);
   CHECK(text.find("epoch 2, has done nothing yet; 16 ended well") != std::string::npos);
   CHECK(text.find("doing") == std::string::npos);
   CHECK(text.find("communicator 8: 0 ranks, policy shrink; it does not say more: communicator 8 did not answer within "
@@ -191,7 +202,7 @@ TEST_CASE("status text: an idle communicator is a line, one that is silent says 
         != std::string::npos);
   CHECK(text.ends_with("gone 01:00:00 node node-3 is lost: its process is gone\n"));
   status.mutable_cluster()->set_journal_trouble("the journal lacks 3 records");
-  CHECK(told(status).find("\nthe journal lacks 3 records\n") != std::string::npos);
+  CHECK(text_of(status).find("\nthe journal lacks 3 records\n") != std::string::npos);
 }
 
 TEST_CASE("status text: ages as people say them") {
@@ -229,13 +240,13 @@ TEST_CASE("fault commands: what is missing or too much on the line is said befor
     CHECK(result.code == exit_usage);
     CHECK(result.err.find(text) != std::string::npos);
   };
-  says(kill_command(), {}, "which device? ringmaster kill 0x4");
-  says(hang_command(), {"rank3"}, "\"rank3\" is no device: its number");
-  says(hang_command(), {"0x4", "--for", "0s"}, "--for says for how long, as in 5s");
+  says(kill_command(), {}, "name the device: ringmaster kill 0x4");
+  says(hang_command(), {"rank3"}, "\"rank3\" is no device: give its number");
+  says(hang_command(), {"0x4", "--for", "0s"}, "--for must be at least 1ns, such as 5s");
   says(hang_command(), {"0x4", "--for", "soon"}, "soon");
-  says(slow_command(), {"0x4"}, "how slow? ringmaster slow DEVICE DELAY");
+  says(slow_command(), {"0x4"}, "name the delay: ringmaster slow DEVICE DELAY");
   says(slow_command(), {"0x4", "soon"}, "soon");
-  says(slow_command(), {"0x4", "5ms", "7"}, "\"7\" is one word too many");
+  says(slow_command(), {"0x4", "5ms", "7"}, "\"7\" is one argument too many");
   says(status_command(), {"nowhere"}, "nowhere");
   says(status_command(), {"here:1", "--join", "there:2"}, "the status of here:1 or of there:2?");
   says(status_command(), {"here:1", "--node.join=there:2"}, "the status of here:1 or of there:2?");

@@ -71,7 +71,7 @@ TEST_CASE("progress: a line that the terminal has no room for is cut, for what g
   CHECK(end.err == line_of(begin + std::string(110 - 1 - 3 - begin.size(), 'x') + "...") + take_away);
 }
 
-TEST_CASE("progress: a row takes the line's place, and the line comes back behind it") {
+TEST_CASE("progress: printed rows replace the line, and the line returns after them") {
   auto end = told([](progress& line, auto& now, std::FILE* out) {
     now += 2s;
     line.at(0.5);

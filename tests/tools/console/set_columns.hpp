@@ -1,7 +1,10 @@
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <cstdlib>
 #include <optional>
+#include <sstream>
 #include <string>
 
 namespace ringmaster::test {
@@ -20,5 +23,11 @@ public:
 private:
   std::optional<std::string> old_;
 };
+
+inline void check_width(const std::string& text, size_t columns) {
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);)
+    CHECK_MESSAGE(line.size() <= columns, line);
+}
 
 } // namespace ringmaster::test

@@ -19,7 +19,7 @@ using namespace ringmaster::test;
 
 namespace {
 
-/// A terminal that nobody sits at: what is written to `stream()` can be read back.
+/// A pseudo-terminal: what is written to `stream()` can be read back.
 class pseudo_terminal {
 public:
   pseudo_terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {

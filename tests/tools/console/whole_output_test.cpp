@@ -1,7 +1,7 @@
 #include "tools/console/whole_output.hpp"
 
 #include "tests/support/captured_command.hpp"
-#include "tools/prove/draw_command.hpp"
+#include "tools/prove/prove_commands.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
 #include <doctest/doctest.h>

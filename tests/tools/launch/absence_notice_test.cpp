@@ -31,7 +31,7 @@ struct fake_coordinator {
 
 } // namespace
 
-TEST_CASE("absence_notice: ranks that end one soon after the other are told of together, a moment later") {
+TEST_CASE("absence_notice: ranks that exit shortly after each other are reported together, a moment later") {
   fake_coordinator x{""};
   x.notice.add({"1:was killed"});
   x.notice.look("127.0.0.1:7");
@@ -43,19 +43,20 @@ TEST_CASE("absence_notice: ranks that end one soon after the other are told of t
   CHECK(x.children.said().empty());
 }
 
-TEST_CASE("absence_notice: a coordinator that cannot be told is named, with the rank and what that means") {
+TEST_CASE("absence_notice: a failed report names the rank and the consequence") {
   for (int others : {0, 2}) {
-    fake_coordinator x{"echo 'nobody answers at 127.0.0.1:7' >&2; exit 1"};
+    fake_coordinator x{"echo 'no answer from 127.0.0.1:7' >&2; exit 1"};
     x.notice.add({"1"});
     if (others > 0)
       x.notice.add({"2", "3"});
     REQUIRE(x.look_until([&] { return !x.children.said().empty(); }));
     CHECK(x.children.said()
-          == (others == 0
-                ? "caf-run: the coordinator could not be told what became of rank 1, so others may wait for it: "
-                : "caf-run: the coordinator could not be told what became of rank 1, and of 2 others, so others "
-                  "may wait for them: ")
-               + std::string{"ringmaster absent exited with status 1: nobody answers at 127.0.0.1:7\n"});
+          == (others == 0 ? "caf-run: the coordinator could not be notified that the process of rank 1 has exited, so "
+                            "others may wait for it: "
+                          : "caf-run: the coordinator could not be notified that the processes of rank 1 and 2 others "
+                            "have exited, so others "
+                            "may wait for them: ")
+               + std::string{"ringmaster absent exited with status 1: no answer from 127.0.0.1:7\n"});
   }
 }
 
@@ -71,7 +72,7 @@ TEST_CASE("absence_notice: of very many ranks some go first, and none is left ou
   CHECK(std::ranges::all_of(ranks, [&](auto& each) { return told.find(each) != std::string::npos; }));
 }
 
-TEST_CASE("absence_notice: once stopped, nobody is told and nothing is due") {
+TEST_CASE("absence_notice: once stopped, nothing is reported and nothing is due") {
   fake_coordinator x{"exec sleep 60"};
   x.notice.add({"1"});
   REQUIRE(x.look_until([&] { return !x.told().empty(); }));

@@ -89,7 +89,7 @@ TEST_CASE("hostfile: an address of this host is this host") {
   for (auto& each : addresses_of_host())
     CHECK((*parse(each))[0].local);
   CHECK_FALSE((*parse("192.0.2.1"))[0].local);
-  CHECK_FALSE((*parse("me@localhost"))[0].local); // somebody else here needs ssh
+  CHECK_FALSE((*parse("me@localhost"))[0].local); // another user here needs ssh
 }
 
 TEST_CASE("hostfile: says what is wrong with slots after a colon, with ranges and with names for several hosts") {
@@ -139,7 +139,7 @@ TEST_CASE("hostfile: takes no host that ssh or a shell could misread") {
 
 TEST_CASE("hostfile: refuses a file that names no host, or too many") {
   CHECK(refusal("") == "hosts: names no host; write one a line");
-  CHECK(refusal("# nobody\n") == "hosts: names no host; write one a line");
+  CHECK(refusal("# no hosts\n") == "hosts: names no host; write one a line");
   std::string many;
   for (uint32_t i = 0; i <= max_nodes; ++i)
     many += "a\n";

@@ -29,7 +29,7 @@ struct lost_node {
 
 } // namespace
 
-TEST_CASE("node_losses: a node's loss is told once, with what it took with it") {
+TEST_CASE("node_losses: a node's loss is reported once, with what was lost with it") {
   lost_node x{R"(echo '{"lost":"rank 1 of communicator 3","communicators":[3]}')"};
   CHECK(x.losses.due() == time_point::max());
   REQUIRE(x.children.wait_until([&] {
@@ -45,7 +45,7 @@ TEST_CASE("node_losses: a node's loss is told once, with what it took with it") 
        "on\n");
 }
 
-TEST_CASE("node_losses: at the end what is not answered is told without, and nothing is due any more") {
+TEST_CASE("node_losses: at the end losses without an answer are reported, and nothing is due") {
   lost_node x{"exec sleep 60"};
   x.losses.look(x.nodes, "127.0.0.1:7", "the program goes on");
   CHECK(x.losses.due() != time_point::max());
@@ -55,7 +55,7 @@ TEST_CASE("node_losses: at the end what is not answered is told without, and not
   CHECK(x.children.said() == "caf-run: node-1 was ended by signal 9 (Killed); the program goes on\n");
 }
 
-TEST_CASE("node_losses: where the coordinator has ended nobody is asked") {
+TEST_CASE("node_losses: without a coordinator nothing is asked") {
   lost_node x{R"(echo '{"lost":"rank 1 of communicator 3","communicators":[3]}')"};
   x.losses.look(x.nodes, "", "the program goes on");
   CHECK(x.children.said() == "caf-run: node-1 was ended by signal 9 (Killed); the program goes on\n");

@@ -1,12 +1,13 @@
 #include "tests/support/file_content.hpp"
-#include "tools/prove/draw_command.hpp"
+#include "tools/prove/prove_commands.hpp"
 #include "tools/simulate/simulate_command.hpp"
-#include "tools/tune/explain_command.hpp"
+#include "tools/tune/tune_commands.hpp"
 
 #include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/tools/console/set_columns.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -23,7 +24,10 @@ using namespace ringmaster::test;
 
 namespace {
 
-outcome run(tool_command (*which)(), const std::vector<std::string>& args) {
+/// Lines are not wrapped, so that texts can be found in them.
+outcome run(tool_command (*which)(), std::vector<std::string> args) {
+  if (which == simulate_command || which == explain_command)
+    args.push_back("--wide");
   return run_command(which(), args);
 }
 
@@ -96,7 +100,7 @@ TEST_CASE("simulate: without an algorithm it compares all, and as JSON a line ea
   CHECK(contains(json.out, R"({"kind":"all_reduce","algorithm":"ring","ranks":8,"bytes":65536,"time_ps":72293760,)"));
 }
 
-TEST_CASE("simulate: pieces are cut for the network, or as was told") {
+TEST_CASE("simulate: pieces are cut for the network, or as given") {
   std::vector<std::string> args{"all_reduce", "--algorithm=double_tree", "--ranks=64", "--bytes=256M"};
   CHECK(contains(run(simulate_command, args).out, "  pieces of            2 MiB\n"));
   auto json = parse_json(run(simulate_command, {args[0], args[1], args[2], args[3], "--json"}).out);
@@ -155,12 +159,11 @@ TEST_CASE("explain: on several hosts it says what goes across and what stays, an
   CHECK(contains(levels.out, "; within a host 1 us, 100 GB/s\n"));
   CHECK(contains(levels.out, "in latencies (6 across, 6 within)"));
   CHECK(contains(levels.out, "(24 MiB across, 24 MiB within)"));
-  CHECK(with({"--intra-latency=1us"}).err
-        == "ringmaster explain: --intra-latency: it goes with --hosts, which says what ranks are of one host\n");
+  CHECK(with({"--intra-latency=1us"}).err == "ringmaster explain: --intra-latency: it needs --hosts\n");
   CHECK(with({"--hosts=4", "--transport=process"}).code == 2);
   CHECK(run(explain_command, {"all_reduce", "--ranks=512", "--hosts=64"}).err
-        == "ringmaster explain: --hosts: of 512 ranks everybody's steps would have to be planned; ask for fewer, or "
-           "`ringmaster simulate`\n");
+        == "ringmaster explain: --hosts: 512 ranks on such hosts are too many to plan; use fewer, or `ringmaster "
+           "simulate`\n");
 }
 
 TEST_CASE("simulate: a broken link is an error that says who waits") {
@@ -195,7 +198,7 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
   CHECK(refused({"all_reduce", "--bytes", "1.5M"}).find("is not a whole number of bytes") != std::string::npos);
   CHECK(
     refused({"all_reduce", "--hosts", "3"})
-    == "ringmaster simulate: --hosts: 8 ranks cannot fill 3 hosts evenly; how many ranks each has can be said, such as "
+    == "ringmaster simulate: --hosts: 8 ranks cannot fill 3 hosts evenly; give the ranks of each host, such as "
        "4,4\n");
   CHECK(refused({"all_reduce", "--ranks", "1", "--hosts", "2"})
         == "ringmaster simulate: --hosts: 1 rank cannot fill 2 hosts evenly\n");
@@ -246,10 +249,28 @@ TEST_CASE("explain: names what would be picked, why, and the others") {
   CHECK(contains(run(explain_command, {"all_gather", "--root", "1"}).err, "--root: all_gather has no root"));
   CHECK(contains(run(explain_command, {"all_gather", "--bytes", "8"}).err, "less than an element of float32"));
   CHECK(contains(run(explain_command, {"all_reduce", "--bandwidth", "400Gbps"}).out, "bandwidth 50 GB/s"));
-  CHECK(contains(run(explain_command, {"--help"}).out, "--reduction-rate"));
+  CHECK(contains(run(explain_command, {"--help-all"}).out, "--reduction-rate"));
 }
 
-TEST_CASE("explain: ranks of one process share its cores, and have joint operations") {
+TEST_CASE("simulate: a narrow terminal has the columns that matter most, and a list of the others") {
+  const set_columns narrow{"70"};
+  auto table = run_command(simulate_command(), {"all_reduce", "--ranks=4"});
+  CHECK(contains(table.out, "Not shown: algorithm bw, rounds, messages, sent (--wide shows all)\n"));
+  CHECK(contains(table.out, "\nalgorithm                    time        bus bw   busiest\n"));
+  check_width(table.out, 70);
+  check_width(run_command(simulate_command(), {"all_reduce", "--ranks=4", "--broken-link=0-1"}).out, 70);
+  CHECK(contains(run(simulate_command, {"all_reduce", "--ranks=4"}).out, " messages "));
+}
+
+TEST_CASE("explain: lines are as narrow as the terminal, and wide where that is asked for") {
+  const set_columns narrow{"80"};
+  const std::vector<std::string> call{"all_reduce", "--ranks=64", "--transport=network"};
+  check_width(run_command(explain_command(), call).out, 80);
+  const auto wide = run(explain_command, call).out;
+  CHECK(std::ranges::count(wide, '\n') < std::ranges::count(run_command(explain_command(), call).out, '\n'));
+}
+
+TEST_CASE("explain: ranks of one process share its cores, and have shared-memory operations") {
   temporary_directory dir;
   auto file = (dir.path() / "tuned.conf").string();
   std::ofstream{file} << "[costs]\njoint-operation=20us\njoint-rank=0s\njoint-bandwidth=16777216000\n";

@@ -5,10 +5,9 @@
 #include "tests/support/captured_command.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/tools/options/bench_of.hpp"
-#include "tools/bench/bench_command.hpp"
+#include "tools/bench/bench_commands.hpp"
 #include "tools/bench/bench_options.hpp"
-#include "tools/cluster/info_command.hpp"
-#include "tools/cluster/node_commands.hpp"
+#include "tools/cluster/cluster_commands.hpp"
 #include "tools/demo/demo_command.hpp"
 #include "tools/demo/demo_options.hpp"
 #include "tools/journal/log_options.hpp"
@@ -81,7 +80,7 @@ TEST_CASE("nearest word: two characters differ at most, or there is a part more 
   std::vector<std::string> words{"--bytes", "--ranks", "--root", "--chunk"};
   CHECK(nearest_word("--byte", words) == "--bytes");
   CHECK(nearest_word("--bites", words) == "--bytes");
-  CHECK(nearest_word("foo", {"log", "node"}) == ""); // of whom nobody thinks
+  CHECK(nearest_word("foo", {"log", "node"}) == ""); // too far apart
   CHECK(nearest_word("lgo", {"log", "node"}) == "log");
   CHECK(nearest_word("nodes", {"log", "node"}) == "node");
   CHECK(nearest_word("--rnaks", words) == "--ranks");
@@ -184,7 +183,7 @@ TEST_CASE("bench options: what has no meaning is refused with a sentence") {
         == "one collective at a time: \"all_reduce\" and \"reduce\" were given");
 }
 
-TEST_CASE("option table: a word more than a command takes is refused, not taken for the one before") {
+TEST_CASE("option table: one positional argument too many is refused") {
   std::vector<std::string> taken;
   auto refusal_of = [&](const std::string& word, const std::vector<std::string>& args) {
     option_table table{"house paint"};
@@ -233,7 +232,7 @@ TEST_CASE("bench and demo: memory that the command line gives is what devices ha
   auto cut = run_command(bench_command(),
                          {"--devices=2", "--device.memory-bytes=1M", "--algorithm=ring", "-w", "0", "-n", "1"});
   CHECK_MESSAGE(cut.code == 0, cut.err);
-  CHECK_MESSAGE(cut.out.find("the devices' memory takes no more") != std::string::npos, cut.out);
+  CHECK_MESSAGE(cut.out.find("the devices' memory has no space for more") != std::string::npos, cut.out);
 }
 
 TEST_CASE("configured call: an option that stands for a key is named as it was typed") {
@@ -263,7 +262,7 @@ TEST_CASE("demo options: read, and refused with a sentence") {
         == "--kill: \"soon\" is neither random, nor none, nor a number of rounds from 0 to 1000");
   CHECK(demo_refusal({"--kill", "15"}) == "--kill is 15, but this all-reduce has 14 rounds");
   CHECK(demo_refusal({"--kill-rank", "8"}) == "--kill-rank is 8, but 8 devices have ranks 0 to 7");
-  CHECK(demo_refusal({"--kill=none", "--kill-rank", "1"}) == "--kill-rank: with --kill none nobody dies");
+  CHECK(demo_refusal({"--kill=none", "--kill-rank", "1"}) == "--kill-rank: with --kill none no device fails");
   CHECK(demo_refusal({"--algorithm", "tree"}) == "--algorithm: \"tree\" is none of ring, naive");
   CHECK(demo_refusal({"--op", "premul_sum"}) == "--op: \"premul_sum\" needs factors, for which there is no option");
   CHECK(demo_refusal({"--element", "9"})

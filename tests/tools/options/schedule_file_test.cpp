@@ -6,8 +6,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/tools/options/bench_of.hpp"
-#include "tools/prove/draw_command.hpp"
-#include "tools/prove/prove_command.hpp"
+#include "tools/prove/prove_commands.hpp"
 #include "tools/simulate/simulate_command.hpp"
 
 #include <doctest/doctest.h>
@@ -69,7 +68,7 @@ constexpr auto fault
 
 } // namespace
 
-TEST_CASE("schedule file: simulate runs it, as the algorithm that wrote it, and so many times larger") {
+TEST_CASE("schedule file: simulate runs it, like the algorithm that wrote it, and scaled") {
   schedules_on_disk ring{ring_of_three};
   auto own = simulated({"--schedule", ring.file()});
   CHECK(own.err == "");
@@ -107,7 +106,7 @@ TEST_CASE("schedule file: simulate refuses options that contradict it, and names
   CHECK(contains(refusal({"--bytes=26"}), "--bytes 26: not a whole number of float32 elements of 4 bytes; 24 or 28"));
   CHECK(
     refusal({"--hosts=2"})
-    == "ringmaster simulate: --hosts: 3 ranks cannot fill 2 hosts evenly; how many ranks each has can be said, such as "
+    == "ringmaster simulate: --hosts: 3 ranks cannot fill 2 hosts evenly; give the ranks of each host, such as "
        "2,1\n");
 }
 

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
 #include <stdexcept>
 
 using namespace ringmaster;
@@ -134,11 +133,8 @@ Examples:
 
 TEST_CASE("tool command: help is as narrow as the terminal") {
   const set_columns narrow{"60"};
-  for (auto* option : {"--help", "--help-all"}) {
-    std::istringstream lines{run_command(paint(), {option}).out};
-    for (std::string line; std::getline(lines, line);)
-      CHECK_MESSAGE(line.size() <= 60, line);
-  }
+  for (auto* option : {"--help", "--help-all"})
+    check_width(run_command(paint(), {option}).out, 60);
 }
 
 TEST_CASE("help text: a table without common options shows all, and so does one that marks none of its group") {
@@ -231,7 +227,7 @@ TEST_CASE("tool command: what is given once is refused a second time; a flag and
   CHECK(run_command(paint(), {"north", "south", "--dry", "--dry"}).code == 0);
 }
 
-TEST_CASE("tool command: one below another goes by its last word") {
+TEST_CASE("tool command: a subcommand is called by its last word") {
   auto whole = paint();
   whole.below.push_back(tool_command::of<paint_call>("paint twice", "paints walls again"));
   whole.below.back().program = "house";

@@ -1,4 +1,4 @@
-#include "tools/prove/prove_command.hpp"
+#include "tools/prove/prove_commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
@@ -6,6 +6,7 @@
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
+#include "tests/tools/console/set_columns.hpp"
 #include "tools/prove/prove_cases.hpp"
 #include "tools/prove/prove_run.hpp"
 
@@ -48,6 +49,13 @@ TEST_CASE("prove command: proofs of one algorithm are counted and hold") {
   CHECK(end.err == "");
   auto one = prove_with({"all_reduce", "--algorithm", "ring", "--ranks=3", "--count", "9"});
   CHECK(contains(one.out, "\n1 proof, which holds ("));
+}
+
+TEST_CASE("prove command: a narrow terminal has no CPU time") {
+  const set_columns narrow{"70"};
+  auto end = prove_with({"all_reduce", "--algorithm=ring", "--ranks=3"});
+  check_width(end.out, 70);
+  CHECK(contains(end.out, "kind            algorithm            worlds                 cases\n"));
 }
 
 TEST_CASE("prove command: tells how far it is from within a world, and comes to the end") {
@@ -111,7 +119,7 @@ TEST_CASE("prove command: a file that was written is proved, and one with a mist
   auto spoilt = content_of(file);
   spoilt.replace(spoilt.find("[\"input\", 0, 2]"), 15, "[\"input\", 2, 2]"); // rank 0's first send
   std::ofstream{file} << spoilt;
-  auto bad = prove_with({"--schedule", file});
+  auto bad = prove_with({"--schedule", file, "--wide"});
   CHECK(bad.status == 1);
   CHECK(bad.out
         == "all_reduce, 3 ranks, count 6: there is a fault\nrank 1, round 0, step 1 (recv_reduce of output[0, 2) from "
@@ -164,7 +172,7 @@ TEST_CASE("prove cases: a small world has every root, uneven counts and chunks; 
     }
 }
 
-TEST_CASE("prove cases: what goes by hosts is proved on layouts, even and uneven, in a row and in turns") {
+TEST_CASE("prove cases: hierarchical algorithms are proved on even, uneven, contiguous and interleaved layouts") {
   prove_options opts;
   caf::error refused;
   algorithm by_hosts{};
@@ -190,12 +198,12 @@ TEST_CASE("prove cases: what goes by hosts is proved on layouts, even and uneven
   CHECK(render(refused) == "--hosts: the hosts have 7 ranks together, and there are 8");
 }
 
-TEST_CASE("prove: hierarchical algorithms on a layout that is told") {
+TEST_CASE("prove: hierarchical algorithms on a given layout") {
   auto proved = prove_with({"all_to_all", "--algorithm", "hierarchical", "--ranks", "6", "--hosts", "3,1,2"});
   CHECK(proved.status == 0);
   CHECK(proved.out.find("all hold") != std::string::npos);
   check_refused({"all_reduce", "--algorithm", "hierarchical", "--ranks", "5", "--hosts", "2"},
-                "--hosts: 5 ranks cannot fill 2 hosts evenly; how many ranks each has can be said, such as 3,2");
+                "--hosts: 5 ranks cannot fill 2 hosts evenly; give the ranks of each host, such as 3,2");
   check_refused({"--hosts", "2,x"},
-                "--hosts: \"2,x\" is neither a number of hosts, such as 4, nor how many ranks each has, such as 4,4,2");
+                "--hosts: \"2,x\" is neither a number of hosts, such as 4, nor the ranks of each, such as 4,4,2");
 }

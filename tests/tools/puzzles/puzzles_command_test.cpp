@@ -5,6 +5,7 @@
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/tools/console/set_columns.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
 
 #include <doctest/doctest.h>
@@ -76,7 +77,7 @@ TEST_CASE("puzzles: our solutions take the originals' time, and hold no more") {
   }
 }
 
-TEST_CASE("puzzles: a stub states the puzzle, and is not written yet until somebody writes it") {
+TEST_CASE("puzzles: a stub states the puzzle, and is reported as not written yet") {
   for (auto& which : puzzles()) {
     CAPTURE(which.number);
     auto text = text_in(which.stub_file());
@@ -128,6 +129,10 @@ TEST_CASE("puzzles: the text has the task and the numbers, the table all eight")
   CHECK(all.code == 0);
   for (auto& which : puzzles())
     CHECK(all.out.find(fmt::format("\n{}  {} ", which.number, which.name)) != std::string::npos);
+  const set_columns narrow{"80"};
+  auto some = run({}).out;
+  check_width(some, 80);
+  CHECK(some.find("\nNot shown: peak memory, reference, its memory (--wide shows all)\n") != std::string::npos);
   CHECK(run({"--help"}).out.find("Usage: ringmaster puzzles [N] [options]") == 0);
 }
 

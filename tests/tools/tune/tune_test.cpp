@@ -5,7 +5,7 @@
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
-#include "tools/tune/tune_command.hpp"
+#include "tools/tune/tune_commands.hpp"
 #include "tools/tune/tune_fit.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
@@ -129,8 +129,7 @@ TEST_CASE("tune: a bandwidth that was not seen is not fitted") {
   REQUIRE(!refused);
   CHECK(code_of(refused.error()) == errc::aborted);
   CHECK(render(refused.error())
-          .find("the bandwidth of what goes between processes cannot be told from what was measured: bytes take at "
-                "most 0.")
+          .find("the bandwidth of messages between processes cannot be determined: bytes take at most 0.")
         != std::string::npos);
   CHECK(up_to(16u << 20, transport::network));
   CHECK(!up_to(8, transport::process));
@@ -140,19 +139,18 @@ TEST_CASE("tune: a bandwidth that was not seen is not fitted") {
   CHECK(cached->unseen == std::vector<std::string>{"local-memory-bandwidth"});
   CHECK(cached->values.costs.local_memory_bandwidth == machine.costs.local_memory_bandwidth);
   CHECK(cached->values.costs.local_cache_bytes == machine.costs.local_cache_bytes);
-  CHECK(fit_text(*cached).find("does not tell them: local-memory-bandwidth\n") != std::string::npos);
+  CHECK(fit_text(*cached).find("does not determine them: local-memory-bandwidth\n") != std::string::npos);
 }
 
-TEST_CASE("tune: sizes from which no bandwidth can be told are refused before anything is measured") {
+TEST_CASE("tune: sizes that do not determine a bandwidth are refused before the measurement") {
   auto refusal = [](const char* transport, const char* bytes) {
     auto result = run_command(tune_command(), {"--transport", transport, "--max-bytes", bytes});
     CHECK(result.code == 2);
     return result.err;
   };
-  CHECK(
-    refusal("network", "64K")
-    == "ringmaster tune: --max-bytes 64K: from such sizes no bandwidth can be told between processes; 2M or more is "
-       "wanted. --check, which fits nothing, takes any\n");
+  CHECK(refusal("network", "64K")
+        == "ringmaster tune: --max-bytes 64K: such sizes do not determine a bandwidth between processes; use 2M or "
+           "more, or --check, which fits nothing\n");
   CHECK(refusal("all", "1M").find("between processes; 2M or more") != std::string::npos);
   CHECK(refusal("process", "64K").find("in a process; 1M or more") != std::string::npos);
 }

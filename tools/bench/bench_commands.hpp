@@ -4,7 +4,9 @@
 
 namespace ringmaster {
 
-/// `ringmaster bench`: measures collectives on simulated devices in this process, or on those of a cluster.
+/// `ringmaster bench`: measures collectives.
 tool_command bench_command();
+/// `ringmaster chart`: draws what bench has measured.
+tool_command chart_command();
 
 } // namespace ringmaster
