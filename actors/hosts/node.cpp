@@ -117,7 +117,7 @@ void node_state::meet(const proto::NodePeers& x) {
   std::map<std::string, known_peer> now;
   for (auto& peer : x.peers()) {
     if (peer.name() == options.name)
-      break; // those behind us in the list come to us
+      break; // later nodes in the list connect to us
     auto known = peers_.extract(peer.name());
     bool same = known && known.mapped().where.host() == peer.host() && known.mapped().where.port() == peer.port();
     now[peer.name()] = same ? std::move(known.mapped()) : known_peer{peer, {}};
@@ -159,9 +159,9 @@ void node_state::connect_again(const proto::NodePeers::Peer& peer) {
   if (known == peers_.end())
     return;
   if (self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
-    known->second.not_before = {}; // the other end has told it that it knows, too
+    known->second.not_before = {}; // the other end knows, too
   else if (self->clock().now() < known->second.again_at)
-    return; // another message comes then
+    return; // another message will come
   connect(known->second.where);
 }
 
@@ -202,9 +202,9 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
     if (known->second.half_made_until)
-      tell_again(known->second, make_error(errc::unreachable, "a connection that was half made is made"));
+      tell_again(known->second, make_error(errc::unreachable, "a half-made connection is complete"));
     if (known->second.apart) {
-      spdlog::info("there is a direct way to node {} again", x.peer());
+      spdlog::info("there is a direct connection to node {} again", x.peer());
       tell_apart(known->second, {});
     }
     return;
@@ -216,8 +216,8 @@ void node_state::not_met(known_peer& peer, const caf::error& why, bool half_made
   constexpr auto try_again = std::chrono::seconds{5};
   auto now = self->clock().now();
   if (!std::exchange(peer.warned, true))
-    spdlog::warn("there is no direct way to node {}, so that what is said to it passes through the coordinator's "
-                 "process, and so do blocks where its memory cannot be read: {}",
+    spdlog::warn("there is no direct connection to node {}: messages to it pass through the coordinator's process, "
+                 "and so do blocks if its memory cannot be read: {}",
                  peer.where.name(), render(why));
   tell_apart(peer, why);
   if (half_made)

@@ -2,6 +2,7 @@
 
 #include "messages/received_handles.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <caf/make_actor.hpp>
 #include <caf/monitorable_actor.hpp>
@@ -12,6 +13,7 @@
 namespace ringmaster {
 
 void relay_directory::add(const proto::DeviceReady& x, const device_handle& handle) {
+  ensure(handle.device && handle.stream, "a device that is ready has a stream");
   std::lock_guard guard{mutex_};
   std::erase_if(devices_, [](auto& known) { return !caf::actor_cast<caf::strong_actor_ptr>(known.second.stream); });
   devices_[id_of(x.metadata())] = {handle.device->address(), handle.stream->address()};
@@ -33,11 +35,11 @@ namespace {
 
 using device_ids = std::vector<device_id>;
 
-/// Has no mailbox: what comes is passed on where it comes from. See make_relay.
+/// Has no mailbox: messages are passed on by the sender's thread. See make_relay.
 class relay_entrance : public caf::monitorable_actor {
 public:
-  relay_entrance(caf::actor_config& cfg, std::shared_ptr<relay_directory> streams, caf::strong_actor_ptr behind)
-    : caf::monitorable_actor(cfg), streams_(std::move(streams)), behind_(std::move(behind)) {}
+  relay_entrance(caf::actor_config& cfg, std::shared_ptr<relay_directory> streams, caf::strong_actor_ptr relay)
+    : caf::monitorable_actor(cfg), streams_(std::move(streams)), relay_(std::move(relay)) {}
 
   const char* name() const override { return "relay_entrance"; }
 
@@ -47,14 +49,14 @@ public:
       return streams_->add(what.get_as<proto::DeviceReady>(0), what.get_as<device_handle>(1));
     if (pass_on<membership>(what, x->sender, &relay_directory::device, context))
       return;
-    behind_->enqueue(x->sender, x->mid, what, context); // first: the streams' answers come after it
-    pass_on<operation_orders>(what, behind_, &relay_directory::stream_of, context)
-      || pass_on<proto::Release>(what, behind_, &relay_directory::stream_of, context)
-      || pass_on<proto::Quiesce>(what, behind_, &relay_directory::stream_of, context);
+    relay_->enqueue(x->sender, x->mid, what, context); // first: the streams' answers come after it
+    pass_on<operation_orders>(what, relay_, &relay_directory::stream_of, context)
+      || pass_on<proto::Release>(what, relay_, &relay_directory::stream_of, context)
+      || pass_on<proto::Quiesce>(what, relay_, &relay_directory::stream_of, context);
   }
 
 private:
-  /// To those whom `whose` finds for the devices that stand beside it.
+  /// To the actors that `whose` finds for the devices in the message.
   template <class T>
   bool pass_on(const caf::message& what, const caf::strong_actor_ptr& sender,
                caf::strong_actor_ptr (relay_directory::*whose)(device_id) const, caf::execution_unit* context) {
@@ -67,7 +69,7 @@ private:
     return true;
   }
 
-  /// As it came, but for handles of devices that have died meanwhile.
+  /// The same message, without handles of devices that have died meanwhile.
   template <class T>
   T taken(const T& x) {
     if constexpr (requires { received(home_system(), x); })
@@ -77,7 +79,7 @@ private:
   }
 
   std::shared_ptr<relay_directory> streams_;
-  caf::strong_actor_ptr behind_;
+  caf::strong_actor_ptr relay_;
 };
 
 } // namespace
@@ -151,7 +153,7 @@ void relay_state::on_down(const caf::down_msg& x) {
     }
 }
 
-// -- how far the devices are -----------------------------------------------------
+// -- progress of the devices -----------------------------------------------------
 
 void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vector<device_id>& devices) {
   auto asker = caf::actor_cast<communicator_actor>(self->current_sender());
@@ -194,6 +196,7 @@ void relay_state::expire(uint64_t number) {
 
 void relay_state::report(const progress_desk::key& request, std::optional<proto::ProgressReport> what) {
   if (what) {
+    ensure(askers_.contains(request), "a report has an asker");
     what->set_number(request.second);
     what->set_node_id(node.value);
     what->set_time_ns(clock.unix_ns(self->clock().now()));
@@ -229,13 +232,13 @@ relay_actor::behavior_type forwarding_relay(relay_actor::stateful_pointer<relay_
 
 relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node, wall_clock clock) {
   auto streams = std::make_shared<relay_directory>();
-  auto behind = system.spawn(forwarding_relay, report_limit, streams, node, clock);
+  auto relay = system.spawn(forwarding_relay, report_limit, streams, node, clock);
   caf::actor_config config;
   auto entrance = caf::make_actor<relay_entrance, caf::strong_actor_ptr>(
-    system.next_actor_id(), system.node(), &system, config, streams, caf::actor_cast<caf::strong_actor_ptr>(behind));
+    system.next_actor_id(), system.node(), &system, config, streams, caf::actor_cast<caf::strong_actor_ptr>(relay));
   streams->entrance = entrance->address();
   // Actors that are linked with the entrance, or monitor it, learn of the end of the actor after it.
-  behind->attach_functor([entrance](const caf::error& why) {
+  relay->attach_functor([entrance](const caf::error& why) {
     static_cast<relay_entrance*>(entrance->get())->cleanup(caf::error{why}, nullptr);
   });
   return caf::actor_cast<relay_actor>(entrance);

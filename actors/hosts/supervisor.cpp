@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <caf/exit_reason.hpp>
@@ -57,6 +58,7 @@ void give_up(supervisor_pointer self, const std::string& cause) {
 
 /// Errors: gave_up, if the start function throws or returns no handle.
 caf::error try_start(supervisor_pointer self, supervised_child& child) {
+  ensure(child.now == phase::waiting, "a child that is started waits for that");
   try {
     child.handle = child.spec.start(self);
   } catch (const std::exception& problem) {
@@ -86,13 +88,15 @@ void start_waiting(supervisor_pointer self) {
 
 void stop(supervisor_pointer self, size_t index) {
   auto& st = self->state;
+  ensure(!st.stopping, "one child is stopped at a time");
+  ensure(st.children[index].now == phase::condemned && st.children[index].handle, "a child that is stopped still runs");
   st.stopping = index;
   st.killing = false;
   self->send_exit(st.children[index].handle, caf::exit_reason::user_shutdown);
   self->delayed_send(self, st.options.stop_timeout, atom::expire_v, ++st.stop_number);
 }
 
-/// The next thing to do: end the last of the condemned, else quit, else start those that wait.
+/// The next step: stops the last of the condemned children, else quits, else starts those that wait.
 void go_on(supervisor_pointer self) {
   auto& st = self->state;
   if (st.stopping)
@@ -100,16 +104,20 @@ void go_on(supervisor_pointer self) {
   for (auto index = st.children.size(); index-- > 0;)
     if (st.children[index].now == phase::condemned)
       return stop(self, index);
-  if (st.ending)
+  if (st.ending) {
+    ensure(std::ranges::all_of(st.children, [](auto& child) { return child.now == phase::ended; }),
+           "a supervisor quits when all of its children have ended");
     self->quit(*st.ending);
-  else
+  } else {
     start_waiting(self);
+  }
 }
 
-/// One of those that were condemned has ended, by our doing or, before its turn came, by its own.
+/// A condemned child has ended: it was stopped, or it ended by itself before its turn.
 void on_stopped(supervisor_pointer self, size_t index, const caf::error& reason) {
   auto& st = self->state;
   auto& child = st.children[index];
+  ensure(child.now == phase::condemned, "a child that was stopped was condemned");
   auto may_start = child.spec.restart != restart_kind::temporary;
   auto again = !st.ending && may_start && (st.stopping == index || wants_restart(child.spec.restart, reason));
   child.handle = nullptr;
@@ -118,7 +126,7 @@ void on_stopped(supervisor_pointer self, size_t index, const caf::error& reason)
     st.stopping.reset();
 }
 
-/// There is not what it needs: later.
+/// The system lacks what the child needs: it is started later.
 void start_later(supervisor_pointer self, size_t index, const caf::error& reason) {
   auto& st = self->state;
   auto& child = st.children[index];
@@ -126,7 +134,7 @@ void start_later(supervisor_pointer self, size_t index, const caf::error& reason
   const auto again = duration_text(delay);
   if (child.starved == 1)
     spdlog::warn("supervisor {}: child {} cannot be started: {}; the others go on. It is tried again in {}, then after "
-                 "twice as long each time, every {} in the end",
+                 "twice as long each time, at most {}",
                  st.options.name, child.spec.name, reason_text(reason), again, duration_text(st.options.period));
   else
     spdlog::debug("supervisor {}: child {} is tried again in {}: {}", st.options.name, child.spec.name, again,
@@ -136,6 +144,7 @@ void start_later(supervisor_pointer self, size_t index, const caf::error& reason
 }
 
 void on_due(supervisor_pointer self, uint64_t index) {
+  ensure(index < self->state.children.size(), "a child that is due is known");
   auto& child = self->state.children[index];
   if (child.now != phase::delayed)
     return;
@@ -146,6 +155,7 @@ void on_due(supervisor_pointer self, uint64_t index) {
 void on_failed(supervisor_pointer self, size_t index, const caf::error& reason) {
   auto& st = self->state;
   auto& child = st.children[index];
+  ensure(child.now == phase::running, "a child that fails was running");
   child.handle = nullptr;
   child.now = phase::ended;
   if (!wants_restart(child.spec.restart, reason)) {
@@ -159,6 +169,7 @@ void on_failed(supervisor_pointer self, size_t index, const caf::error& reason) 
     child.has_run = true;
     child.starved = 0;
   }
+  ensure(st.intensity.has_value(), "a supervisor counts restarts");
   if (verdict != restart_verdict::pardoned && !st.intensity->allow(self->clock().now())) {
     give_up(self,
             fmt::format("{}; the last was child {}: {}", st.intensity->reason(), child.spec.name, reason_text(reason)));
@@ -193,6 +204,7 @@ void on_stop_timeout(supervisor_pointer self, uint64_t number) {
   if (!st.stopping || number != st.stop_number)
     return;
   auto& child = st.children[*st.stopping];
+  ensure(child.handle && child.now == phase::condemned, "a child that was asked to stop still runs");
   if (!st.killing) {
     spdlog::warn("supervisor {}: child {} does not end, it is killed", st.options.name, child.spec.name);
     st.killing = true;

@@ -32,9 +32,9 @@ public:
     uint64_t next = 0; ///< What has arrived is before it.
   };
 
-  /// `told`, by the I/O thread, when it has ended. Nothing but a block that is not empty is fetched.
+  /// `on_end` is called by the I/O thread when it has ended. An empty block is not fetched.
   link_fetch(const transfer_key& key, device_id device, const block_sink& sink, uint64_t bytes,
-             std::function<void()> told);
+             std::function<void()> on_end);
 
   const transfer_key& key() const { return key_; }
   device_id device() const { return device_; }
@@ -87,7 +87,7 @@ private:
   outcome state_ = outcome::running;
   caf::error why_;
   std::vector<byte_range> missing_;
-  std::function<void()> settings_;
+  std::function<void()> on_end_;
 };
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "actors/links/link_hub.hpp"
 #include "actors/scheduling/awake_clock.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <spdlog/spdlog.h>
@@ -21,7 +22,7 @@ link_peer::link_peer(io_loop& loop, const link_options& options, link_counts& co
                                                              static_cast<owner&>(*this)));
   }
   if (connections_.empty() && !failure_)
-    failure_ = make_error(errc::unreachable, "it tells no address for bulk connections");
+    failure_ = make_error(errc::unreachable, "it has no address for bulk connections");
 }
 
 link_receiver* link_peer::freest(time_point now) {
@@ -34,6 +35,7 @@ link_receiver* link_peer::freest(time_point now) {
 
 void link_peer::fetch(const std::shared_ptr<link_fetch>& what) {
   constexpr uint64_t piece_bytes_min = 512u << 10; // less is not worth a second connection
+  ensure(what->parts.empty(), "a block is fetched once");
   auto now = awake_clock::actor_now();
   auto usable = std::count_if(connections_.begin(), connections_.end(), [&](auto& x) { return x->usable(now); });
   for (auto [begin, end] : cut_block(what->bytes(), static_cast<uint64_t>(usable), piece_bytes_min, what->unit()))
@@ -46,7 +48,7 @@ void link_peer::fetch(const std::shared_ptr<link_fetch>& what) {
     }
     way->want({what, i});
     if (!what->running())
-      return cancel(*what); // it has failed at once, and so have all others
+      return cancel(*what); // it has failed at once, as all others would
   }
 }
 

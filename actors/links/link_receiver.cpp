@@ -2,6 +2,7 @@
 
 #include "actors/links/link_hub.hpp"
 #include "actors/scheduling/awake_clock.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,11 +25,12 @@ link_receiver::~link_receiver() {
                  make_error(errc::unreachable, "this process has closed its bulk connections"));
 }
 
-// -- what is wanted ---------------------------------------------------------------
+// -- requests -------------------------------------------------------------------
 
 void link_receiver::want(const wanted_part& part) {
+  ensure(part.fetch != nullptr, "a part that is wanted is of a fetch");
   if (state_ == state::failed)
-    state_ = state::idle; // the owner has looked whether it is time
+    state_ = state::idle; // the owner has checked that it may be tried again
   if (state_ == state::live)
     return request(part);
   waiting_.push_back(part);
@@ -41,6 +43,8 @@ void link_receiver::request(const wanted_part& part) {
     heard_ = awake_clock::actor_now();
   auto& fetch = *part.fetch;
   auto& range = part.range();
+  ensure(state_ == state::live, "requests go over a live connection");
+  ensure(range.next < range.end, "a part that is requested has bytes missing");
   link_request x;
   x.id = next_id_++;
   x.key = fetch.key();
@@ -49,7 +53,8 @@ void link_receiver::request(const wanted_part& part) {
   x.bytes = range.end - range.next;
   x.unit = fetch.unit();
   x.checksums = options_.checksums;
-  under_way_.emplace(x.id, part);
+  const bool is_new = under_way_.emplace(x.id, part).second;
+  ensure(is_new, "each request has a number of its own");
   say(encode(x));
 }
 
@@ -80,7 +85,7 @@ void link_receiver::send_words() {
     if (sent < 0 && errno == EINTR)
       continue;
     if (sent < 0)
-      break; // full, or broken: then it is read so, too
+      break; // full, or broken: reading shows which
     words_.erase(words_.begin(), words_.begin() + sent);
   }
   watch(words_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
@@ -94,6 +99,7 @@ void link_receiver::watch(uint32_t events) {
 // -- the connection ---------------------------------------------------------------
 
 void link_receiver::connect() {
+  ensure(state_ == state::idle && socket_.descriptor < 0, "a connection is made when there is none");
   connect_at_ = {};
   auto address = numeric_address(there_);
   if (!address)
@@ -115,16 +121,17 @@ link_receiver::duration link_receiver::connect_limit() const {
 }
 
 void link_receiver::doubt() {
-  doubted_ = true; // also where it is made later: what goes there is not to wait
+  doubted_ = true; // also if it is made later: fetches must not wait for it
   if (state_ == state::connecting || state_ == state::greeting)
     deadline_ = std::min(deadline_, awake_clock::actor_now() + connect_limit());
   else if (state_ == state::live && load() > 0)
-    broke("may have lost its way");
+    broke("may have lost its connection");
   else if (state_ == state::live)
     close();
 }
 
 void link_receiver::on_connected() {
+  ensure(state_ == state::connecting, "a connection is made that was started");
   int problem = 0;
   socklen_t size = sizeof problem;
   if (::getsockopt(socket_.descriptor, SOL_SOCKET, SO_ERROR, &problem, &size) != 0)
@@ -142,6 +149,7 @@ void link_receiver::on_connected() {
 }
 
 void link_receiver::read_hello() {
+  ensure(state_ == state::greeting && header_got_ < link_hello::wire_bytes, "a hello is read once");
   auto count = ::recv(socket_.descriptor, header_.data() + header_got_, link_hello::wire_bytes - header_got_,
                       MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
@@ -206,6 +214,7 @@ void link_receiver::fail(const caf::error& why) {
   constexpr uint32_t doubled_max = 4;
   close();
   state_ = state::failed;
+  ensure(failures_ <= doubled_max, "the pause between two tries is bounded");
   retry_at_ = awake_clock::actor_now() + retry * (1u << failures_);
   failures_ = std::min(failures_ + 1, doubled_max);
   failure_ = why;

@@ -1,6 +1,7 @@
 // What comes over a connection that was made: frames, and the bytes in them.
 #include "actors/links/link_receiver.hpp"
 #include "actors/scheduling/awake_clock.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/links/link_checksum.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace ringmaster {
 
 void link_receiver::read() {
-  constexpr int reads_a_turn = 8; // then others have theirs
+  constexpr int reads_a_turn = 8; // then it is other connections' turn
   for (int i = 0; i < reads_a_turn && state_ == state::live; ++i)
     if (!(frame_ ? read_bytes() : read_header()))
       return;
@@ -30,6 +31,7 @@ bool link_receiver::took(ssize_t count, uint64_t frame_left) {
   auto of_frame = std::min<uint64_t>(static_cast<uint64_t>(count), frame_left);
   frame_got_ += of_frame;
   header_got_ += static_cast<uint64_t>(count) - of_frame;
+  ensure(header_got_ <= header_.size(), "no more is received than was asked for");
   return true;
 }
 
@@ -41,10 +43,11 @@ bool link_receiver::read_header() {
 }
 
 bool link_receiver::begin_frame() {
+  ensure(!frame_, "one frame is received at a time");
   header_got_ = 0;
   auto frame = decode_frame(header_);
   if (!frame)
-    return broke("brought what is no frame: " + render(frame.error()));
+    return broke("brought a malformed frame: " + render(frame.error()));
   if (frame->id == 0 || frame->id >= next_id_)
     return broke(fmt::format("brought a frame of a request {} that was not made", frame->id));
   auto i = under_way_.find(frame->id);
@@ -60,9 +63,10 @@ bool link_receiver::begin_frame() {
     if (frame->what == link_frame::kind::gone)
       fetch->end(link_fetch::outcome::gone);
     else
-      fetch->end(link_fetch::outcome::damaged,
-                 make_error(errc::corrupt,
-                            fmt::format("the memory of device {:#x} was cut, or its disk is full", fetch->device())));
+      fetch->end(
+        link_fetch::outcome::damaged,
+        make_error(errc::corrupt,
+                   fmt::format("the memory file of device {:#x} was truncated, or its disk is full", fetch->device())));
     return true;
   }
   if (part_.fetch == nullptr)
@@ -111,6 +115,7 @@ bool link_receiver::read_bytes() {
 
 void link_receiver::put_elements(const block_sink& sink) {
   auto whole = frame_got_ / part_.fetch->unit() * part_.fetch->unit();
+  ensure(frame_put_ <= whole && whole <= frame_->bytes, "elements are stored in order");
   sink.put(frame_->offset + frame_put_, {slab_.data() + frame_put_, whole - frame_put_});
   frame_put_ = whole;
   part_.range().next = frame_->offset + frame_put_;
@@ -119,6 +124,7 @@ void link_receiver::put_elements(const block_sink& sink) {
 bool link_receiver::end_frame() {
   auto frame = *std::exchange(frame_, std::nullopt);
   auto part = std::exchange(part_, {});
+  ensure(frame_got_ == frame.bytes, "a frame ends when all of its bytes have come");
   if (part.fetch == nullptr)
     return true;
   if (frame.what == link_frame::kind::checked_bytes) {
@@ -140,8 +146,10 @@ bool link_receiver::end_frame() {
     part.range().next = frame.offset + frame.bytes;
   }
   counts_.bytes_received += frame.bytes;
+  ensure(part.range().next <= part.range().end, "no more bytes come than were wanted");
   if (part.range().next == part.range().end) {
-    under_way_.erase(frame.id);
+    const auto erased = under_way_.erase(frame.id);
+    ensure(erased <= 1, "a request is answered once");
     auto& parts = part.fetch->parts;
     if (std::all_of(parts.begin(), parts.end(), [](auto& x) { return x.next == x.end; }))
       part.fetch->end(link_fetch::outcome::done);

@@ -1,6 +1,7 @@
 #include "actors/links/link_sender.hpp"
 
 #include "actors/scheduling/awake_clock.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/links/link_checksum.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 
@@ -43,7 +44,7 @@ void link_sender::refuse(const std::string& why) {
 
 void link_sender::on_time(time_point now) {
   if (!closed() && now >= due())
-    refuse("it has not said within 5 s which process it looks for");
+    refuse("it has not said hello within 5 s");
 }
 
 void link_sender::on_ready(uint32_t events) {
@@ -91,6 +92,7 @@ void link_sender::take_words() {
   }
   if (closed())
     return;
+  ensure(taken <= words_bytes_, "no more words are taken than have come");
   std::memmove(words_.data(), words_.data() + taken, words_bytes_ - taken);
   words_bytes_ -= taken;
 }
@@ -107,14 +109,17 @@ void link_sender::take(const link_request& x) {
     return refuse(fmt::format("it wants {} bytes at offset {} of a block of {}", x.bytes, x.offset,
                               block->window.bytes));
   requests_.push_back({x, std::move(block)});
+  ensure(requests_.size() <= requests_max, "a connection has a limit of requests");
 }
 
 bool link_sender::next_frame() {
+  ensure(!frame_, "one frame is sent at a time");
   if (requests_.empty())
     return false;
   auto current = std::move(requests_.front());
   requests_.pop_front();
   auto& wanted = current.what;
+  ensure(current.sent < wanted.bytes, "a request that waits has bytes left");
   link_frame frame;
   frame.id = wanted.id;
   frame.offset = wanted.offset + current.sent;
@@ -132,6 +137,7 @@ bool link_sender::next_frame() {
     frame.what = link_frame::kind::damaged;
   }
   if (frame.has_bytes()) {
+    ensure(!bytes.empty() && bytes.size() <= link_frame::bytes_max, "a frame of bytes has some");
     frame.bytes = static_cast<uint32_t>(bytes.size());
     if (wanted.checksums) {
       frame.what = link_frame::kind::checked_bytes;
@@ -142,7 +148,7 @@ bool link_sender::next_frame() {
     ++block->frames;
     current.sent += bytes.size();
     if (current.sent < wanted.bytes)
-      requests_.push_back(std::move(current)); // the others first
+      requests_.push_back(std::move(current)); // requests alternate
   }
   result.header = encode(frame);
   frame_ = std::move(result);
@@ -150,7 +156,7 @@ bool link_sender::next_frame() {
 }
 
 void link_sender::serve() {
-  constexpr uint64_t turn_bytes = 1u << 20; // then others have theirs
+  constexpr uint64_t turn_bytes = 1u << 20; // then it is other connections' turn
   bool blocked = false;
   for (uint64_t sent = 0; greeted_ && !blocked && sent < turn_bytes && (hello_left_ > 0 || frame_ || next_frame());) {
     std::array<iovec, 3> pieces{};
@@ -179,7 +185,7 @@ void link_sender::serve() {
     if (result < 0) {
       if (errno == EFAULT && frame_ && frame_->block) {
         frame_->block->damaged = true;
-        spdlog::error("device {:#x}: the system cannot read its memory, which was cut or whose disk is full",
+        spdlog::error("device {:#x}: the system cannot read its memory, which was truncated or whose disk is full",
                       frame_->block->window.device);
       }
       return close();
@@ -189,6 +195,8 @@ void link_sender::serve() {
     auto of_hello = std::min(rest, hello_left_);
     hello_left_ -= of_hello;
     rest -= of_hello;
+    ensure(rest == 0 || (frame_ && rest <= frame_->header.size() + frame_->bytes.size() - frame_->sent),
+           "no more is sent than there was to send");
     if (frame_) {
       frame_->sent += rest;
       if (frame_->sent == frame_->header.size() + frame_->bytes.size()) {

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t link_magic = 0x6b6e696c676e6972; // "ringlink"
 constexpr uint32_t link_version = 1;
 
-/// Puts numbers one behind the other, or takes them.
+/// Writes numbers one after the other, or reads them.
 class wire_numbers {
 public:
   explicit wire_numbers(std::byte* at) : at_(at) {}
@@ -88,10 +88,10 @@ caf::expected<link_hello> decode_hello(std::span<const std::byte, link_hello::wi
   std::array<std::byte, link_hello::wire_bytes> copy;
   auto from = numbers_of(copy, wire);
   if (from.take<uint64_t>() != link_magic)
-    return malformed("what came first is not how a bulk connection of ringmaster begins");
+    return malformed("the first bytes are not those of a bulk connection of ringmaster");
   if (auto version = from.take<uint32_t>(); version != link_version)
     return make_error(errc::wrong_version,
-                      fmt::format("it speaks version {} of the bulk connections' protocol, and this process version {}",
+                      fmt::format("it has version {} of the bulk connections' protocol, and this process version {}",
                                   version, link_version));
   from.take<uint32_t>();
   return link_hello{from.take<uint64_t>()};
@@ -109,7 +109,7 @@ caf::expected<link_request> decode_request(std::span<const std::byte, link_reque
   result.checksums = checksums != 0;
   result.id = from.take<uint64_t>();
   if (checksums > 1 || result.id == 0)
-    return malformed("a request has the id 0, or neither wants checksums nor does without");
+    return malformed("a request has the id 0, or its checksum flag is neither 0 nor 1");
   result.key.channel = from.take<uint64_t>();
   result.key.epoch.value = from.take<uint64_t>();
   result.key.sequence.value = from.take<uint64_t>();

@@ -80,7 +80,7 @@ TEST_CASE("hosts: two that lose each other, but not the coordinator, finish what
   run_between_hosts run{"", {RINGMASTER_PROCESS_PAUSE, "hosts-cut", "1"}};
   run.check([&] {
     CHECK(run.output.find("nothing is lost") != std::string::npos);
-    // Not the 20 s that a process may be silent: nobody acknowledges what is sent, noticed after 3 s.
+    // Not the 20 s that a process may be silent: no one acknowledges what is sent, noticed after 3 s.
     auto longest = run.output.find("the longest took ");
     REQUIRE(longest != std::string::npos);
     CHECK(std::stod(run.output.substr(longest + 17)) < 10);

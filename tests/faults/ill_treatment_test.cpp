@@ -9,7 +9,8 @@
 
 using namespace ringmaster::launch;
 
-TEST_CASE("ill treatment: every kind is right over every route, whoever is killed, stopped and goes on meanwhile") {
+TEST_CASE(
+  "ill treatment: every kind is right over every route, no matter who is killed, stopped and goes on meanwhile") {
   struct row {
     const char *route, *nodes;
   };

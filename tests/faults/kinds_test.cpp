@@ -1,4 +1,5 @@
-// Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and whoever dies.
+// Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and no matter who
+// dies.
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/operations/rank_hosts.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -147,9 +148,8 @@ TEST_CASE("kinds: every algorithm is right on real memory, in place and out of p
 // ranks whose deaths are alike one is killed at each step, another one at the next, in the next form: to the stream all
 // ranks of such a group are the same, to coordinator and communicator no rank is more than its number, and each number
 // dies in each algorithm. Worlds of 2 and 3 have every such death in every form; in larger ones each comes in one form,
-// by turns. Which message is first is another seed each time; faults/seeds is there for that.
-TEST_CASE(
-  "kinds: whichever rank dies at whatever step of whatever algorithm, the survivors are right or know why not") {
+// alternating. Which message is first is another seed each time; faults/seeds is there for that.
+TEST_CASE("kinds: any rank may die at any step of whatever algorithm, the survivors are right or know why not") {
   uint64_t seed = 0;
   for (auto& x : algorithms()) {
     std::set<std::pair<uint32_t, uint32_t>> killed; // ranks, victim
@@ -177,7 +177,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("kinds: where the root or the peer is lost no result is right, whoever is left") {
+TEST_CASE("kinds: where the root or the peer is lost no result is right, no matter who is left") {
   for (auto kind : {proto::BROADCAST, proto::SCATTER, proto::SEND_RECV}) {
     CAPTURE(name_of(kind));
     collective_options what;

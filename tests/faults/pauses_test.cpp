@@ -1,4 +1,4 @@
-// Real processes that stand still for a while: nobody dies of it.
+// Real processes that pause for a while: no one dies of it.
 #include "tests/support/processes/launched_program.hpp"
 
 #include "tests/support/processes/process_tree.hpp"

@@ -1,5 +1,5 @@
 // Whole clusters of several processes in virtual time: what is said between them is delayed and overtakes, ways are cut
-// and healed, processes stand still and are killed, as drawn from a seed. See played_seeds.hpp for how many.
+// and healed, processes pause and are killed, as drawn from a seed. See played_seeds.hpp for how many.
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "tests/faults/history_check.hpp"
@@ -95,7 +95,7 @@ private:
     callers_.emplace(cluster_, comm_);
     callers_->call_later(trials_, x_.pauses, x_.apart, x_.in_group);
     auto begun = cluster_.now();
-    caf::timespan resumed{0}; // those that stand still before have their answers later
+    caf::timespan resumed{0}; // those that pause before have their answers later
     for (auto& what : x_.mishaps)
       if (what.what == mishap::kind::pause && what.lasts.count() > 0)
         resumed = std::max<caf::timespan>(resumed, what.when + what.lasts + 1s);
@@ -171,7 +171,7 @@ private:
     return 0;
   }
 
-  /// Where all has ended and nobody is lost, no block is on offer any more: the next epoch may be far away.
+  /// Where all has ended and no one is lost, no block is on offer any more: the next epoch may be far away.
   std::string judge_offers() {
     for (auto& device : comm_.devices())
       if (auto id = device.deviceid().value(); is_whole(id) && !cluster_.stream_at(id).outgoing.empty())
@@ -296,7 +296,7 @@ TEST_CASE("seeds: whatever happens between processes and to them, each operation
 }
 
 TEST_CASE("seeds: those beyond the first thousands that once found a fault find none") {
-  // 9061: a way stands still for good while it is made, and the end that was connected to takes it for made.
+  // 9061: a way is paused for good while it is made, and the end that was connected to takes it for made.
   for (uint64_t seed : {9061})
     CHECK(play_on_nodes(seed, false).problem == "");
 }

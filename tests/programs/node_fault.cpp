@@ -38,7 +38,7 @@ caf::error await_loss(client& host, int devices, std::chrono::seconds limit) {
   }
 }
 
-/// Asks how everybody is until a rank of that node is known to be silent. Nobody waits for the node: each answer is
+/// Asks how everyone is until a rank of that node is known to be silent. No one waits for the node: each answer is
 /// there long before it would be given up.
 caf::error watch_silence(client& host, const proto::ClusterInfo::Node& frozen) {
   const auto place = fmt::format("pid {}", frozen.pid());
@@ -176,7 +176,7 @@ std::set<std::string> memory_files(uint64_t pid) {
   return result;
 }
 
-/// Whoever cuts memories' files harms their owner, and nobody else: what is called then, in place, is right over the
+/// One that cuts memories' files harms their owner, and no one else: what is called then, in place, is right over the
 /// others.
 caf::error run_cut(client& host) {
   auto info = host.devices(8, std::chrono::seconds{10});
@@ -243,7 +243,7 @@ caf::error run_orphaned(client& host) {
   auto start = steady::now();
   caf::error problem;
   for (int i = 0; i < 100; ++i) {
-    auto answer = host.devices(1000, std::chrono::seconds{60}); // which nobody will ever see
+    auto answer = host.devices(1000, std::chrono::seconds{60}); // which no one will ever see
     if (answer || code_of(answer.error()) != errc::device_lost)
       return wrong(answer ? "an answer" : render(answer.error()));
     problem = answer.error();
@@ -253,7 +253,7 @@ caf::error run_orphaned(client& host) {
   return caf::none;
 }
 
-/// A copy of so many MiB to a device, and what it delays others' calls, to the coordinator and to its neighbour.
+/// A copy of that many MiB to a device, and what it delays others' calls, to the coordinator and to its neighbour.
 caf::error run_large_copy(client& host, client& other, uint64_t mebibytes) {
   auto info = host.devices(2, std::chrono::seconds{10});
   if (!info)

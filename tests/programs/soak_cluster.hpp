@@ -67,7 +67,7 @@ public:
   /// A device was killed, hung or slowed, in a process that lives on.
   void note_device_fault(const std::string& what);
   const pace& how_fast() const { return pace_; }
-  /// Everybody goes on.
+  /// Everyone goes on.
   void calm();
 
   struct counts {

@@ -33,7 +33,7 @@ outcome captured(Command command) {
   return result;
 }
 
-/// Runs a command with these arguments behind its name.
+/// Runs a command with these arguments after its name.
 inline outcome run_command(const tool_command& which, const std::vector<std::string>& args) {
   return captured([&](auto out, auto err) { return which.run(args, out, err); });
 }

@@ -188,7 +188,7 @@ std::vector<T> random_values(std::mt19937_64& random, size_t count) {
   return values;
 }
 
-/// Values at an address that is `misaligned` bytes off, with bytes before and behind that nobody may touch.
+/// Values at an address that is `misaligned` bytes off, with bytes before and behind that no one may touch.
 template <class T>
 class placed_values {
 public:

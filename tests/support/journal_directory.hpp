@@ -65,7 +65,7 @@ inline std::vector<std::pair<std::string, uint64_t>> listing(const std::filesyst
   return files;
 }
 
-/// The error of whichever comes first, opening or reading.
+/// The error of no matter which comes first, opening or reading.
 inline caf::error open_and_read(const std::filesystem::path& dir, bool writing) {
   auto journal = writing ? open_journal(dir) : journal_store::open_read_only(dir);
   if (!journal)

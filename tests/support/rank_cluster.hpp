@@ -38,7 +38,7 @@ struct rank_cluster {
     return elements_of<float>(cluster.copy_out(device(rank), address(rank, index), count * sizeof(float)));
   }
 
-  /// Lets so many messages be handled, as long as there are any: no time passes.
+  /// Lets that many messages be handled, as long as there are any: no time passes.
   void run_messages(uint64_t messages_max = UINT64_MAX) {
     for (uint64_t i = 0; i < messages_max && !cluster.scheduler.jobs.empty(); ++i)
       cluster.step();

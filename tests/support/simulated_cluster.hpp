@@ -18,7 +18,7 @@ struct simulation_options {
   bool offer_memory = true;  ///< false: bytes travel in messages, as between hosts.
   proto::FailurePolicy policy = proto::SHRINK;
   uint64_t meet_bytes = 0; ///< The largest input for which ranks would meet in memory.
-  uint32_t relays = 0;     ///< Not 0: communicators speak with streams by relays, so many, as with other processes'.
+  uint32_t relays = 0;     ///< Not 0: communicators speak with streams by relays, that many, as with other processes'.
   uint32_t devices_a_host = 0;  ///< By their numbers; 0: all are on one host.
   bool supervised = false;      ///< Devices are a node's, and come back when they die.
   uint32_t hurry_per_mille = 0; ///< How often time passes although messages are pending: a slow machine.

@@ -53,7 +53,7 @@ public:
   }
 
   gpu_sim::CommInitResponse init(uint32_t ranks);
-  /// Runs until so many devices have joined.
+  /// Runs until that many devices have joined.
   void await_devices(uint32_t count);
   void copy_in(uint64_t device, uint64_t address, byte_block block);
   /// Errors: the device's or the coordinator's.

@@ -33,7 +33,7 @@ TEST_CASE("settings: a device and its streams have what the options say") {
   CHECK(x.streams_options.route == "auto");
   CHECK(x.streams_options.neighbours);
   CHECK(x.streams_options.eager_bytes == 31 << 10);
-  CHECK_FALSE(x.streams_options.link); // made by whoever starts the node
+  CHECK_FALSE(x.streams_options.link); // made by one that starts the node
   opts.route.use = "link";
   CHECK_FALSE(device_settings(opts, "/there").streams_options.neighbours);
   CHECK(coordinator_settings(opts).communicators.must_link);

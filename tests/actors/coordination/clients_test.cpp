@@ -87,7 +87,7 @@ TEST_CASE("clients: while an operation is under way, too, and with what was deri
   CHECK(cluster.init(4).success());
 }
 
-TEST_CASE("clients: what was asked to stay outlives whoever asked, and what is another's stays") {
+TEST_CASE("clients: what was asked to stay outlives one that asked, and what is another's stays") {
   simulated_cluster cluster{{}};
   auto others = cluster.init(1);
   {
@@ -219,7 +219,7 @@ TEST_CASE(
   cluster.run_until([&] { return info_of(cluster).nodes_size() == 0; });
 }
 
-TEST_CASE("clients: whoever is found by a name is so until its end, and is forgotten then") {
+TEST_CASE("clients: one that is found by a name is so until its end, and is forgotten then") {
   simulated_cluster cluster{{}};
   auto first = deaf(cluster), second = deaf(cluster);
   auto tell = [&](const std::string& name, const caf::actor& who) {
@@ -241,7 +241,7 @@ TEST_CASE("clients: whoever is found by a name is so until its end, and is forgo
   cluster.stop(second);
 }
 
-TEST_CASE("clients: whoever is found by a name is forgotten in the end, also when it had memory in between") {
+TEST_CASE("clients: one that is found by a name is forgotten in the end, also when it had memory in between") {
   simulated_cluster cluster{{}};
   auto user = [](caf::event_based_actor* self, const coordinator_actor& host) -> caf::behavior {
     gpu_sim::DeviceId id;

@@ -1,4 +1,4 @@
-// An error keeps its code from whoever says no to the program that asked.
+// An error keeps its code from the one who says no to the program that asked.
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"

@@ -73,7 +73,7 @@ TEST_CASE("coordinator: names as many free devices as are wanted, and nothing el
 
 TEST_CASE("coordinator: bytes travel within the message as the course has it, or beside it") {
   simulation_options how;
-  how.policy = proto::REPLACE; // else nobody will want the host's copies
+  how.policy = proto::REPLACE; // else no one will want the host's copies
   simulated_cluster cluster{how};
   simulated_client host{cluster};
   auto comm = cluster.init(2);
@@ -103,7 +103,7 @@ TEST_CASE("coordinator: bytes travel within the message as the course has it, or
 
 TEST_CASE("coordinator: what the host knows of a device's bytes ends with anything that may change them") {
   simulation_options how;
-  how.policy = proto::REPLACE; // else nobody will want the host's copies
+  how.policy = proto::REPLACE; // else no one will want the host's copies
   simulated_cluster cluster{how};
   simulated_client host{cluster};
   auto comm = cluster.init(2);

@@ -1,4 +1,4 @@
-// A node ends without a loss: its ranks leave when what runs has ended.
+// A node ends without losing anything: its ranks leave when what runs has ended.
 #include "actors/calls/answers.hpp"
 #include "tests/support/nodes/leaving_node.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"

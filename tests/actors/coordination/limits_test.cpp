@@ -1,4 +1,4 @@
-// Nobody waits for ever on an actor that died alone, or that hangs.
+// No one waits for ever on an actor that died alone, or that hangs.
 #include "tests/support/actor_state.hpp"
 #include "tests/support/rank_cluster.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
@@ -115,7 +115,7 @@ TEST_CASE("limits: a journal that has died alone is answered for") {
   CHECK(is(latest.code(), errc::io_error));
 }
 
-TEST_CASE("limits: a rank's call ends though nobody ever answers it") {
+TEST_CASE("limits: a rank's call ends though no one ever answers it") {
   simulated_cluster cluster{{}};
   auto silent = deaf(cluster);
   gpu_sim::GetCommStatusResponse members;

@@ -64,7 +64,7 @@ struct rank_processes {
 
 } // namespace
 
-TEST_CASE("ranks: the last to come makes the communicator, in the order of ranks, which is nobody's") {
+TEST_CASE("ranks: the last to come makes the communicator, in the order of ranks, which is no one's") {
   rank_processes x;
   auto id = x.all_come();
   gpu_sim::GetCommStatusRequest request;
@@ -113,7 +113,7 @@ TEST_CASE("ranks: they leave together, and the communicator ends before they do"
   x.all_come(); // the name is free
 }
 
-TEST_CASE("ranks: nobody waits for a lost one, and who works too long is named") {
+TEST_CASE("ranks: no one waits for a lost one, and who works too long is named") {
   rank_processes x;
   x.all_come();
   auto first = x.leave(0, 2s);

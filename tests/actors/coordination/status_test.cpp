@@ -1,4 +1,4 @@
-// What the coordinator says of everybody, without waiting for anybody.
+// What the coordinator says of everyone, without waiting for anybody.
 #include "tests/support/actor_state.hpp"
 #include "tests/support/simulated_client.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
@@ -75,7 +75,7 @@ TEST_CASE("status: counts what ranks say that they have done on their page") {
   CHECK(status.communicators(0).quiet_ns() == 0);
 }
 
-TEST_CASE("status: says who waits for whom, and how late whoever hangs is, before it is given up") {
+TEST_CASE("status: says who waits for whom, and how late one that hangs is, before it is given up") {
   simulated_cluster cluster{by_relays()};
   all_reduce_trial trial{cluster, {}};
   cluster.inject(trial.device(2), fault(proto::FaultRequest::HANG, 2));
@@ -117,7 +117,7 @@ TEST_CASE("status: of joint operations, who has come and who has not") {
   }
 }
 
-TEST_CASE("status: behind the first operation others queue, and calls of ranks say whom they wait for") {
+TEST_CASE("status: after the first operation others queue, and calls of ranks say whom they wait for") {
   simulated_cluster cluster{{}};
   simulated_client host{cluster};
   all_reduce_trial trial{cluster, {}};

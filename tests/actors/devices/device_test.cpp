@@ -247,7 +247,7 @@ TEST_CASE("device: one that hangs for a while does all that it was asked meanwhi
   CHECK(time_of(x.cluster) - began < 700ms);
 }
 
-TEST_CASE("device: asked before it has joined it says so, and gives up where nobody gives it an id") {
+TEST_CASE("device: asked before it has joined it says so, and gives up where no one gives it an id") {
   deterministic_system x;
   device_options options;
   auto never_answers = [](caf::event_based_actor* self, bool) -> caf::behavior {

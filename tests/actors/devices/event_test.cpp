@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Two devices in a communicator, and streams on the first of them. A receive that nobody sends to blocks a stream
+/// Two devices in a communicator, and streams on the first of them. A receive that no one sends to blocks a stream
 /// until the test feeds it.
 struct streams {
   streams() {
@@ -60,7 +60,7 @@ TEST_CASE(
   CHECK(x.idle(waiter));
 }
 
-TEST_CASE("event: where the latest record is made already, an earlier one that is not is nobody's affair") {
+TEST_CASE("event: where the latest record is made already, an earlier one that is not is no one's affair") {
   streams x;
   auto blocked = x.host.new_stream(x.device), source = x.host.new_stream(x.device),
        waiter = x.host.new_stream(x.device);

@@ -14,7 +14,7 @@ simulation_options without_devices() {
 
 } // namespace
 
-TEST_CASE("transfer: a device keeps the outcomes of so many transfers, the latest") {
+TEST_CASE("transfer: a device keeps the outcomes of that many transfers, the latest") {
   simulated_cluster cluster{without_devices()};
   simulated_client host{cluster};
   cluster.device_settings.transfers_max = 2;

@@ -47,7 +47,7 @@ struct pair_of_devices {
 
 } // namespace
 
-TEST_CASE("transfer: begin returns at once, the bytes move in the background, whichever end is first") {
+TEST_CASE("transfer: begin returns at once, the bytes move in the background, no matter which end is first") {
   for (bool offer_memory : {true, false})
     for (uint64_t bytes : {0, 1, 64, 200}) {
       CAPTURE(offer_memory);
@@ -63,7 +63,7 @@ TEST_CASE("transfer: begin returns at once, the bytes move in the background, wh
     }
 }
 
-TEST_CASE("transfer: a send that nobody receives and a receive that nobody sends to fail with a sentence") {
+TEST_CASE("transfer: a send that no one receives and a receive that no one sends to fail with a sentence") {
   pair_of_devices x;
   auto transfer = x.send(64);
   auto began = time_of(x.cluster);
@@ -76,7 +76,7 @@ TEST_CASE("transfer: a send that nobody receives and a receive that nobody sends
   CHECK(x.host.ended(x.device(1), transfer).status() == gpu_sim::FAILED);
 }
 
-TEST_CASE("transfer: a receive posted as the send gives up ends like the send, whichever was first") {
+TEST_CASE("transfer: a receive posted as the send gives up ends like the send, no matter which was first") {
   int succeeded = 0;
   constexpr int seeds = 40;
   for (int seed = 1; seed <= seeds; ++seed) {

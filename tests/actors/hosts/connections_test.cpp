@@ -133,7 +133,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("connections: whoever does not answer at once is waited for, as long as was said, heartbeats or not") {
+TEST_CASE("connections: one that does not answer at once is waited for, as long as was said, heartbeats or not") {
   process here;
   bound_port mute{true};
   auto begun = std::chrono::steady_clock::now();
@@ -144,7 +144,7 @@ TEST_CASE("connections: whoever does not answer at once is waited for, as long a
   CHECK(took >= 400ms); // with a heartbeat every 50 ms
 }
 
-TEST_CASE("connections: nobody there, nobody known and nobody who answers are told apart") {
+TEST_CASE("connections: no listener, an unknown host and no answer are different errors") {
   process here;
   bound_port silent{false};
   auto refused = connect_to(here.system, {"127.0.0.1", silent.port}, 5s);
@@ -168,13 +168,14 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   CHECK(contains(render(no_answer.error()), "accepts connections, and has not answered in "));
   CHECK(contains(render(no_answer.error()), "it is stopped, or is no process of ringmaster"));
   bound_port deaf{true};
-  REQUIRE(::listen(deaf.fd, 0) == 0); // as long as nobody accepts, what does not fit is dropped
+  REQUIRE(::listen(deaf.fd, 0) == 0); // as long as no one accepts, what does not fit is dropped
   auto fills = open_connection({"127.0.0.1", deaf.port}, 5s);
   REQUIRE(fills);
   auto dropped = connect_to(here.system, {"127.0.0.1", deaf.port}, 300ms);
   REQUIRE(!dropped);
   CHECK(code_of(dropped.error()) == errc::unreachable);
-  CHECK(contains(render(dropped.error()), "has not taken a connection in ")); // so many seconds: more on a busy machine
+  CHECK(contains(render(dropped.error()),
+                 "has not taken a connection in ")); // that many seconds: more on a busy machine
   CHECK(contains(render(dropped.error()), " s: nothing came back; does the host run"));
   CHECK(render(caf::make_error(caf::sec::connection_timeout))
         == "nothing came from there for middleman.connection-timeout");
@@ -196,10 +197,10 @@ TEST_CASE("connections: who cannot listen says whether it is the host") {
   CHECK_FALSE(problem_at("localhost", 0));
 }
 
-TEST_CASE("connections: whoever ends waits neither for an answer nor for a host that drops what is sent to it") {
+TEST_CASE("connections: one that ends waits neither for an answer nor for a host that drops what is sent to it") {
   process here;
   bound_port mute{true}, deaf{true};
-  REQUIRE(::listen(deaf.fd, 0) == 0); // as long as nobody accepts, what does not fit is dropped
+  REQUIRE(::listen(deaf.fd, 0) == 0); // as long as no one accepts, what does not fit is dropped
   auto fills = open_connection({"127.0.0.1", deaf.port}, 5s);
   REQUIRE(fills);
   CHECK(code_of(open_connection({"127.0.0.1", deaf.port}, 1ms).error()) == errc::unreachable);

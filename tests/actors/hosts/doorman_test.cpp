@@ -73,7 +73,7 @@ struct house : door_system {
 
   open_socket visitor() const { return std::move(*open_connection({"127.0.0.1", port}, 5s)); }
 
-  /// Whether so many parts come within a limit.
+  /// Whether that many parts come within a limit.
   bool has_heard(int wanted) const {
     for (auto until = std::chrono::steady_clock::now() + 5s; parts < wanted; std::this_thread::yield())
       if (std::chrono::steady_clock::now() > until)
@@ -114,7 +114,7 @@ constexpr char greeting = 1, message = 2; // of CAF's protocol
 
 } // namespace
 
-TEST_CASE("doorman: whoever does not greet in time goes, whoever does stays") {
+TEST_CASE("doorman: one that does not greet in time goes, no matter who does stays") {
   house x{{.greeting = 1s}}; // which a busy machine may take to greet
   auto polite = x.visitor();
   send(polite, header(greeting, 8) + "8 bytes.");
@@ -151,7 +151,7 @@ TEST_CASE("doorman: no room is made for a length that nothing has") {
   CHECK_FALSE(is_closed(honest, 0ms));
 }
 
-TEST_CASE("doorman: of too many that have not greeted the oldest goes, and nobody who has") {
+TEST_CASE("doorman: of too many that have not greeted the oldest goes, and no one who has") {
   house x{{.greeting = 1h, .strangers_max = 2}};
   auto polite = x.visitor();
   send(polite, header(greeting, 8) + "8 bytes.");

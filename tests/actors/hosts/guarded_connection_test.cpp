@@ -183,7 +183,7 @@ TEST_CASE("guarded connection: who repeats a process's greeting gets none of its
   auto thief = visitor_of(x);
   say(thief, greeting_of(x, honest.system.node()));
   const auto answer = hear(thief, 200ms);
-  CHECK(answer.bytes > 0); // the server's own, which everybody gets
+  CHECK(answer.bytes > 0); // the server's own, which everyone gets
   CHECK_FALSE(answer.closed);
   for (auto text : {"one", "two", "three"})
     CHECK(honest.is_answered(text));

@@ -72,7 +72,7 @@ TEST_CASE("node: hosts the devices that it is told to, with the ids that are wan
     CAPTURE(seed);
     one_node x{seed};
     x.adopt({41, 17});
-    x.adopt({50, 51, 52, 53}); // by somebody who has not heard that it joins already
+    x.adopt({50, 51, 52, 53}); // by someone who has not heard that it joins already
     x.run_until_there_are(2);
     CHECK(x.device_ids() == ids{17, 41});
     for (int i = 0; i < 100; ++i)
@@ -147,7 +147,7 @@ TEST_CASE("node: ends with its coordinator, and its devices with it") {
   CHECK(contains(x.end(), "the coordinator is gone: "));
 }
 
-TEST_CASE("node: one that nobody lets join gives up, and says for how long it has waited") {
+TEST_CASE("node: one that no one lets join gives up, and says for how long it has waited") {
   one_node x;
   auto silent = deaf(x.cluster);
   caf::anon_send(x.cluster.host_node, proto::Adopt{}, caf::actor_cast<caf::strong_actor_ptr>(silent));

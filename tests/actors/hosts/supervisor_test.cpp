@@ -96,7 +96,7 @@ TEST_CASE("supervisor: a child that dies while others are being ended starts aga
   x.news();
   auto c = x.child_of(x.top, "c");
   x.tell("d", fail);
-  CHECK(x.news() == event_log{"-d"}); // c is told to end and does not yet
+  CHECK(x.news() == event_log{"-d"}); // c is asked to stop and does not yet
   x.tell("a", fail);
   CHECK(x.news() == event_log{"-a"});
   x.self->send(c, now_obey);

@@ -206,7 +206,7 @@ TEST_CASE("links: many blocks at once, over several addresses and connections") 
   CHECK(reader.hub->counts().connections_made == 4);
 }
 
-TEST_CASE("links: what is not on offer, or not any more, is not sent") {
+TEST_CASE("links: a block that is not on offer, or no longer, is not sent") {
   linked_owner owner{1 * mib};
   linked_reader reader;
   std::vector<std::byte> out(64);
@@ -226,7 +226,7 @@ TEST_CASE("links: what is offered again while the old offer goes is there") {
   CHECK(reader.fetch(owner.hub->place(), 1, {out.data()}, 64) == link_fetch::outcome::done);
 }
 
-TEST_CASE("links: nobody fetches from another process than he means, and what cannot be reached says both ends") {
+TEST_CASE("links: a fetch reaches the process that it names or none, and an error names both ends") {
   linked_owner owner{1 * mib};
   linked_reader reader;
   std::vector<std::byte> out(64);
@@ -281,7 +281,7 @@ TEST_CASE("links: a process that cannot be reached at one address is reached at 
   CHECK(missing == out.size());
 }
 
-TEST_CASE("links: strangers and malformed requests are turned away, and hold up nobody") {
+TEST_CASE("links: strangers and malformed requests are turned away, and hold up no one") {
   linked_owner owner{1 * mib};
   owner.fill(1 * mib);
   auto exposed = owner.expose(1, 0, 64);
@@ -374,7 +374,7 @@ TEST_CASE("links: damaged bytes are seen by their checksum, and come again") {
   CHECK(reader.hub->counts().damaged_frames == 1);
 }
 
-TEST_CASE("links: a connection that falls silent is made anew") {
+TEST_CASE("links: a connection that falls silent is made again") {
   linked_owner owner{1 * mib};
   owner.fill(1 * mib);
   auto exposed = owner.expose(1, 0, 1 * mib);
@@ -438,7 +438,7 @@ TEST_CASE("links: a connection that breaks again and again before a byte ends as
   CHECK(contains(render(reader.last->why()), "5 times before a byte had come"));
 }
 
-TEST_CASE("links: once it is revoked, nothing is written any more, and what still comes is dropped and counted") {
+TEST_CASE("links: after a fetch is revoked nothing is written, and late bytes are dropped and counted") {
   constexpr uint64_t bytes = 8 * mib;
   linked_owner owner{bytes};
   owner.fill(bytes);
@@ -461,12 +461,12 @@ TEST_CASE("links: once it is revoked, nothing is written any more, and what stil
     CHECK(out == zeros);
     CHECK(has_pattern(small));
     CHECK(reader.hub->counts().late_frames > 0);
-    CHECK(reader.ended == 1); // of the one that was revoked nobody is told
+    CHECK(reader.ended == 1); // the revoked one is not reported
     CHECK(proxy.connections() == 1);
   }
 }
 
-TEST_CASE("links: a reader that stops costs no memory, however much is offered, and holds up nobody") {
+TEST_CASE("links: a reader that stops costs no memory, however much is offered, and holds up no one") {
   constexpr uint64_t offered = 1024 * mib;
   linked_owner owner{offered};
   owner.fill(8 * mib);
@@ -502,7 +502,7 @@ TEST_CASE("links: a memory file that was cut ends the fetch, and no process") {
   CHECK(contains(render(reader.last->why()), "device 0x3"));
 }
 
-TEST_CASE("links: what is under way when the process ends its links is told so") {
+TEST_CASE("links: fetches under way when the process closes its links get an error") {
   linked_owner owner{1 * mib};
   auto exposed = owner.expose(1, 0, 1 * mib);
   link_proxy proxy{owner.hub->place().endpoints.front(), {{.stop_after = 1000}}};

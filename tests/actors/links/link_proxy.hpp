@@ -23,7 +23,7 @@ class link_proxy {
 public:
   /// What happens to one connection's answers.
   struct trouble {
-    std::optional<uint64_t> cut_after{};   ///< Closed behind so many bytes.
+    std::optional<uint64_t> cut_after{};   ///< Closed behind that many bytes.
     std::optional<uint64_t> stop_after{};  ///< Nothing more is passed on, until `release`.
     std::optional<uint64_t> damage_byte{}; ///< One bit of this one is turned.
   };

@@ -1,4 +1,4 @@
-// An actor with a thread of its own has ended when everybody who monitors it has been told.
+// An actor with a thread of its own has ended when everyone who monitors it has been told.
 #include "actors/scheduling/awaited_end.hpp"
 
 #include <caf/actor_system_config.hpp>

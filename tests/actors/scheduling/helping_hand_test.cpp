@@ -1,4 +1,4 @@
-// With real threads: whoever waits runs those that it waits for.
+// With real threads: one that waits runs those that it waits for.
 #include "actors/scheduling/helping_hand.hpp"
 
 #include "actors/configuration/configuration.hpp"
@@ -80,7 +80,7 @@ places run_chain(int length, bool holds_up) {
 
 } // namespace
 
-TEST_CASE("helping_hand: whoever waits runs a whole chain of actors itself") {
+TEST_CASE("helping_hand: one that waits runs a whole chain of actors itself") {
   int in_its_thread = 0;
   for (int i = 0; i < 10; ++i) { // a thread may lose its processor for longer than its patience
     auto x = run_chain(5, false);
@@ -94,7 +94,7 @@ TEST_CASE("helping_hand: when its patience is over, the scheduler runs the rest"
   CHECK(x.end_of_chain != x.helper);
 }
 
-TEST_CASE("helping_hand: whoever was spawned where somebody helped is heard after that") {
+TEST_CASE("helping_hand: one that was spawned where someone helped is heard after that") {
   configuration settings;
   REQUIRE(!settings.read({}, std::nullopt));
   caf::actor_system system{settings};

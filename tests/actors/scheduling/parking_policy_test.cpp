@@ -49,7 +49,7 @@ caf::behavior setter(caf::event_based_actor*, std::promise<void>* done) {
   return {[=](caf::ok_atom) { done->set_value(); }};
 }
 
-/// Holds its worker up until the other one, whom it asks or somebody else does, has run.
+/// Holds its worker up until the other one, whom it asks or someone else does, has run.
 caf::behavior waiter(caf::event_based_actor* self, caf::actor other, bool asks, std::promise<void>* begun,
                      std::promise<void>* other_done, std::promise<bool>* came) {
   return {[=](caf::ok_atom) {

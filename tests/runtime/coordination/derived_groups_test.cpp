@@ -66,7 +66,7 @@ TEST_CASE("derived_groups: a split by the wrong number of colours or by other ca
   CHECK(made(x) == rank_groups{{0, ranks}});
 }
 
-TEST_CASE("derived_groups: shrink leaves the others in their order, and not nobody") {
+TEST_CASE("derived_groups: shrink leaves the others in their order, but needs at least one") {
   proto::CommDeriveRequest x;
   x.mutable_shrink()->add_ranks(2);
   x.mutable_shrink()->add_ranks(0);

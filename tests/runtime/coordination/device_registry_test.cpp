@@ -47,7 +47,7 @@ TEST_CASE("device_registry: devices are told with their nodes once that matters,
   CHECK(registry.text_of(device_id{2}) == "device 0x2, rank-0 on hostb, pid 812");
 }
 
-TEST_CASE("device_registry: a node that is gone is no way that another one lacks, whichever word comes first") {
+TEST_CASE("device_registry: a node that is gone is no way that another one lacks, no matter which word comes first") {
   device_registry registry;
   proto::NodeJoinRequest about;
   about.set_name("a");

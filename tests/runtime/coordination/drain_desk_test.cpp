@@ -39,7 +39,7 @@ struct two_nodes {
 
 } // namespace
 
-TEST_CASE("drain_desk: nobody gets the devices of a node that is drained") {
+TEST_CASE("drain_desk: no one gets the devices of a node that is drained") {
   two_nodes x;
   CHECK(x.devices.free_count() == 4);
   x.desk.begin(x.second, 1);
@@ -51,7 +51,7 @@ TEST_CASE("drain_desk: nobody gets the devices of a node that is drained") {
   CHECK(render(named) == "device 0x3 is about to leave: node node-2 is drained");
 }
 
-TEST_CASE("drain_desk: each communicator is asked once, and the node is told to end when all have let go") {
+TEST_CASE("drain_desk: each communicator is asked once, and the node is asked to stop when all have let go") {
   two_nodes x;
   x.make({7}, proto::SHRINK, {2, 3, 4});
   x.make({8}, proto::REPLACE, {1, 3});
@@ -77,7 +77,7 @@ TEST_CASE("drain_desk: each communicator is asked once, and the node is told to 
         == std::vector<std::string>{"communicator 7 goes on without device 0x3 0x4, in epoch 2",
                                     "communicator 8 goes on without device 0x3, in epoch 5, with spares"});
   CHECK_FALSE(x.desk.gone(x.second));
-  CHECK(x.desk.is_given(x.second)); // its devices' ends may be heard of behind its own
+  CHECK(x.desk.is_given(x.second)); // its devices' ends may be heard of after its own
   CHECK_FALSE(x.desk.is_given(x.first));
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("drain_desk: one that cannot let go is asked again at the next event, 
         == "communicator 7 has its device 0x3: no spare is free; communicator 8 has its device 0x4: its policy is "
            "\"abort\", so it must end first");
   CHECK_FALSE(x.desk.expired(1));
-  CHECK(x.devices.free_count() == 0); // somebody else waits still
+  CHECK(x.devices.free_count() == 0); // someone else waits still
   waited = x.desk.expired(2);
   REQUIRE(waited);
   CHECK(waited->ends_with("; its devices are available for new communicators again"));
@@ -116,6 +116,6 @@ TEST_CASE("drain_desk: a node that goes before it was told to is no success") {
   CHECK_FALSE(ended->told);
   CHECK_FALSE(x.desk.is_given(x.second));
   CHECK(ended->to.size() == 1);
-  x.desk.answered(x.second, {7}, {{3}}, {2}, {}); // late: nobody waits, but the device has left
+  x.desk.answered(x.second, {7}, {{3}}, {2}, {}); // late: no one waits, but the device has left
   CHECK(x.devices.members_of({7}) == device_ids{{2}});
 }

@@ -28,7 +28,7 @@ TEST_CASE("ownership: a client that goes leaves behind what it has made, and not
   CHECK(owned.owns_anything(ben));
 }
 
-TEST_CASE("ownership: what anybody has given back is nobody's") {
+TEST_CASE("ownership: what anybody has given back is no one's") {
   ownership owned;
   owned.made(anna, training);
   owned.allocated(anna, {held_device, 256});

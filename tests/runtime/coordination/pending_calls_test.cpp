@@ -34,7 +34,7 @@ TEST_CASE("pending_calls: each is answered once, by its receiver or for it") {
   CHECK(calls.ended(other));
 }
 
-TEST_CASE("pending_calls: whoever hears of an end may call again") {
+TEST_CASE("pending_calls: one that hears of an end may call again") {
   pending_calls<device_id> calls;
   int told = 0;
   calls.begun(device_id{1}, behind(10), [&](const caf::error&) {
@@ -59,7 +59,7 @@ TEST_CASE("pending_calls: of calls that are late together the first may end the 
   CHECK(calls.size() == 0);
 }
 
-TEST_CASE("pending_calls: whoever is late is answered for, once, and one timer serves all") {
+TEST_CASE("pending_calls: one that is late is answered for, once, and one timer serves all") {
   pending_calls<device_id> calls;
   std::vector<std::string> told;
   auto begin = [&](int due, const char* who) {

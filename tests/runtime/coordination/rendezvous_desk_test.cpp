@@ -66,7 +66,7 @@ TEST_CASE("rendezvous_desk: the last to come completes the group, whose devices 
   CHECK_FALSE(x.desk.expired(10, "1 s")); // it has been answered
 }
 
-TEST_CASE("rendezvous_desk: whoever waits longest says for all who is missing, and they may come again") {
+TEST_CASE("rendezvous_desk: one that waits longest says for all who is missing, and they may come again") {
   three_ranks x;
   x.come(1);
   x.come(0);
@@ -82,7 +82,7 @@ TEST_CASE("rendezvous_desk: whoever waits longest says for all who is missing, a
   CHECK(render(late->problem) == "ranks 0, 1 of 3 of \"world\" did not come within 1 s");
 }
 
-TEST_CASE("rendezvous_desk: whoever waits longest knows for whom, until all have come") {
+TEST_CASE("rendezvous_desk: one that waits longest knows for whom, until all have come") {
   three_ranks x;
   x.come(0);
   auto missing = x.desk.awaited_by(10);
@@ -139,7 +139,7 @@ TEST_CASE("rendezvous_desk: a communicator that cannot be made is told to all") 
   CHECK_FALSE(x.come(0)); // from the beginning
 }
 
-TEST_CASE("rendezvous_desk: all leave together, and nobody waits for one that is lost") {
+TEST_CASE("rendezvous_desk: all leave together, and no one waits for one that is lost") {
   three_ranks x;
   x.work();
   CHECK_FALSE(x.desk.leaves(leaving(2), 22));
@@ -166,7 +166,7 @@ TEST_CASE("rendezvous_desk: the loss of the last that works lets the others go")
   CHECK_FALSE(x.desk.next_left());
 }
 
-TEST_CASE("rendezvous_desk: whoever has waited long enough for the others to leave hears who works") {
+TEST_CASE("rendezvous_desk: one that has waited long enough for the others to leave hears who works") {
   three_ranks x;
   x.work();
   x.desk.leaves(leaving(1), 21);
@@ -196,7 +196,7 @@ TEST_CASE("rendezvous_desk: those that wait for a rank whose process has ended h
   CHECK(x.come(2));
 }
 
-TEST_CASE("rendezvous_desk: the end of a rank that has come, or of one that nobody waits for, changes nothing") {
+TEST_CASE("rendezvous_desk: the end of a rank that has come, or of one that no one waits for, changes nothing") {
   three_ranks x;
   auto gone = ended(1);
   x.come(1);
@@ -241,7 +241,7 @@ TEST_CASE("rendezvous_desk: a rank that is lost while others work has departed, 
   CHECK(x.desk.take_departures() == departures{{"world", 0, true}});
   x.desk.lost(device_id{100}, "it ended"); // it had left
   CHECK(x.desk.take_departures().empty());
-  x.desk.lost(device_id{101}, "it ended"); // nobody is left to need it
+  x.desk.lost(device_id{101}, "it ended"); // no one is left to need it
   CHECK(x.desk.take_departures().empty());
 }
 

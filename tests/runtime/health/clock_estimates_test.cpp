@@ -10,7 +10,7 @@ constexpr uint64_t noon = 1'767'225'600'000'000'000, ms_ns = 1'000'000;
 
 } // namespace
 
-TEST_CASE("clock estimates: the truth is within the error, whichever way took the time") {
+TEST_CASE("clock estimates: the truth is within the error, no matter which way took the time") {
   constexpr int64_t before = 7'000'000'000; // theirs is 7 s before ours
   for (uint64_t there : {0, 1, 3, 10})
     for (uint64_t back : {0, 1, 4, 10}) {

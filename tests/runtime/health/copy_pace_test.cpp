@@ -17,7 +17,7 @@ TEST_CASE("copy_pace: pieces are huge pages where they take next to nothing; the
   }
 }
 
-TEST_CASE("copy_pace: on a way that has become slow they shrink, to a limit, and grow again behind it") {
+TEST_CASE("copy_pace: on a way that has become slow they shrink, to a limit, and grow again after it") {
   copy_pace x;
   x.took(50ms);
   CHECK(x.bytes() == 1u << 20);

@@ -141,7 +141,7 @@ TEST_CASE("suspicion: a device that recovers is cleared as good answers fill the
   CHECK(verdict.reason == "");
 }
 
-TEST_CASE("suspicion: an observer that stood still blames nobody") {
+TEST_CASE("suspicion: an observer that was paused blames no one") {
   SUBCASE("the tick comes first, the answers after it") {
     observation x;
     x.run(10, promptly);
@@ -158,7 +158,7 @@ TEST_CASE("suspicion: an observer that stood still blames nobody") {
     x.run(10, promptly);
     x.tick();
     x.now += 5s;
-    x.subject.on_answer(11, 5s, x.now); // the device's host stood still as well
+    x.subject.on_answer(11, 5s, x.now); // the device's host was paused as well
     CHECK(x.run(1, promptly).reason == "");
   }
   SUBCASE("again and again") {

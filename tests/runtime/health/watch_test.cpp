@@ -31,7 +31,7 @@ struct four {
     return result;
   }
 
-  /// How long it takes until somebody is given up.
+  /// How long it takes until someone is given up.
   watch::duration until_suspected(size_t silent) {
     while (tick(silent).suspects.empty())
       REQUIRE(now - start < 20s);
@@ -84,7 +84,7 @@ TEST_CASE("watch: who has caught up is judged as anybody, also while others are 
     REQUIRE(++ticks < 15);
 }
 
-TEST_CASE("watch: each has the patience from when it was late, not from when somebody else was") {
+TEST_CASE("watch: each has the patience from when it was late, not from when someone else was") {
   four x;
   for (int i = 0; i < 20; ++i)
     x.tick(4);
@@ -95,7 +95,7 @@ TEST_CASE("watch: each has the patience from when it was late, not from when som
       CHECK(found.first == device_id{1});
 }
 
-TEST_CASE("watch: an excuse is told once, and begins anew behind a moment in which most were in time") {
+TEST_CASE("watch: an excuse is told once, and begins again after a moment in which most were in time") {
   four x;
   auto told = [&](size_t silent, int ticks) {
     int result = 0;
@@ -186,7 +186,7 @@ TEST_CASE("watch: a process that pauses for less than pause-max loses no device,
   }
 }
 
-TEST_CASE("watch: a process that is silent for longer loses all its devices at once, and nobody else's") {
+TEST_CASE("watch: a process that is silent for longer loses all its devices at once, and no one else's") {
   two_processes x;
   x.tick();
   x.answer(1, x.latest);
@@ -207,14 +207,14 @@ TEST_CASE("watch: a device that hangs while its process answers is given up as s
   watch::verdict found;
   while (found.suspects.empty()) {
     found = x.tick();
-    x.of.on_report(1, x.now); // for nobody
+    x.of.on_report(1, x.now); // for no one
     REQUIRE(x.now - x.start < 5s);
   }
   CHECK(x.now - x.start < 1s);
   CHECK(found.suspects.size() == 2);
 }
 
-TEST_CASE("watch: where the observer stood still itself, no process has been silent") {
+TEST_CASE("watch: where the observer was paused itself, no process has been silent") {
   two_processes x;
   x.tick();
   x.answer(1, x.latest);

@@ -55,7 +55,7 @@ TEST_CASE("link frames: what is written is read") {
 TEST_CASE("link frames: a stranger, and another version, are told apart") {
   auto hello = encode(link_hello{5});
   hello[0] = std::byte{'G'}; // as in "GET /"
-  CHECK(contains(complaint(decode_hello(hello)), "is not how a bulk connection of ringmaster begins"));
+  CHECK(contains(complaint(decode_hello(hello)), "are not those of a bulk connection of ringmaster"));
   auto later = encode(link_hello{5});
   later[8] = std::byte{9};
   auto problem = decode_hello(later);

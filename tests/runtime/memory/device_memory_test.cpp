@@ -171,7 +171,7 @@ TEST_CASE_FIXTURE(one_page, "device_memory: its file goes with the device, or wi
   CHECK_FALSE(fs::exists(opts.file));
 }
 
-TEST_CASE_FIXTURE(one_page, "device_memory: a file that is cut, or whose disk is full, ends nobody, and is said") {
+TEST_CASE_FIXTURE(one_page, "device_memory: a file that is cut, or whose disk is full, ends no one, and is said") {
   auto memory = open();
   fill(*memory->at(0x10000, 0x1000), 7);
   CHECK_FALSE(memory->damage());

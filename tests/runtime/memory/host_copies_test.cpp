@@ -220,7 +220,7 @@ TEST_CASE("host_copies: counts a block once, however many devices have it") {
   CHECK(copies.held_bytes() == 0);
 }
 
-TEST_CASE("host_copies: a block and a part of it count as the block, whichever goes first") {
+TEST_CASE("host_copies: a block and a part of it count as the block, no matter which goes first") {
   for (bool part_first : {false, true}) {
     host_copies copies{20};
     auto block = block_of(16);
@@ -331,7 +331,7 @@ TEST_CASE("host copies: a copy under way is remembered when it is made, unless a
   auto block = [](char fill) { return byte_block::of(std::vector<char>(8, fill)); };
   copies.remember(device, 64, block('a'));
   auto first = copies.copying(device, 64, 8);
-  CHECK(!copies.find(device, 64, 8)); // nobody knows which bytes are there
+  CHECK(!copies.find(device, 64, 8)); // no one knows which bytes are there
   copies.overwritten(device, 64, 8);  // a result of an operation before the copy
   copies.copied(first, block('b'));
   REQUIRE(copies.find(device, 64, 8));

@@ -76,7 +76,7 @@ TEST_CASE("huge pages: what is prepared holds the bytes that it held") {
   }
 }
 
-TEST_CASE("huge pages: a whole page that nobody has used comes as one, where the system lets it") {
+TEST_CASE("huge pages: a whole page that no one has used comes as one, where the system lets it") {
   mapped_file probe{sparse_file("/dev/shm")}, x{sparse_file("/dev/shm")};
   probe.mapping[0] = std::byte{1};
   bool possible = ::madvise(probe.mapping, page, 25) == 0; // MADV_COLLAPSE

@@ -117,7 +117,7 @@ TEST_CASE("memory directory: within a configured one each process has its own, a
   CHECK(fs::exists(dir.path() / "somebody's"));
 }
 
-TEST_CASE("memory directory: one that somebody has removed is made again, and is in use as before") {
+TEST_CASE("memory directory: one that someone has removed is made again, and is in use as before") {
   test::temporary_directory dir;
   auto ours = memory_directory::open(dir.path(), 0);
   REQUIRE(ours);
@@ -143,7 +143,7 @@ TEST_CASE("memory directory: one that somebody has removed is made again, and is
   CHECK_FALSE(is_swept());
 }
 
-TEST_CASE("memory directory: what was configured and is gone is not made in its place, nor taken from somebody") {
+TEST_CASE("memory directory: what was configured and is gone is not made in its place, nor taken from someone") {
   test::temporary_directory dir;
   const auto base = dir.path() / "base";
   fs::create_directories(base);

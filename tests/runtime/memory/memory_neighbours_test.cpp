@@ -124,7 +124,7 @@ TEST_CASE("neighbours: whose device is said to be gone is let go of at once, whi
   CHECK(readers.find(x.place()));
 }
 
-TEST_CASE("neighbours: a file that is cut ends nobody, and says so") {
+TEST_CASE("neighbours: a file that is cut ends no one, and says so") {
   for (auto access : {mapped_memory::access::read, mapped_memory::access::write}) {
     owned_memory x;
     memory_neighbours neighbours{access};

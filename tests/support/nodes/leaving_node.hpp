@@ -5,7 +5,7 @@
 
 namespace ringmaster::test {
 
-/// Adds the node "leaver" with one device to a cluster, which then has so many, and lets it be drained.
+/// Adds the node "leaver" with one device to a cluster, which then has that many, and lets it be drained.
 inline void add_leaver(simulated_cluster& to, uint32_t devices) {
   state_of<coordinator_state>(to.host).options.own_nodes_may_end = true;
   node_options settings;

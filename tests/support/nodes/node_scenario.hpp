@@ -11,7 +11,7 @@ namespace ringmaster::test {
 /// Something that goes wrong in a cluster of several processes.
 struct mishap {
   enum class kind {
-    pause,        ///< Process `a` stands still.
+    pause,        ///< Process `a` is paused.
     stall,        ///< Nothing comes from `a` to `b` or back; it comes later.
     cut,          ///< Their connections break, and no new one is made; `b` learns later than `a` by `lag`.
     kill,         ///< Process `a` is killed.
@@ -39,8 +39,8 @@ struct node_scenario {
   std::vector<mishap> mishaps;
 
   bool ranks_call() const { return apart.count() > 0; }
-  /// Whether nothing may be lost by it: processes and ways stand still for less than `suspicion.pause-max` in all, and
-  /// nodes lose nobody but each other.
+  /// Whether nothing may be lost by it: processes and ways pause for less than `suspicion.pause-max` in all, and
+  /// nodes lose no one but each other.
   bool is_mild() const;
   /// Whether the node of this process may end by it.
   bool may_end(size_t process) const;

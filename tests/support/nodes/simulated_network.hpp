@@ -13,7 +13,7 @@ namespace ringmaster::test {
 
 /// Carries what simulated processes say to each other. A connection keeps its order, as TCP does, and loses nothing
 /// while it lasts; each message takes as long as the seed draws, so those of different connections overtake each other.
-/// A way between two processes may stand still for a while, as with packets that get lost: what is said meanwhile comes
+/// A way between two processes may pause for a while, as with packets that get lost: what is said meanwhile comes
 /// later. Or it is cut: its connections break, each end learns that at a time of its own, what was under way is lost,
 /// and no new one is made until it is healed.
 class simulated_network {
@@ -30,7 +30,7 @@ public:
   simulated_network(std::mt19937_64& random, const options& opts) : random_(random), options_(opts) {}
 
   /// Connects; `done` gets a handle for `published`, an actor of `to`. Returns whether the first message is on its way:
-  /// if not, nobody can get there now.
+  /// if not, no one can get there now.
   bool connect(simulated_process& from, simulated_process& to, const caf::strong_actor_ptr& published,
                caf::timespan limit, time_point now, whom_answer done);
 
@@ -47,7 +47,7 @@ public:
   void heal(simulated_process& a, simulated_process& b);
   /// The process is gone: others read what it had sent, then the end.
   void gone(simulated_process& who, time_point now);
-  /// Whether nobody can get from one to the other now.
+  /// Whether no one can get from one to the other now.
   bool is_shut(simulated_process& a, simulated_process& b) const {
     return cut_.count(way(a, b)) + stalled_.count(way(a, b)) > 0;
   }

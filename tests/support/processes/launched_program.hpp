@@ -108,7 +108,7 @@ private:
   }
 };
 
-/// Whether a process has ended; one that nobody has waited for yet counts as ended.
+/// Whether a process has ended; one that no one has waited for yet counts as ended.
 inline bool has_ended(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string stat;

@@ -36,7 +36,7 @@ public:
   process_watch& watch() { return *watch_; }
   /// On standard error, by now.
   std::string said() const { return scripts.read("said"); }
-  /// Runs `script` under a name, without a word of its own.
+  /// Runs `script` under a name, silently of its own.
   watched_process* start(const std::string& name, const std::string& script) {
     auto child = watch_->start(name, {.arguments = {"sh", "-c", script}}, watched_process::output_use::kept);
     REQUIRE(child.engaged());

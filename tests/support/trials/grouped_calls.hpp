@@ -9,7 +9,7 @@ namespace ringmaster::test {
 
 using floats = std::vector<float>;
 
-/// A cluster of four ranks, each with 64 floats, and 64 behind them for results; calls in groups of the host.
+/// A cluster of four ranks, each with 64 floats, and 64 after them for results; calls in groups of the host.
 struct grouped_calls : rank_cluster {
   static simulation_options options(uint64_t seed, bool offer_memory, bool share_memory) {
     simulation_options result;

@@ -96,7 +96,7 @@ inline double end_factor(const known_datatype& type, uint32_t rank) {
   return (type.least < 0 ? with_sign : without)[rank % 3];
 }
 
-/// One rank's elements: by their index, all ranks have the largest or lowest number, both of them by turns, large
+/// One rank's elements: by their index, all ranks have the largest or lowest number, both of them alternating, large
 /// numbers beside 0, random ones near the ends or of the whole range, small ones, or the smallest.
 inline std::vector<std::byte> end_values(const known_datatype& type, uint32_t rank, uint64_t count, uint64_t salt) {
   std::vector<std::byte> result(count * type.element_bytes);
