@@ -3,7 +3,7 @@
 //   ./run build && build/release/ringmaster puzzles N
 //
 // says what is wrong with it, or how long it takes and how much memory a rank holds. The program runs on every rank of
-// the puzzle's world; docs/strategies.md shows a whole one, training/language/rank.hpp has the operations.
+// the puzzle's world; docs/strategies.md shows a whole one, include/ringmaster/strategy/rank.hpp has the operations.
 #pragma once
 
 #include "training/strategies/strategies.hpp"

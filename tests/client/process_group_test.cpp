@@ -121,7 +121,7 @@ TEST_CASE(
   CHECK(said.size() == 3);
   for (auto& line : said) {
     CHECK(contains(line, ": all sums are right until "));
-    CHECK(contains(line, "the page where its ranks meet was cut, or its disk is full"));
+    CHECK(contains(line, "the shared-memory page of its ranks was truncated, or its disk is full"));
   }
   CHECK(!contains(run.error, "rank_program: "));
 }

@@ -74,7 +74,7 @@ TEST_CASE(
   CHECK(ranks[2].device().deviceid().value() == 103);
   auto lost = ranks[1].update(10s);
   CHECK(code_of(lost) == errc::device_lost);
-  CHECK(render(lost) == "device 0x66 is no member of communicator 5 any more: device 0x66 was lost: killed");
+  CHECK(render(lost) == "device 0x66 is no longer a member of communicator 5: device 0x66 was lost: killed");
   CHECK(place_of(ranks[1]) == place{1, 4, 1});
 }
 

@@ -335,7 +335,7 @@ TEST_CASE("meeting: where the page is cut no rank is told a sum, and none makes 
     CHECK(x.device->messages_under_way == 0);
   }
   CHECK(ranks.all[0]->meeting->calls_met() == 0);
-  CHECK(contains(ranks.all[0]->aborts.front(), "rank 0 of communicator 7: the page where its ranks meet was cut"));
+  CHECK(contains(ranks.all[0]->aborts.front(), "rank 0 of communicator 7: the shared-memory page of its ranks was truncated"));
 }
 
 TEST_CASE("meeting: a rank whose device's memory was cut brings no zeros, and is told no success") {

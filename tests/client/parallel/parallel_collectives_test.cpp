@@ -145,7 +145,7 @@ TEST_CASE(
     for (uint32_t rank : {0, 1, 3}) {
       CAPTURE(render(outcomes[rank]));
       CHECK(code_of(outcomes[rank]) == errc::device_lost);
-      CHECK(contains(render(outcomes[rank]), "is not whole any more: rank 2 (device 0x3) was lost: killed on request"));
+      CHECK(contains(render(outcomes[rank]), "the group has lost a rank: rank 2 (device 0x3) was lost: killed on request"));
     }
     CHECK(static_cast<bool>(outcomes[victim]) == !own); // its thread is told by what it calls
   }
