@@ -64,8 +64,8 @@ install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
 # Where Debian looks for the licence, of each of its packages.
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster" RENAME copyright COMPONENT programs)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster-dev" RENAME copyright COMPONENT development)
-# Programs look beside themselves and then in /etc, which is where what is installed in /usr has its configuration. One
-# that is there already stays: somebody, or `ringmaster tune`, has written into it.
+# Programs read the configuration of their installation, else that in /etc, which is the one of an installation in /usr.
+# An existing file is kept: a user, or `ringmaster tune`, may have changed it.
 install(CODE "set(ringmaster_configuration \"${PROJECT_SOURCE_DIR}/config/caf-application.conf\")" COMPONENT programs)
 install(CODE [[
   if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
@@ -80,8 +80,8 @@ install(CODE [[
   endif()]]
   COMPONENT programs)
 
-# Manual pages and completion are what a program itself says of its options: made when it is built, so that whoever
-# installs writes nothing here.
+# Manual pages and completion are generated from the programs' own option tables when they are built, so that an
+# installation writes nothing into the build tree.
 function(install_texts program man completion)
   set(texts "${PROJECT_BINARY_DIR}/texts")
   file(MAKE_DIRECTORY "${texts}")

@@ -65,7 +65,7 @@ TEST_CASE(
     ranks.push_back(x.attach(rank));
   CHECK(place_of(ranks[3]) == place{3, 4, 1});
   x.members(2, {101, 103, 104});
-  CHECK(place_of(ranks[3]) == place{3, 4, 1}); // nobody has updated yet
+  CHECK(place_of(ranks[3]) == place{3, 4, 1}); // no rank has updated yet
   for (uint32_t rank : {0, 2, 3})
     CHECK(!ranks[rank].update(10s));
   CHECK(place_of(ranks[0]) == place{0, 3, 2});
@@ -93,7 +93,7 @@ TEST_CASE("rank communicator: ranks are the members' places, however these are o
   CHECK(x.said->calls[0].comm_id() == 5);
 }
 
-TEST_CASE("rank communicator: a communicator that has gone is refused, and the handle stays as it was") {
+TEST_CASE("rank communicator: an update of a communicator that has ended fails and leaves the handle unchanged") {
   four_members x;
   auto handle = x.attach(2);
   x.members(0, {}, "communicator 5 has been destroyed");
