@@ -232,7 +232,7 @@ void rank_mailbox::write_output(const attempt& x) {
     inputs_.push_back(page_.slot_of(rank, x.number));
   if (bytes.output_bytes > 0) {
     auto output = device_->memory->at(bytes.output, bytes.output_bytes);
-    ensure(output.has_value(), "an output lies in the device's memory, as was checked before the call arrived");
+    ensure(output.engaged(), "an output lies in the device's memory, as was checked before the call arrived");
     output_of(what.kind(), x.request, combine_ ? &*combine_ : nullptr, size_of(what.datatype()), inputs_,
               output->data());
   }
