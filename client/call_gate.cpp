@@ -1,6 +1,7 @@
 #include "client/call_gate.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <caf/make_actor.hpp>
 #include <caf/monitorable_actor.hpp>
@@ -14,8 +15,8 @@
 
 namespace ringmaster {
 
-/// Has no mailbox: the coordinator's answers are handed out on the thread that brings them, and what has gathered
-/// meanwhile goes from there. Recursive, since a coordinator of this process that has ended answers while it is asked.
+/// Has no mailbox: the thread that delivers an answer of the coordinator passes it on, and sends the calls that were
+/// collected meanwhile. The mutex is recursive: a coordinator of this process that has ended answers within the call.
 class call_gate::doorkeeper : public caf::monitorable_actor {
 public:
   doorkeeper(caf::actor_config& cfg, caf::strong_actor_ptr client, caf::strong_actor_ptr coordinator)
@@ -25,10 +26,14 @@ public:
 
   void call(caf::message_id answer, proto::CollectiveRequest request) {
     std::lock_guard guard{mutex_};
+    ensure(client_ != nullptr, "a gate that is closed takes no calls");
     if (!gathered_.empty() && gathered_.front().request.comm_id() != request.comm_id())
-      send_gathered();                                                      // in the order in which they were called
-    bool may_wait = request.answer_may_wait() && request.timeout_ns() == 0; // its time begins when it is there
+      send_gathered();                                                      // in the order of the calls
+    bool may_wait = request.answer_may_wait() && request.timeout_ns() == 0; // its time starts when it arrives
     gathered_.push_back({answer, std::move(request)});
+    ensure(gathered_.front().request.comm_id() == gathered_.back().request.comm_id(),
+           "collected calls are of one communicator");
+    ensure(gathered_.size() <= calls_max, "collected calls fit one message");
     if (under_way_.empty() || !may_wait || gathered_.size() >= calls_max)
       send_gathered();
   }
@@ -41,6 +46,7 @@ public:
   void close() {
     {
       std::lock_guard guard{mutex_};
+      ensure(client_ != nullptr, "a gate is closed once");
       send_gathered();
       client_ = nullptr;
       coordinator_ = nullptr;
@@ -53,13 +59,14 @@ public:
     auto asked = under_way_.extract(x->mid);
     if (!asked)
       return; // nothing else concerns it
+    ensure(!asked.mapped().empty(), "a request was sent for at least one call");
     hand_out(asked.mapped(), x->move_content_to_message(), context);
     if (under_way_.empty())
       send_gathered();
   }
 
 private:
-  static constexpr size_t calls_max = 64; ///< That gather.
+  static constexpr size_t calls_max = 64; ///< Of one message.
 
   using answer_ids = std::vector<caf::message_id>;
   struct call_to_come {
@@ -75,6 +82,7 @@ private:
     auto calls = std::exchange(gathered_, {});
     latest_ = caf::make_message_id(++requests_);
     auto& answers = under_way_[latest_.response_id()];
+    ensure(answers.empty(), "each request has its own id");
     for (auto& x : calls)
       answers.push_back(x.answer);
     if (calls.size() == 1)
@@ -93,7 +101,7 @@ private:
   void hand_out(const answer_ids& whose, caf::message what, caf::execution_unit* context) {
     if (!client_)
       return;
-    if (whose.size() == 1 || !what.match_elements<proto::CollectiveResponses>()) { // an error is everybody's
+    if (whose.size() == 1 || !what.match_elements<proto::CollectiveResponses>()) { // an error is that of all calls
       for (auto& id : whose)
         client_->enqueue(nullptr, id, what, context);
       return;
@@ -113,7 +121,7 @@ private:
   }
 
   std::recursive_mutex mutex_;
-  caf::strong_actor_ptr client_, coordinator_; ///< Null: the client is gone.
+  caf::strong_actor_ptr client_, coordinator_; ///< Null: the client was destroyed.
   std::vector<call_to_come> gathered_;         ///< Of one communicator.
   std::map<caf::message_id, answer_ids> under_way_;
   uint64_t requests_ = 0;

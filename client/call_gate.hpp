@@ -7,22 +7,23 @@
 
 namespace ringmaster {
 
-/// The way to the coordinator for a client's calls that nobody waits for. A lone one goes at once. What is called while
-/// one has not been answered gathers, and goes as one message when all have been; so the calls of a program that runs
-/// ahead cost a message for many of them, which between processes takes longer than a small operation, and nobody's
-/// takes longer for it: those before are not done either. Each is answered as if the client had asked for it alone.
-/// What must not wait opens the gate. Of the client's thread; answers come on any.
+/// Batches a client's calls to the coordinator for whose answers it does not wait. A single call is sent at once. Calls
+/// made while one is unanswered are collected, and are sent as one message when all earlier calls have been answered.
+/// So a program that calls ahead pays for one message for many calls, which between processes takes longer than a small
+/// operation; no call is delayed, since the calls before it are not finished either. Each call is answered as if it had
+/// been sent alone. A request that must not wait opens the gate. Used by the client's thread; answers arrive on any
+/// thread.
 class call_gate {
 public:
   call_gate(caf::scoped_actor& client, const coordinator_actor& coordinator);
   call_gate(const call_gate&) = delete;
   call_gate& operator=(const call_gate&) = delete;
-  /// What has gathered goes; answers that come later are dropped.
+  /// Sends the collected calls; later answers are dropped.
   ~call_gate();
 
-  /// The answer comes to the client as the response of this id.
+  /// The client receives the answer as the response of this id.
   void call(caf::message_id answer, proto::CollectiveRequest request);
-  /// Has what has gathered go: what the client sends now must come behind it, or it waits for the answers.
+  /// Sends the collected calls: the client is about to send a later request, or to wait for the answers.
   void open();
 
 private:

@@ -1,5 +1,6 @@
 #include "client/client.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/utf8.hpp"
 
 #include "actors/calls/request_limit.hpp"
@@ -118,7 +119,7 @@ caf::expected<uint64_t> client::place_of(device_id device, uint64_t address, uin
 
 // A message is sent as a whole: a large one would hold up all others on its way, heartbeats included. 100 MB take a
 // second on a link of 1 Gb/s. So a copy goes in pieces, of which one or two are under way (`copy_pace`). They end where
-// huge pages of the device's memory do: a page that nobody has used is made as one when all of it is about to be
+// huge pages of the device's memory do: an unused page is made as one when all of it is about to be
 // written.
 caf::error client::copy_in_pieces(
   device_id device, uint64_t address, uint64_t bytes,
@@ -157,6 +158,7 @@ caf::error client::copy_in_pieces(
   do {
     while (!problem && under_way.size() < pace.under_way_max() && (next < bytes || (bytes == 0 && under_way.empty()))) {
       auto piece_bytes = piece_at(next);
+      ensure(piece_bytes > 0 || bytes == 0, "a copy makes progress with each piece");
       under_way.push_back({next, piece_bytes, clock::now(), begin_piece(next, piece_bytes)});
       next += piece_bytes;
     }
@@ -172,6 +174,7 @@ caf::error client::copy_in_pieces(
       },
       [&](const caf::error& x) { keep(no_answer(x, limit_)); });
   } while (!under_way.empty() || (!problem && next < bytes));
+  ensure(problem || next == bytes, "a copy without an error covers the whole range");
   return problem;
 }
 
@@ -361,6 +364,7 @@ caf::expected<sequence_number> client::collective(const proto::CollectiveRequest
 }
 
 void client::begin_collective(const proto::CollectiveRequest& request, size_t calls_max) {
+  ensure(calls_max > 0, "a client may have at least one pending call");
   calls_max = std::min(calls_max, calls_under_way_max);
   while (calls_.size() >= calls_max)
     take_oldest_answer();
@@ -376,6 +380,7 @@ void client::take_oldest_answer() {
     if (!call_error_)
       call_error_ = std::move(problem);
   };
+  ensure(!calls_.empty(), "the oldest call is taken of those that are pending");
   auto call = std::move(calls_.front());
   calls_.pop_front();
   receive(
@@ -391,6 +396,7 @@ caf::error client::finish_calls() {
   gate_.open();
   while (!calls_.empty())
     take_oldest_answer();
+  ensure(calls_.empty(), "no call is pending after all were answered");
   return std::exchange(call_error_, {});
 }
 

@@ -20,66 +20,69 @@
 
 namespace ringmaster {
 
-/// The coordinator as a program that is no actor calls it: each call waits for its answer, at most `limit`. Errors are
-/// values with a sentence, and with the code that whoever said no gave it, such as unknown_device, too_few_devices or
-/// out_of_memory; timed_out and device_lost where the coordinator does not answer. One thread at a time.
+/// A client of the coordinator for code that is not an actor. Each call waits for its answer, for `limit` at most.
+/// Errors have a message and the code that the process which refused gave it, such as unknown_device, too_few_devices
+/// or out_of_memory; timed_out and device_lost where the coordinator does not answer. One thread at a time.
 ///
-/// What it has made and not given back, communicators and ranges of memory, goes with it: when it ends, its process is
-/// killed or the connection breaks, the coordinator destroys and frees them, but for what was asked to stay.
+/// The coordinator destroys the communicators and frees the memory that a client made when the client is destroyed, its
+/// process ends or its connection breaks, except what was made persistent.
 class client {
 public:
   /// How long the coordinator may take to answer.
   static constexpr caf::timespan usual_limit = std::chrono::seconds{30};
-  /// Calls that are begun and not answered; the next one waits for the oldest. So a program that calls ahead of its
-  /// cluster is slowed down, and other clients are not.
+  /// Limit of calls that were begun and not answered. The next call waits for the oldest one. This slows down a program
+  /// that calls ahead of its cluster, and protects other clients.
   static constexpr size_t calls_under_way_max = 512;
 
   client(caf::actor_system& system, coordinator_actor coordinator, caf::timespan limit = usual_limit);
 
-  /// Whether what it makes from now on stays when it is gone.
+  /// Whether communicators and memory made from now on outlive this client.
   void set_persistent(bool stays) { persistent_ = stays; }
 
   // -- devices --
 
-  /// Who is there, at once or when at least `devices_min` are. Errors: timed_out, with both numbers.
+  /// Lists the devices, at once or when at least `devices_min` have joined. Errors: timed_out, with both numbers.
   caf::expected<proto::ClusterInfo> devices(uint32_t devices_min = 0, caf::timespan within = {});
-  /// Everything about the cluster: who is there, how each communicator is, what is gone and why.
+  /// Devices, nodes and communicators with their state, and which ones have left and why.
   caf::expected<proto::ClusterInfo> info();
-  /// What everybody is doing, at once: nobody that stands still is waited for.
+  /// What every rank is doing. Answered at once: the coordinator does not wait for ranks that are stalled.
   caf::expected<proto::ClusterStatus> cluster_status();
   /// A range in the device's memory. `bytes` > 0.
   caf::expected<uint64_t> allocate(device_id device, uint64_t bytes, uint64_t alignment = 256);
   caf::error free(device_id device, uint64_t address);
-  /// Copies the whole block to `address` on the device, behind what its default stream has queued.
+  /// Copies the whole block to `address` on the device, after the commands in its default stream.
   caf::error copy_to_device(device_id device, uint64_t address, byte_block block);
   /// Copies `bytes` from `address` on the device.
   caf::expected<byte_block> copy_to_host(device_id device, uint64_t address, uint64_t bytes);
-  /// The node's devices leave their communicators when what runs has ended, then it ends; waits for that. What it has
-  /// left, in sentences. Errors: refused; timed_out, saying what was waited for.
+  /// Waits until the devices of the node have left their communicators, after running operations, and the node has
+  /// exited. Returns what each communicator did, one sentence each. Errors: refused; timed_out, with what was waited
+  /// for.
   caf::expected<std::vector<std::string>> drain(const std::string& node, caf::timespan within);
-  /// The process of a rank has ended: whoever waits for it in vain hears so. `group`: "world" under caf-run.
+  /// Reports that the process of a rank has exited, so that calls which wait for the rank fail. `group`: "world" under
+  /// caf-run.
   caf::error tell_absent(const std::string& group, uint32_t rank, const std::string& cause);
   caf::error inject(device_id device, const proto::FaultRequest& fault);
 
   // -- communicators --
 
-  /// Ranks 0..n-1 on n free devices, with the cluster's failure policy or this one. `deterministic`: whether reductions
-  /// add in rank order, whatever the algorithm; without it as the cluster is configured.
+  /// Ranks 0..n-1 on n free devices. Without a policy: that of the cluster's configuration. `deterministic`: whether
+  /// reductions add in rank order, with every algorithm; none: as configured.
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, std::optional<bool> deterministic = {});
   caf::expected<gpu_sim::CommInitResponse> comm_init(uint32_t ranks, proto::FailurePolicy policy,
                                                      std::optional<bool> deterministic = {});
-  /// As the request has it, but for `outlivesClient`: a name, devices and a policy at once.
+  /// As the request says, except `outlivesClient`: a name, devices and a policy at once.
   caf::expected<gpu_sim::CommInitResponse> comm_init(gpu_sim::CommInitRequest request);
-  /// Ranks 0..n-1 on these devices, whatever other communicators they are in.
+  /// Ranks 0..n-1 on these devices, which may be in other communicators.
   caf::expected<gpu_sim::CommInitResponse> comm_init(const std::vector<device_id>& devices);
-  /// Communicators of another one's ranks, which stays as it is. `colors` and `keys` by rank: those of one colour go
-  /// together, ordered by key, then by rank; below 0: into none. By colour, ascending.
+  /// Communicators of the ranks of another one, which stays as it is. `colors` and `keys` have one element for each
+  /// rank: ranks of equal color form a communicator, ordered by key, then by rank; a color below 0 means none. The
+  /// result is ordered by color.
   caf::expected<std::vector<gpu_sim::CommInitResponse>> split(
     communicator_id communicator, const std::vector<int32_t>& colors, const std::vector<int64_t>& keys = {});
   caf::expected<gpu_sim::CommInitResponse> duplicate(communicator_id communicator);
   /// Without these ranks.
   caf::expected<gpu_sim::CommInitResponse> shrink(communicator_id communicator, const std::vector<uint32_t>& ranks);
-  /// With so many free devices more, or with these; they get the ranks behind the old ones.
+  /// With this number of free devices more, or with these devices. They get the highest ranks.
   caf::expected<gpu_sim::CommInitResponse> grow(communicator_id communicator, uint32_t devices);
   caf::expected<gpu_sim::CommInitResponse> grow(communicator_id communicator, const std::vector<device_id>& devices);
   caf::error group_start(communicator_id communicator);
@@ -87,20 +90,19 @@ public:
   /// Enqueues; returns the operation's number.
   caf::expected<sequence_number> all_reduce_ring(const gpu_sim::AllReduceRingRequest& request);
   caf::expected<sequence_number> collective(const proto::CollectiveRequest& request);
-  /// Enqueues without waiting for the answer; at most `calls_max` (and `calls_under_way_max`) are under way at
-  /// once, the oldest is waited for.
-  /// Those that are begun while others have not been answered may go together: see `call_gate`. The first error of any
-  /// of them is kept for `finish_calls`. Until then the buffers are theirs: copies, and calls on other communicators,
-  /// may overtake what was begun. They may wait for calls behind them, and go with them (`answer_may_wait`); a program
-  /// that measures an algorithm asks for a walk of each (`walks_alone`).
+  /// Enqueues without waiting for the answer. At most `calls_max` (and `calls_under_way_max`) calls are pending; a
+  /// further one waits for the oldest. Calls that start while others are pending may be sent together: see `call_gate`.
+  /// `finish_calls` returns the first error of any of them. Until then their buffers must not change: copies, and calls
+  /// on other communicators, may overtake them. They may wait for later calls and run together with them
+  /// (`answer_may_wait`); a program that measures an algorithm sets `walks_alone`.
   void begin_collective(const proto::CollectiveRequest& request, size_t calls_max = 256);
-  /// Waits until every call begun has been answered. Errors: the first of theirs.
+  /// Waits until every call that was begun has been answered. Errors: the first of theirs.
   caf::error finish_calls();
-  /// An operation that failed is no error here: see the answer's status and its `error`.
+  /// A failed operation is not an error of this call: see the status and `error` of the answer.
   caf::expected<gpu_sim::GetCommStatusResponse> status(communicator_id communicator);
-  /// The same for those who look on: who has called is still to be told.
+  /// The same for observers: the outcome stays unread for the client that called the operation.
   caf::expected<gpu_sim::GetCommStatusResponse> members(communicator_id communicator);
-  /// Waits until nothing is in flight, then the same as `status`. Errors: timed_out, saying which rank does what.
+  /// Waits until nothing is in flight, then returns the same as `status`. Errors: timed_out, with what each rank does.
   caf::expected<gpu_sim::GetCommStatusResponse> wait(communicator_id communicator, caf::timespan within);
   caf::error abort(communicator_id communicator, const std::string& reason);
   caf::error destroy(communicator_id communicator);
@@ -112,7 +114,7 @@ public:
   /// Returns when everything so far is durable.
   caf::error journal_flush();
 
-  /// Any other request of the coordinator's interface, with the answer's `error` field as an error.
+  /// Any other request of the coordinator's interface. The `error` field of the answer is returned as an error.
   template <class Response, class... Requests>
   caf::expected<Response> ask(Requests&&... requests) {
     return ask_within<Response>(limit_, std::forward<Requests>(requests)...);
@@ -146,15 +148,15 @@ private:
   }
 
   caf::error no_answer(const caf::error& problem, caf::timespan limit) const;
-  /// The same for a call that the coordinator hands on: the communicator may have ended before it took it.
+  /// The same for a call that the coordinator forwards: the communicator may have ended before it received the call.
   caf::error no_answer_of(communicator_id communicator, const caf::error& problem);
   caf::expected<gpu_sim::CommInitResponse> derive_one(proto::CommDeriveRequest request);
-  /// Makes one request for each piece, two at a time, and takes their answers in order: `ask` and `take` get its offset
-  /// and its bytes. A range beyond the device's memory is refused before a byte is sent.
+  /// Sends one request for each piece, two at a time, and handles the answers in order. `ask` and `take` get the offset
+  /// and size of the piece. A range beyond the device's memory is refused before a byte is sent.
   caf::error copy_in_pieces(device_id device, uint64_t address, uint64_t bytes,
                             const std::function<std::pair<gpu_sim::MemcpyRequest, byte_block>(uint64_t, uint64_t)>& ask,
                             const std::function<caf::error(uint64_t, uint64_t, const byte_block&)>& take);
-  /// Where the range begins, from the beginning of the device's memory. Errors: out_of_range, and those of asking.
+  /// Offset of the range in the device's memory. Errors: out_of_range, and those of the request.
   caf::expected<uint64_t> place_of(device_id device, uint64_t address, uint64_t bytes);
 
   using pending_call = decltype(std::declval<caf::scoped_actor&>()->request(
@@ -162,7 +164,7 @@ private:
 
   void take_oldest_answer();
 
-  /// Asks without a limit, behind the calls that have begun.
+  /// Sends a request without a limit, after the calls that have begun.
   template <class... Requests>
   auto begin(Requests&&... requests) {
     gate_.open();
@@ -177,7 +179,7 @@ private:
     link_.answered();
   }
 
-  /// Most answers are there before a thread that sleeps would be awake.
+  /// Spins for a moment: most answers arrive before a sleeping thread would wake up.
   void look_for_answer(caf::message_id answer, caf::timespan limit);
 
   caf::scoped_actor self_;

@@ -9,6 +9,7 @@
 #include "client/client.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/coordination/join_checks.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
@@ -23,7 +24,7 @@ namespace ringmaster {
 
 namespace {
 
-/// How the supervised parts find each other: whoever starts puts its handle here for those that start after it.
+/// Handles of the supervised actors: each stores its own for those that start after it.
 struct handles {
   journal_actor journal;
   coordinator_actor coordinator;
@@ -31,7 +32,7 @@ struct handles {
   std::shared_ptr<journal_health> records = std::make_shared<journal_health>();
 };
 
-/// Ids go on where the journal ends, and the first mark is in it before any is given.
+/// Continues the ids after those in the journal, and writes the first mark before any id is given.
 caf::error reserve_ids(journal_store& store, id_ledger& ids) {
   ids.start_above(store.state());
   auto mark = ids.mark();
@@ -79,6 +80,7 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
 
 child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found, const served_launcher& launcher) {
   return {"coordinator", [=](caf::event_based_actor* parent) {
+            ensure(static_cast<bool>(found->journal), "the journal starts before the coordinator");
             auto settings = coordinator_settings(opts);
             settings.ids = found->ids;
             settings.records = found->records;
@@ -95,6 +97,7 @@ child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found
 child_spec node_child(const options& opts, const std::shared_ptr<memory_directory>& memory,
                       std::shared_ptr<handles> found) {
   return {"node", [=](caf::event_based_actor* parent) {
+            ensure(static_cast<bool>(found->coordinator), "the coordinator starts before the node");
             auto settings = node_settings(opts, memory->path());
             settings.device.keep_memory_dir = keeper_of(memory);
             settings.coordinator = found->coordinator;
@@ -160,6 +163,7 @@ caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system,
 }
 
 std::unique_ptr<cluster> cluster::of(caf::actor_system& system, coordinator_actor coordinator) {
+  ensure(static_cast<bool>(coordinator), "a cluster has a coordinator");
   std::unique_ptr<cluster> result{new cluster{system}};
   result->coordinator_ = std::move(coordinator);
   return result;

@@ -17,32 +17,32 @@
 
 namespace ringmaster {
 
-/// What a coordinator has to do with the launcher of ranks that join it.
+/// What a coordinator knows of the launcher of its ranks.
 struct served_launcher {
-  std::string job; ///< launched_process::identity of its ranks; empty: those of any launcher are refused that have one.
-  /// Called on one of the system's threads for each rank that leaves; may be empty.
+  std::string job; ///< launched_process::identity of its ranks; empty: ranks of every launcher are refused.
+  /// Called on a thread of the actor system for each rank that leaves; may be empty.
   std::function<void(const rank_departure&)> on_departure{};
 };
 
-/// What one process hosts of a cluster, under one supervisor with rest_for_one, for each needs those before it:
+/// What one process hosts of a cluster, under one supervisor with rest_for_one, since each child needs those before it:
 ///
 ///   supervisor +- journal       with a directory, in a thread of its own, or in memory
 ///              +- coordinator
 ///              +- node          and under it a supervisor (one_for_one) with the devices, which own their streams
 ///
-/// Ends them all when it goes.
+/// The destructor stops them all.
 class cluster {
 public:
-  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices are there. Errors: those of
-  /// the journal and of the memory directory, timed_out, gave_up.
+  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices have joined. Errors: those
+  /// of the journal and of the memory directory, timed_out, gave_up.
   static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node,
                                                        const served_launcher& launcher = {});
 
-  /// The cluster that a program uses: the one whose coordinator `node.join` or the environment's
-  /// RINGMASTER_COORDINATOR names ("host:port"), or else one of its own in this process.
+  /// The cluster that a program uses: that of the coordinator which `node.join` or the environment variable
+  /// RINGMASTER_COORDINATOR names ("host:port"), else one in this process.
   static caf::expected<std::unique_ptr<cluster>> open(caf::actor_system& system, const options& opts);
 
-  /// The one of a coordinator that has been found.
+  /// A cluster whose coordinator is known.
   static std::unique_ptr<cluster> of(caf::actor_system& system, coordinator_actor coordinator);
 
   ~cluster();
@@ -50,17 +50,17 @@ public:
   cluster& operator=(const cluster&) = delete;
 
   const coordinator_actor& coordinator() const noexcept { return coordinator_; }
-  /// The supervisor of what is hosted here; invalid where the cluster is elsewhere.
+  /// The supervisor of this process; invalid where the cluster is in another process.
   const caf::actor& root() const noexcept { return root_; }
-  /// What is not in the journal of this cluster; null where it is elsewhere. It may be looked at when the cluster has
-  /// ended.
+  /// Records that are missing in the journal; null where the cluster is in another process. Stays valid after the
+  /// cluster has stopped.
   const std::shared_ptr<const journal_health>& records() const noexcept { return records_; }
 
 private:
   explicit cluster(caf::actor_system& system) : system_(system) {}
 
   caf::error find_coordinator();
-  /// Waits until so many devices have joined.
+  /// Waits until this number of devices has joined.
   caf::error await_devices(uint32_t count);
 
   caf::actor_system& system_;
@@ -70,12 +70,12 @@ private:
   coordinator_actor coordinator_;
 };
 
-/// Where the coordinator of another process is that a program is to use, "host:port": what `node.join` says, or else
-/// the environment's RINGMASTER_COORDINATOR. Empty: there is none.
+/// Address of the coordinator of another process that a program must use, "host:port": `node.join`, else the
+/// environment variable RINGMASTER_COORDINATOR. Empty: none.
 std::string coordinator_elsewhere(const options& opts);
 
-/// The coordinator at `where`, "host:port". Errors: invalid_argument, also for a host that is unknown; timed_out with
-/// the address and what to check; wrong_version.
+/// The coordinator at `where`, "host:port". Errors: invalid_argument, also for an unknown host; timed_out, with the
+/// address and what to check; wrong_version.
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit);
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "client/coordinator_link.hpp"
 
 #include "actors/scheduling/awake_clock.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <caf/attachable.hpp>
 #include <caf/make_message.hpp>
@@ -16,14 +17,14 @@ namespace ringmaster {
 
 struct coordinator_link::shared_state {
   std::mutex mutex;
-  caf::strong_actor_ptr self; ///< Null: the client is gone.
+  caf::strong_actor_ptr self; ///< Null: the client was destroyed.
   std::optional<caf::message_id> expected;
   awake_clock::time_point limit;                                     ///< Of the expected answer.
   caf::error why;                                                    ///< The coordinator has ended.
   awake_clock::time_point looks_at = awake_clock::time_point::max(); ///< When the watch looks next.
   uint64_t look = 0;                                                 ///< Its number; an earlier one does not count.
 
-  /// Under the mutex: what is waited for does not come.
+  /// Under the mutex: the expected answer fails.
   void answer(const caf::error& problem) {
     if (auto id = std::exchange(expected, std::nullopt); id && self)
       self->enqueue(nullptr, *id, caf::make_message(problem), nullptr);
@@ -54,6 +55,7 @@ private:
 coordinator_link::coordinator_link(caf::scoped_actor& self, const coordinator_actor& coordinator)
   : state_(std::make_shared<shared_state>()), coordinator_(caf::actor_cast<caf::strong_actor_ptr>(coordinator)),
     watch_(self->system().spawn<caf::hidden>(&coordinator_link::watch_limits, state_)) {
+  ensure(coordinator_ != nullptr, "a client has a coordinator");
   state_->self = self->ctrl();
   coordinator_->get()->attach(caf::attachable_ptr{new end_notice{state_}});
 }
@@ -61,6 +63,7 @@ coordinator_link::coordinator_link(caf::scoped_actor& self, const coordinator_ac
 coordinator_link::~coordinator_link() {
   coordinator_->get()->detach({caf::attachable::token::anonymous, state_.get()});
   std::lock_guard guard{state_->mutex};
+  ensure(state_->self != nullptr, "a link is destroyed once");
   state_->self = nullptr;
   caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
 }
@@ -83,6 +86,7 @@ void coordinator_link::answered() {
 caf::behavior coordinator_link::watch_limits(caf::event_based_actor* self, std::shared_ptr<shared_state> state) {
   return {[self, state](atom::resume, uint64_t number) {
     std::lock_guard guard{state->mutex};
+    ensure(number <= state->look, "a look has a number that was given");
     if (number != state->look)
       return;
     auto now = awake_clock::now();

@@ -14,10 +14,11 @@
 
 namespace ringmaster {
 
-/// Ends what a client waits for as soon as its coordinator is gone, and at its limit. CAF 0.17 answers a request to an
-/// actor of another process that has died, or whose connection has broken, at the request's own limit only. And whoever
-/// blocks gets the end of each limit as a message, long after the answer, and keeps it: after a minute of many calls
-/// looking for an answer took longer than the call. One thread at a time; the coordinator's end may come from any.
+/// Fails the request that a client waits for as soon as its coordinator has ended, and at its limit. CAF 0.17 answers a
+/// request to an actor of another process that has died, or whose connection has broken, only at the limit of the
+/// request. A blocking actor also receives the expiry of each limit as a message, long after the answer, and keeps it:
+/// after a minute of many calls searching the mailbox took longer than the call. One thread at a time; the end of the
+/// coordinator may be reported on any thread.
 class coordinator_link {
 public:
   coordinator_link(caf::scoped_actor& self, const coordinator_actor& coordinator);
@@ -25,10 +26,10 @@ public:
   coordinator_link& operator=(const coordinator_link&) = delete;
   ~coordinator_link();
 
-  /// From now on the answer of this id is waited for, to a request without a limit of its own: it is the reason of the
+  /// Waits for the answer of this id, to a request without a limit of its own. The answer becomes the reason of the
   /// coordinator's end, or sec::request_timeout after `limit`, if that comes first.
   void expect(caf::message_id answer, caf::timespan limit);
-  /// It has come.
+  /// The answer has arrived.
   void answered();
 
 private:
@@ -39,7 +40,7 @@ private:
 
   std::shared_ptr<shared_state> state_;
   caf::strong_actor_ptr coordinator_;
-  caf::actor watch_; ///< Looks at the limit: one delayed message for many requests.
+  caf::actor watch_; ///< Checks the limit: one delayed message for many requests.
 };
 
 } // namespace ringmaster

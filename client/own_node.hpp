@@ -14,17 +14,17 @@
 
 namespace ringmaster {
 
-/// A node that this process hosts for a coordinator, with the devices of the configuration. It leaves when this object
-/// goes.
+/// A node that this process hosts for a coordinator, with the devices of the configuration. The destructor makes it
+/// leave.
 class own_node {
 public:
-  /// What the process does beside: nothing, or it plays a rank, so that nobody else may have it leave.
+  /// What the process does: it only hosts devices, or it also runs a rank, so that other clients must not drain it.
   enum class purpose : uint8_t { hosts, plays_rank };
 
-  /// Starts it, with a place where other nodes reach it if it `listens`, and joins the coordinator, or waits for one
-  /// that lists it where there is none. It has not joined when this returns. `job`: of a rank,
+  /// Starts the node, with a listening port for other nodes if it `listens`, and joins the coordinator, or waits for
+  /// one that lists it where `coordinator` is null. It has not joined when this returns. `job`: of a rank,
   /// launched_process::identity. Errors: those of the memory directory; io_error where it cannot listen;
-  /// invalid_argument, where the name of the coordinator's host is unknown.
+  /// invalid_argument for an unknown coordinator host.
   static caf::expected<std::unique_ptr<own_node>> start(caf::actor_system& system, const options& opts,
                                                         const coordinator_actor& coordinator, bool listens,
                                                         purpose why = purpose::hosts, const std::string& job = {});
@@ -34,20 +34,21 @@ public:
 
   const node_actor& handle() const noexcept { return handle_; }
   const std::string& name() const noexcept { return name_; }
-  /// Whether the coordinator has let it join.
+  /// Whether the coordinator has accepted it.
   bool has_joined() const { return *joined_; }
-  /// By which others are told to reach it.
+  /// The address at which other nodes reach it.
   const std::string& address() const noexcept { return address_; }
   uint16_t port() const noexcept { return port_; }
 
-  /// Waits until its devices have joined. Errors: timed_out; the node's own where it has ended, as because another node
-  /// has its name.
+  /// Waits until its devices have joined. Errors: timed_out; the reason why the node has stopped, such as a name that
+  /// another node has.
   caf::expected<std::vector<device_id>> await_devices(const coordinator_actor& coordinator, caf::timespan limit);
 
-  /// Its devices among those of the cluster; while some are started again, fewer than it has announced.
+  /// Its devices among those of the cluster; fewer than announced while some restart.
   std::vector<device_id> devices_in(const proto::ClusterInfo& cluster) const;
 
-  /// The memory of a device of this node, mapped once more for who calls for its rank. Errors: unreachable, io_error.
+  /// The memory of a device of this node, mapped a second time for the rank of this process. Errors: unreachable,
+  /// io_error.
   caf::expected<std::shared_ptr<mapped_memory>> map_memory(const gpu_sim::DeviceMetadata& device) const;
 
 private:

@@ -4,6 +4,7 @@
 #include "actors/hosts/connections.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/rank_mailbox.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -17,11 +18,11 @@ namespace ringmaster {
 
 namespace {
 
-/// For the coordinator, where who asks has other things to do, and asks again.
+/// Limit for the coordinator's answer where the caller must not block, and asks again.
 constexpr caf::timespan look_limit = std::chrono::seconds{1};
 
-/// The coordinator, as soon as whoever hosts it listens. One that was to be there before us does not come again where
-/// nobody listens: that is answered at once, so it is asked often before it counts.
+/// Connects to the coordinator when its process listens. If the launcher had started the coordinator before this
+/// process and the connection is refused repeatedly, the coordinator has exited: then this fails before the limit.
 caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, const launched_process& us,
                                                     caf::timespan limit) {
   constexpr auto try_again = std::chrono::milliseconds{20};
@@ -118,6 +119,7 @@ caf::error process_group::play_all(uint32_t count) {
   }
   for (auto& rank : ranks_)
     devices_.push_back(id_of(rank.device()));
+  ensure(ranks_.size() == size_ && devices_.size() == size_, "this process runs all ranks, each on a device");
   return caf::none;
 }
 
@@ -132,7 +134,7 @@ caf::error process_group::play_one() {
   if (auto problem = open_cluster())
     return problem;
   options_.node.join = text_of(us.coordinator);
-  // Whoever hosts the coordinator is reached by everybody as it is.
+  // The process of the coordinator listens already.
   auto node = own_node::start(system_, options_, coordinator(), !us.hosts_coordinator(), own_node::purpose::plays_rank,
                               us.identity);
   if (!node)
@@ -179,8 +181,9 @@ caf::error process_group::meet_others(device_id device) {
   request.set_timeout_ns(static_cast<uint64_t>(options_.ranks.join_timeout.count()));
   request.set_job(us.identity);
   client host{system_, coordinator()};
-  auto all = host.ask_within<proto::RendezvousResponse>(options_.ranks.join_timeout + std::chrono::seconds{5},
-                                                        std::move(request)); // the coordinator's sentence comes first
+  auto all = host.ask_within<proto::RendezvousResponse>(
+    options_.ranks.join_timeout + std::chrono::seconds{5},
+    std::move(request)); // the coordinator's own error arrives first
   if (!all)
     return std::move(all.error());
   if (all->devices_size() != static_cast<int>(us.world_size) || all->node_ids_size() != all->devices_size())
@@ -194,6 +197,8 @@ caf::error process_group::meet_others(device_id device) {
     devices_.push_back(id_of(each));
   nodes_.assign(all->node_ids().begin(), all->node_ids().end());
   ranks_.emplace_back(system_, coordinator(), communicator_id{all->comm_id()}, members, us.rank);
+  ensure(nodes_.size() == size_ && devices_.size() == size_, "each rank is a process with a device");
+  ensure(ranks_.size() == 1 && ranks_.front().rank() == us.rank, "this process runs the rank of the launcher");
   auto memory = node_->map_memory(ranks_.front().device());
   if (!memory)
     return std::move(memory.error());
@@ -208,6 +213,7 @@ bool process_group::plays(uint32_t rank) const noexcept {
 }
 
 bool process_group::has_process_of(uint32_t rank) const {
+  ensure(rank < size_, "a rank is one of the group");
   if (nodes_.empty())
     return true; // this one
   const auto cluster = client{system_, coordinator(), look_limit}.devices();
@@ -234,6 +240,7 @@ caf::error process_group::finalize() {
     ranks_.clear();
     return owner_->destroy(id);
   }
+  ensure(launched_.has_value(), "a process with one rank was launched");
   proto::FinalizeRequest request;
   request.set_group(name_);
   request.set_rank(launched_->rank);

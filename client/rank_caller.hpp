@@ -19,7 +19,7 @@ namespace ringmaster {
 
 class rank_mailbox; // client/rank_mailbox.hpp
 
-/// What the handle's thread gives to the actor that makes its calls.
+/// Calls that the thread of a handle passes to the actor that makes them.
 struct rank_outbox {
   struct entry {
     proto::RankCall call;
@@ -29,7 +29,7 @@ struct rank_outbox {
 
   std::mutex guard;
   std::deque<entry> entries;
-  std::weak_ptr<rank_mailbox> meeting; ///< To be looked after, when the actor is told.
+  std::weak_ptr<rank_mailbox> meeting; ///< The mailbox that the actor must tick.
 
   void put(proto::RankCall call, std::shared_ptr<work::state> calls, caf::actor_clock::time_point now) {
     std::scoped_lock lock{guard};
@@ -51,16 +51,17 @@ struct rank_outbox {
   }
 };
 
-/// Makes one rank's calls in their order, and hears what has become of them.
+/// Makes one rank's calls in order and receives their results.
 struct rank_caller_state {
   static inline const char* name = "rank";
-  /// Calls that are sent and not answered. Later ones wait in the outbox: what a rank calls ahead stays in its own
-  /// process, and delays neither other ranks' calls nor the answers by which its process shows that it is alive.
+  /// Limit of calls that were sent and not answered. Later ones wait in the outbox: calls that a rank makes ahead stay
+  /// in its own process, and delay neither the calls of other ranks nor the answers that show that its process is
+  /// alive.
   static constexpr size_t calls_under_way_max = 512;
 
   std::map<uint64_t, std::shared_ptr<work::state>> under_way;
   uint64_t calls = 0;
-  caf::error gone; ///< Why nobody answers any more.
+  caf::error gone; ///< Why calls fail: the coordinator or communicator has ended.
 
   void fail_all(const caf::error& why) {
     for (auto& [number, calls_of_it] : std::exchange(under_way, {}))
@@ -68,7 +69,8 @@ struct rank_caller_state {
   }
 };
 
-/// The actor behind a rank's handle. Every call has a limit, and ends with the reason of whoever is gone.
+/// The actor that makes the calls of a rank's handle. Every call has a limit, and fails with the reason if the
+/// coordinator or communicator ends.
 caf::behavior rank_caller(caf::stateful_actor<rank_caller_state>* self, coordinator_actor coordinator,
                           std::shared_ptr<rank_outbox> box);
 

@@ -4,6 +4,7 @@
 #include "client/client.hpp"
 #include "client/rank_caller.hpp"
 #include "client/rank_mailbox.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
 #include <caf/send.hpp>
@@ -15,8 +16,9 @@ namespace ringmaster {
 
 namespace {
 
-/// Leaves a call for the actor that makes it.
+/// Passes a call to the actor that makes it.
 void post(rank_outbox& box, const caf::actor& caller, proto::RankCall call, std::shared_ptr<work::state> calls) {
+  ensure(static_cast<bool>(caller), "a handle that makes calls has the actor for them");
   auto& clock = caf::actor_cast<caf::abstract_actor*>(caller)->home_system().clock();
   box.put(std::move(call), std::move(calls), clock.now());
   caf::anon_send(caller, atom::flush_v);
@@ -72,16 +74,18 @@ rank_communicator::~rank_communicator() {
 
 void rank_communicator::close() {
   if (group_)
-    finish(*group_->calls, {}, make_error(errc::aborted, "the rank's handle is gone, and its group was not ended"));
+    finish(*group_->calls, {}, make_error(errc::aborted, "the rank's handle was destroyed before its group ended"));
   group_.reset();
   leave_meeting();
   if (caller_)
     caf::anon_send_exit(caller_, caf::exit_reason::user_shutdown);
   caller_ = nullptr;
+  ensure(!meeting_ && !group_, "a closed handle has no mailbox and no group");
 }
 
 void rank_communicator::meet_by(std::shared_ptr<own_device> device, caf::timespan limit) {
   leave_meeting();
+  ensure(meeting_ == nullptr, "a handle joins one mailbox at a time");
   own_ = std::move(device);
   if (!own_ || size_ < 2)
     return;
@@ -130,6 +134,8 @@ void rank_communicator::leave_meeting() {
 }
 
 void rank_communicator::take_members(const gpu_sim::GetCommStatusResponse& members, uint32_t rank) {
+  ensure(rank < static_cast<uint32_t>(members.devices_size()), "a rank's handle is of a member");
+  ensure(members.epoch() >= epoch_.value, "a communicator's epoch never decreases");
   rank_ = rank;
   size_ = static_cast<uint32_t>(members.devices_size());
   epoch_ = epoch_number{members.epoch()};
@@ -149,7 +155,7 @@ caf::error rank_communicator::update(caf::timespan limit) {
         meet_by(own_, limit);
       return caf::none;
     }
-  return make_error(errc::device_lost, fmt::format("device 0x{:x} is no member of communicator {} any more: {}",
+  return make_error(errc::device_lost, fmt::format("device 0x{:x} is no longer a member of communicator {}: {}",
                                                    id_of(device_), id_, members->asyncerror()));
 }
 
@@ -162,6 +168,7 @@ proto::RankCall rank_communicator::new_call() const {
 }
 
 void rank_communicator::hand_over(proto::RankCall call, std::shared_ptr<work::state> calls) {
+  ensure(calls != nullptr && call.comm_id() == id_.value, "a call has a result and is of the handle's communicator");
   if (meeting_) {
     meeting_->call(std::move(call), std::move(calls));
     if (meeting_->wants_ticks())
@@ -213,14 +220,15 @@ caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t
                                                                          caf::timespan limit) {
   if (group_)
     return make_error(errc::invalid_argument,
-                      "split waits for its outcome, which a group has at its end only: call it outside");
+                      "split waits for its result, which a group has only at its end: call it outside of the group");
   limit = request_limit(limit);
   proto::RankCall::Part part;
   part.set_split(true);
   part.set_color(color);
   part.set_key(key);
   auto made = call(std::move(part), {.timeout = limit});
-  if (auto problem = made.wait(limit + std::chrono::seconds{5})) // the communicator's own sentence comes first
+  if (auto problem = made.wait(
+        limit + std::chrono::seconds{5})) // the communicator's own error, with more detail, arrives first
     return problem;
   auto answer = made.answer();
   if (answer.split_comm_id() == 0)
@@ -234,8 +242,10 @@ caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t
 }
 
 call_group::call_group(std::vector<rank_communicator*> members) : members_{std::move(members)} {
-  for (auto x : members_)
+  for (auto x : members_) {
+    ensure(x != nullptr, "a group of calls is over handles that exist");
     x->group_start();
+  }
 }
 
 call_group::~call_group() {

@@ -17,10 +17,10 @@ struct own_device;  // client/rank_mailbox.hpp
 class rank_mailbox; // the same
 struct rank_outbox; // client/rank_caller.hpp
 
-/// A rank's buffers, as addresses on its device. In place it has one, as large as the larger of its input and output;
-/// for where the two lie in it see runtime/schedule/collective.hpp.
+/// The buffers of a rank, as addresses on its device. In place it has one, as large as the larger of its input and
+/// output; runtime/schedule/collective.hpp says where the two start in it.
 struct rank_buffers {
-  uint64_t input = 0;  ///< 0 where the rank has none, as where it is not a scatter's root.
+  uint64_t input = 0;  ///< 0 where the rank has none, such as ranks other than the root of a scatter.
   uint64_t output = 0; ///< The same.
   bool in_place = false;
 
@@ -41,44 +41,44 @@ struct call_options {
     0}; ///< For the operation to have ended, on whatever rank it waits. 0: the communicator's own limits.
 };
 
-/// A communicator as one of its ranks sees it: NCCL's ncclComm_t, MPI's communicator. Every rank calls on its own
-/// handle, in its own thread or process; the k-th collective of one rank meets the k-th of every other. Calls return at
-/// once, and work() says what has become of them. Before a byte moves the ranks' calls are compared: what does not
-/// match fails on every rank, with a sentence that names ranks and values, and leaves buffers and communicator as they
-/// were. A rank that does not call within the limit is named to those that wait for it.
+/// A communicator as one of its ranks calls it: NCCL's ncclComm_t, MPI's communicator. Every rank calls on its own
+/// handle, in its own thread or process; the k-th collective of one rank matches the k-th of every other. Calls return
+/// at once; work() has their result. The calls of all ranks are compared before a byte moves: a mismatch fails on every
+/// rank, with an error that names ranks and values, and leaves buffers and communicator unchanged. A rank that does not
+/// call within the limit is named in the errors of those that wait for it.
 ///
 /// Counts are in elements, as in runtime/schedule/collective.hpp. One thread at a time uses a handle; it can be moved.
 class rank_communicator {
 public:
-  /// The handle of rank `rank` of the communicator. Errors: unknown_communicator for one that there is not;
-  /// invalid_argument for a rank that it does not have; timed_out, device_lost.
+  /// The handle of rank `rank` of the communicator. Errors: unknown_communicator; invalid_argument for a rank that it
+  /// does not have; timed_out, device_lost.
   static caf::expected<rank_communicator> attach(caf::actor_system& system, const coordinator_actor& coordinator,
                                                  communicator_id communicator, uint32_t rank,
                                                  caf::timespan limit = std::chrono::seconds{30});
-  /// The same, for one that knows the members, as CommInit and GetCommStatus tell them.
+  /// The same for members that are known from CommInit or GetCommStatus.
   rank_communicator(caf::actor_system& system, coordinator_actor coordinator, communicator_id communicator,
                     const gpu_sim::GetCommStatusResponse& members, uint32_t rank);
   rank_communicator(rank_communicator&&) noexcept = default;
   rank_communicator& operator=(rank_communicator&&) noexcept;
   ~rank_communicator();
 
-  /// Its device is this process's own: from now on small collectives are made in memory where all ranks are processes
-  /// of this host that do the same. Between two calls, the same two on all ranks; without it, all goes by messages.
+  /// Uses shared memory for small collectives from now on, if all ranks are processes of this host that do the same and
+  /// each hosts its own device. All ranks call it between the same two calls. Without it, all calls are messages.
   void meet_by(std::shared_ptr<own_device> device, caf::timespan limit = std::chrono::seconds{30});
 
-  /// Of the calls since then, those that were made in memory.
+  /// Number of calls since `meet_by` that used shared memory.
   uint64_t calls_met() const;
 
   communicator_id id() const noexcept { return id_; }
   uint32_t rank() const noexcept { return rank_; }
   uint32_t size() const noexcept { return size_; }
-  /// That rank and size are of. Later ones come when members are lost; operations go on without `update()`, and numbers
-  /// of ranks in calls mean those of this epoch.
+  /// The epoch that rank and size are of. A loss of members opens a new one; operations continue without `update()`,
+  /// and ranks in calls are numbered as in this epoch.
   epoch_number epoch() const noexcept { return epoch_; }
   const gpu_sim::DeviceMetadata& device() const noexcept { return device_; }
 
-  /// Rank, size and epoch of now. All ranks must do it between the same two calls. Errors: as of `attach`; device_lost
-  /// where this rank itself is not a member any more.
+  /// Updates rank, size and epoch. All ranks call it between the same two calls. Errors: as of `attach`; device_lost
+  /// where this rank is no longer a member.
   caf::error update(caf::timespan limit = std::chrono::seconds{30});
 
   work all_reduce(const rank_buffers& buffers, uint64_t count, proto::DataType datatype,
@@ -87,7 +87,7 @@ public:
               const reduction_choice& how = {}, const call_options& opts = {});
   work broadcast(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
                  const call_options& opts = {});
-  /// `count`: of one rank's block, here and below.
+  /// `count`: elements of one rank's block, here and below.
   work all_gather(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, const call_options& opts = {});
   work reduce_scatter(const rank_buffers& buffers, uint64_t count, proto::DataType datatype,
                       const reduction_choice& how = {}, const call_options& opts = {});
@@ -97,7 +97,7 @@ public:
   work scatter(const rank_buffers& buffers, uint64_t count, proto::DataType datatype, uint32_t root,
                const call_options& opts = {});
 
-  /// The v-variants: `counts` has one block a rank, the same on every rank.
+  /// The v-variants: `counts` has one element for each rank, the same list on every rank.
   work all_gather_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype,
                     const call_options& opts = {});
   work reduce_scatter_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype,
@@ -106,27 +106,27 @@ public:
                 const call_options& opts = {});
   work scatter_v(const rank_buffers& buffers, std::vector<uint64_t> counts, proto::DataType datatype, uint32_t root,
                  const call_options& opts = {});
-  /// What this rank sends to each, and gets from each.
+  /// `send_counts` and `receive_counts`: elements that this rank sends to and receives from each rank.
   work all_to_all_v(const rank_buffers& buffers, std::vector<uint64_t> send_counts,
                     std::vector<uint64_t> receive_counts, proto::DataType datatype, const call_options& opts = {});
 
   work barrier(const call_options& opts = {});
-  /// The k-th send to a rank meets its k-th receive from this one. Two ranks that send to each other first need a
+  /// The k-th send to a rank matches its k-th receive from this one. Two ranks that send to each other first need a
   /// group.
   work send(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t to, const call_options& opts = {});
   work receive(uint64_t address, uint64_t count, proto::DataType datatype, uint32_t from,
                const call_options& opts = {});
 
-  /// A communicator of the ranks that give the same colour, in the order of their keys, then of their ranks; none for a
-  /// colour below 0. Every rank calls it, and waits for the others. Errors: as of work::wait and `attach`.
+  /// A communicator of the ranks with the same color, ordered by key, then by rank; none for a color below 0. Every
+  /// rank calls it and waits for the others. Errors: as of work::wait and `attach`.
   caf::expected<std::optional<rank_communicator>> split(int32_t color, int64_t key = 0,
                                                         caf::timespan limit = std::chrono::seconds{30});
 
-  /// Any call at all.
+  /// Makes any call.
   work call(proto::RankCall::Part part, const call_options& opts);
 
-  /// Calls from now on wait for `group_end`, and are then made at once: they may be met in any order, and many small
-  /// ones travel together. Their work handles are all the group's. See `call_group` for several communicators.
+  /// Calls from now on are made together by `group_end`. They may be matched in any order, and many small ones travel
+  /// in one message. All their work handles are those of the group. See `call_group` for several communicators.
   void group_start();
   work group_end();
 
@@ -150,9 +150,9 @@ private:
   epoch_number epoch_;
   gpu_sim::DeviceMetadata device_;
   std::shared_ptr<rank_outbox> outbox_;
-  caf::actor caller_; ///< Makes the calls, in their order.
+  caf::actor caller_; ///< Makes the calls in order.
   std::shared_ptr<own_device> own_;
-  std::shared_ptr<rank_mailbox> meeting_; ///< Null: all goes by messages.
+  std::shared_ptr<rank_mailbox> meeting_; ///< Null: all calls are messages.
   std::optional<open_group> group_;
 };
 
@@ -162,10 +162,10 @@ public:
   explicit call_group(std::vector<rank_communicator*> members);
   call_group(const call_group&) = delete;
   call_group& operator=(const call_group&) = delete;
-  /// Without `end()` the calls are made all the same: another rank may wait for them.
+  /// Makes the calls if `end()` was not called: other ranks may wait for them.
   ~call_group();
 
-  /// Makes all the calls; the work ends when all of them have.
+  /// Makes all calls; the work finishes when all of them have.
   work end();
 
 private:

@@ -72,7 +72,7 @@ caf::expected<std::shared_ptr<rank_mailbox>> rank_mailbox::join(const proto::Mee
   std::shared_ptr<rank_mailbox> result{new rank_mailbox{std::move(*file), where, page.slot_bytes(), std::move(device),
                                                         std::move(otherwise), std::move(give_up)}};
   if (!result->page_.join())
-    return make_error(errc::in_use, fmt::format("rank {} of communicator {} has another handle: its calls go by "
+    return make_error(errc::in_use, fmt::format("rank {} of communicator {} has another handle: its calls are "
                                                 "messages",
                                                 where.rank, where.communicator));
   return result;
@@ -82,14 +82,21 @@ rank_mailbox::rank_mailbox(std::unique_ptr<mailbox_file> file, const place& wher
                            std::shared_ptr<own_device> device, by_messages otherwise, abort give_up)
   : where_(where), slot_bytes_(slot_bytes), device_(std::move(device)), otherwise_(std::move(otherwise)),
     give_up_(std::move(give_up)), file_(std::move(file)), page_(file_->data(), where.ranks, slot_bytes, where.rank),
-    stale_(std::make_shared<std::atomic<bool>>(false)) {}
+    stale_(std::make_shared<std::atomic<bool>>(false)) {
+  ensure(where_.rank < where_.ranks, "a rank is one of those that share the page");
+  ensure(device_ != nullptr && device_->memory != nullptr, "a rank that uses shared memory hosts its device");
+}
 
 void rank_mailbox::make_way(const std::shared_ptr<own_device>& device, work::state& calls) {
   std::scoped_lock lock{device->guard};
   if (device->meets != nullptr)
     device->meets->look_until_settled(clock::time_point::max());
+  ensure(device->meets == nullptr, "an open call is settled before the next one");
   ++device->messages_under_way;
-  drive(calls, nullptr, [device](const proto::RankCallResponse&) { --device->messages_under_way; });
+  drive(calls, nullptr, [device](const proto::RankCallResponse&) {
+    const auto before = device->messages_under_way--;
+    ensure(before > 0, "a message that is answered was counted");
+  });
 }
 
 void rank_mailbox::leave() {
@@ -142,9 +149,10 @@ bool rank_mailbox::bring_input(const proto::RankCall& x, const plan_request& req
 caf::error rank_mailbox::page_lost() {
   if (!file_->damaged() && page_.intact())
     return caf::none;
-  auto why = fmt::format("rank {} of communicator {}: the page where its ranks meet was cut, or its disk is full, and "
-                         "which calls the others have met there nobody knows; the communicator is of no use any more",
-                         where_.rank, where_.communicator);
+  auto why = fmt::format(
+    "rank {} of communicator {}: the shared-memory page of its ranks was truncated, or its disk is "
+    "full; it is unknown which calls the others have made there, and the communicator is aborted",
+    where_.rank, where_.communicator);
   if (auto give_up = std::exchange(give_up_, nullptr))
     give_up(why);
   return make_error(errc::aborted, std::move(why));
@@ -154,7 +162,7 @@ void rank_mailbox::call(proto::RankCall x, std::shared_ptr<work::state> calls) {
   std::scoped_lock lock{device_->guard};
   if (device_->meets != nullptr) // calls are in order, those of the device's other handles, too
     device_->meets->look_until_settled(clock::time_point::max());
-  ensure(!attempt_ && !open_, "a rank meets for one call at a time");
+  ensure(!attempt_ && !open_, "a rank has one call on the page at a time");
   auto number = ++number_;
   auto request = x.parts_size() == 1 ? request_of(x.parts(0).collective(), where_.ranks, where_.rank) : plan_request{};
   auto meets = can_meet(x, request) && page_.others_are_near(number) && bring_input(x, request, number);
@@ -179,9 +187,10 @@ void rank_mailbox::call(proto::RankCall x, std::shared_ptr<work::state> calls) {
 void rank_mailbox::send(proto::RankCall x, std::shared_ptr<work::state> calls) {
   ++device_->messages_under_way;
   drive(*calls, nullptr, [device = device_, stale = stale_, epoch = x.epoch()](const proto::RankCallResponse& answer) {
-    if (answer.epoch() != epoch) // or 0: nobody has answered
+    if (answer.epoch() != epoch) // or 0: there was no answer
       *stale = true;
-    --device->messages_under_way;
+    const auto before = device->messages_under_way--;
+    ensure(before > 0, "a message that is answered was counted");
   });
   otherwise_(std::move(x), std::move(calls));
 }
@@ -189,8 +198,8 @@ void rank_mailbox::send(proto::RankCall x, std::shared_ptr<work::state> calls) {
 bool rank_mailbox::settle(shared_mailbox::outcome how) {
   if (how == shared_mailbox::outcome::open)
     return false;
-  ensure(attempt_.has_value(), "what is settled was under way");
-  ensure(device_->meets == this, "the device knows which handle meets");
+  ensure(attempt_.has_value(), "a call that is settled was open");
+  ensure(device_->meets == this, "the device knows the mailbox of its open call");
   auto x = std::move(*attempt_);
   attempt_.reset();
   device_->meets = nullptr;
@@ -204,7 +213,9 @@ bool rank_mailbox::settle(shared_mailbox::outcome how) {
     return true;
   }
   if (auto limit = x.call.timeout_ns(); limit != 0) {
-    auto taken = static_cast<uint64_t>(std::chrono::nanoseconds{clock::now() - x.began}.count());
+    const auto since = std::chrono::nanoseconds{clock::now() - x.began}.count();
+    ensure(since >= 0, "time never runs backwards");
+    auto taken = static_cast<uint64_t>(since);
     x.call.set_timeout_ns(std::max(limit, taken + 1) - taken);
   }
   send(std::move(x.call), std::move(x.calls));
@@ -219,9 +230,12 @@ void rank_mailbox::write_output(const attempt& x) {
   inputs_.clear();
   for (uint32_t rank = 0; rank < where_.ranks; ++rank)
     inputs_.push_back(page_.slot_of(rank, x.number));
-  if (bytes.output_bytes > 0)
+  if (bytes.output_bytes > 0) {
+    auto output = device_->memory->at(bytes.output, bytes.output_bytes);
+    ensure(output.engaged(), "an output lies in the device's memory, as was checked before the call arrived");
     output_of(what.kind(), x.request, combine_ ? &*combine_ : nullptr, size_of(what.datatype()), inputs_,
-              device_->memory->at(bytes.output, bytes.output_bytes)->data());
+              output->data());
+  }
   auto problem = page_lost();
   if (!problem)
     problem = device_->memory->damage();
@@ -237,7 +251,7 @@ void rank_mailbox::write_output(const attempt& x) {
 // -- waiting ----------------------------------------------------------------------
 
 bool rank_mailbox::look() {
-  ensure(attempt_.has_value(), "a call is looked at that is under way");
+  ensure(attempt_.has_value(), "a call that is polled is open");
   auto how = page_.look(attempt_->number, attempt_->what);
   if (how == shared_mailbox::outcome::open && clock::now() >= attempt_->gives_up)
     how = page_.give_up(attempt_->number);
@@ -257,6 +271,7 @@ void rank_mailbox::wait(work::state& calls, clock::time_point until) {
 }
 
 void rank_mailbox::look_until_settled(clock::time_point until) {
+  ensure(attempt_.has_value(), "a thread waits for a call that is open");
   constexpr auto spins_for = std::chrono::microseconds{200}; // waking a thread takes a tenth of it
   constexpr int looks = 64;                                  // between two at the clock
   // Asked once: the C library opens a file of the system's for it, which takes longer than the rest of a call.
@@ -279,6 +294,7 @@ void rank_mailbox::look_until_settled(clock::time_point until) {
 }
 
 void rank_mailbox::sleep_until(clock::time_point until) {
+  ensure(attempt_.has_value(), "a thread sleeps while a call is open");
   auto changes = page_.begin_to_wait();
   auto left = until - clock::now();
   if (page_.look(attempt_->number, attempt_->what) == shared_mailbox::outcome::open && left.count() > 0) {
@@ -320,6 +336,7 @@ std::optional<proto::MetReport> rank_mailbox::report(bool at_once) {
   std::scoped_lock lock{report_guard_};
   if (met_.operations() == 0 || (!at_once && clock::now() < report_at_))
     return std::nullopt;
+  ensure(where_.rank == 0, "rank 0 reports for all ranks");
   auto result = std::exchange(met_, {});
   unreported_ = 0;
   result.set_comm_id(where_.communicator.value);

@@ -21,25 +21,25 @@ namespace ringmaster {
 
 class rank_mailbox;
 
-/// The device of a process that plays one rank: what its handles, of several communicators, have in common.
+/// The device of a process that runs one rank: state that its handles, of several communicators, share.
 struct own_device {
   std::shared_ptr<mapped_memory> memory;
   std::mutex guard;
-  rank_mailbox* meets = nullptr;                ///< Whose call has come to its page, and is not settled.
+  rank_mailbox* meets = nullptr;                ///< The mailbox that has a call on its page that is not settled.
   std::atomic<uint64_t> messages_under_way = 0; ///< Calls of all handles.
 };
 
-/// A rank's way to make small collectives without a message, where the ranks are processes of one host: it meets the
-/// others on a page of shared memory (runtime/mailbox/shared_mailbox.hpp). A call that cannot be made so, or for which
-/// somebody is late, goes by messages instead, on all ranks; so what calls promise holds for both. Calls of one handle
-/// are in order, and with those of others on the device.
+/// Makes small collectives of a rank without messages, if the ranks are processes of one host: the ranks exchange their
+/// inputs on a page of shared memory (runtime/mailbox/shared_mailbox.hpp). A call that cannot be made this way, or that
+/// a rank makes late, is sent as a message on all ranks instead; the guarantees of calls hold for both. Calls of one
+/// handle, and of other handles of the device, stay in order.
 ///
-/// Nothing runs in the background: a call goes on while its rank calls or waits, and every `look_every` (`tick`).
+/// There is no background thread: a call makes progress while its rank calls or waits, and every `look_every` (`tick`).
 class rank_mailbox : public work_driver, public std::enable_shared_from_this<rank_mailbox> {
 public:
   /// Makes a call by messages.
   using by_messages = std::function<void(proto::RankCall, std::shared_ptr<work::state>)>;
-  /// Aborts the communicator, since its ranks may not have met the same calls.
+  /// Aborts the communicator: its ranks may have matched different calls.
   using abort = std::function<void(std::string reason)>;
   using clock = awake_clock;
 
@@ -53,33 +53,34 @@ public:
     uint32_t ranks = 0;
   };
 
-  /// Errors: unreachable, where the page cannot be mapped here; in_use, where the rank has another handle.
+  /// Errors: unreachable where the page cannot be mapped; in_use where the rank has another handle.
   static caf::expected<std::shared_ptr<rank_mailbox>> join(const proto::MeetingResponse& page, const place& where,
                                                            std::shared_ptr<own_device> device, by_messages otherwise,
                                                            abort give_up);
-  /// Makes the call, one way or the other; its work ends `calls`.
+  /// Makes the call through the page or as a message; the result completes `calls`.
   void call(proto::RankCall x, std::shared_ptr<work::state> calls);
-  /// A call of another handle of the device is about to go by messages: settles what is open, and counts it.
+  /// Settles the open call and counts the new one: another handle of the device is about to send a message.
   static void make_way(const std::shared_ptr<own_device>& device, work::state& calls);
-  /// The handle is going; a call that is not settled goes by messages.
+  /// The handle is being destroyed: a call that is not settled is sent as a message.
   void leave();
 
-  /// Calls that were made so.
+  /// Calls that were made through the page.
   uint64_t calls_met() const { return met_calls_; }
 
   // -- work_driver --
   void look(work::state& calls) override;
   void wait(work::state& calls, clock::time_point until) override;
 
-  /// Whether `tick` is to be called, `look_every` from now; once true, not again before it has been.
+  /// Whether `tick` must be called, `look_every` from now. After it has returned true it returns false until the next
+  /// `tick`.
   bool wants_ticks();
-  /// Settles a call for which nobody waits. From any thread. Returns what `wants_ticks` says then.
+  /// Settles a call that no thread waits for. From any thread. Returns the new `wants_ticks`.
   bool tick();
-  /// Rank 0: what has been done since the last report, where it is time for one.
+  /// Rank 0: operations since the last report, if a report is due.
   std::optional<proto::MetReport> report(bool at_once);
 
 private:
-  /// A call that has come to the page.
+  /// A call that is on the page.
   struct attempt {
     proto::RankCall call;
     plan_request request; ///< What it asks of this rank.
@@ -93,17 +94,17 @@ private:
                std::shared_ptr<own_device> device, by_messages otherwise, abort give_up);
 
   bool can_meet(const proto::RankCall& x, const plan_request& request) const;
-  /// Copies this rank's input into its slot. False: the call is wrong, or the device's memory, which messages say
-  /// better.
+  /// Copies this rank's input into its slot. False: the call or the device's memory is not valid, which the message
+  /// path reports in more detail.
   bool bring_input(const proto::RankCall& x, const plan_request& request, uint64_t number);
   void send(proto::RankCall x, std::shared_ptr<work::state> calls);
-  /// The page was cut: what others have met of this rank's call it cannot know, and where it made that again by
-  /// messages, they could take it for their next one. So no call of this handle is made any more, and the communicator
-  /// is aborted. Errors: aborted.
+  /// The page was truncated. This rank cannot know which of its calls others have matched; if it sent the call again as
+  /// a message, they could take it for their next one. So the handle makes no more calls, and the communicator is
+  /// aborted. Errors: aborted.
   caf::error page_lost();
   // All with the device's guard held.
   bool look();
-  /// Ends the attempt, unless it is open. Returns whether it has.
+  /// Finishes the attempt unless it is open. Returns whether it did.
   bool settle(shared_mailbox::outcome how);
   void look_until_settled(clock::time_point until);
   void sleep_until(clock::time_point until);
@@ -119,7 +120,7 @@ private:
   shared_mailbox page_;
   uint64_t number_ = 0; ///< Of the latest call.
   std::optional<attempt> attempt_;
-  std::shared_ptr<std::atomic<bool>> stale_; ///< The communicator has gone on to another epoch.
+  std::shared_ptr<std::atomic<bool>> stale_; ///< The communicator has opened another epoch.
   std::optional<reducer> combine_;           ///< Of the latest call that reduced.
   std::vector<const std::byte*> inputs_;
   std::atomic<bool> open_ = false; ///< There is an attempt.

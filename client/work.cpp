@@ -3,6 +3,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +26,7 @@ struct work::state {
 
 std::shared_ptr<work::state> begin_work(std::function<std::string()> what) {
   auto result = std::make_shared<work::state>();
+  ensure(static_cast<bool>(what), "calls have a name for their errors");
   result->what = std::move(what);
   return result;
 }
@@ -32,12 +34,14 @@ std::shared_ptr<work::state> begin_work(std::function<std::string()> what) {
 void drive(work::state& calls, std::shared_ptr<work_driver> driver,
            std::function<void(const proto::RankCallResponse&)> on_end) {
   std::scoped_lock lock{calls.guard};
+  ensure(!calls.done, "calls that have finished need no driver");
   calls.driver.swap(driver);
   calls.on_end = std::move(on_end);
 }
 
 void finish(work::state& calls, proto::RankCallResponse answer, caf::error problem) {
-  std::shared_ptr<work_driver> driver; // goes when the lock has
+  ensure(!answer.success() || !problem, "calls that succeed have no error");
+  std::shared_ptr<work_driver> driver; // destroyed after the lock
   {
     std::scoped_lock lock{calls.guard};
     if (calls.done)
@@ -49,7 +53,7 @@ void finish(work::state& calls, proto::RankCallResponse answer, caf::error probl
     calls.problem = std::move(problem);
     calls.done = true;
   }
-  calls.ended.notify_all(); // who waits would only find the lock taken
+  calls.ended.notify_all(); // outside of the lock: a waiting thread takes it
 }
 
 namespace {

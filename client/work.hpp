@@ -15,34 +15,33 @@
 
 namespace ringmaster {
 
-/// What has become of calls that a rank has made: torch.distributed's Work. Copies are handles of the same calls; any
-/// thread may ask.
+/// Result of calls that a rank has made: torch.distributed's Work. Copies refer to the same calls. Thread-safe.
 class work {
 public:
   struct state;
 
-  /// Calls that have ended already, well.
+  /// Calls that have finished without an error.
   work() = default;
   explicit work(std::shared_ptr<state> calls) : calls_{std::move(calls)} {}
-  /// Ends when all of these have.
+  /// Finishes when all of these have.
   explicit work(const std::vector<work>& all);
 
-  /// Whether they have ended, well or not.
+  /// Whether the calls have finished, with or without an error.
   bool test() const;
 
-  /// Waits until they have ended. Errors: `error()`; timed_out where they have not within `limit`: they go on.
+  /// Waits until the calls have finished. Errors: `error()`; timed_out after `limit`, while the calls continue.
   caf::error wait(caf::timespan limit) const;
 
-  /// Why they failed, or that nothing has. While they go on: none. Errors: the communicator's, with its code and its
-  /// sentence, which names ranks and values; device_lost where the coordinator is gone, unknown_communicator where the
-  /// communicator is.
+  /// Why the calls failed; none if they have not failed or not finished. The error is the communicator's, with its code
+  /// and a message that names ranks and values; device_lost where the coordinator has exited, unknown_communicator
+  /// where the communicator has ended.
   caf::error error() const;
 
-  /// The communicator's epoch when they ended: another one than the handle's says that ranks have changed. 0: they go
-  /// on.
+  /// The epoch of the communicator when the calls finished; 0 before. It differs from that of the handle if ranks have
+  /// changed.
   epoch_number epoch() const;
 
-  /// The communicator's answer. For calls of several communicators: of the first.
+  /// The answer of the communicator; of the first one for calls of several.
   proto::RankCallResponse answer() const;
 
 private:
@@ -50,19 +49,20 @@ private:
   std::vector<work> all_;
 };
 
-/// Makes calls go on that do so only while somebody looks. Its functions may end the calls.
+/// Drives calls that make progress only while a thread polls them. Its functions may finish the calls.
 class work_driver {
 public:
   virtual ~work_driver() = default;
   virtual void look(work::state& calls) = 0;
-  /// Returns when the calls have ended, or go on by themselves, or at `until`.
+  /// Returns when the calls have finished or need no driver, or at `until`.
   virtual void wait(work::state& calls, awake_clock::time_point until) = 0;
 };
 
-/// A new state, which `finish` ends. `what`, such as "rank 1 of communicator 3: all_reduce", is asked where it is told.
+/// A new state, which `finish` completes. `what`, such as "rank 1 of communicator 3: all_reduce", is evaluated when an
+/// error names the call.
 std::shared_ptr<work::state> begin_work(std::function<std::string()> what);
-/// From now on whoever asks drives the calls, until they end; null: they go on by themselves. `on_end` hears the
-/// answer.
+/// Threads that poll the calls drive them from now on, until they finish; null: they need no driver. `on_end` receives
+/// the answer.
 void drive(work::state& calls, std::shared_ptr<work_driver> driver,
            std::function<void(const proto::RankCallResponse&)> on_end = {});
 void finish(work::state& calls, proto::RankCallResponse answer, caf::error problem);

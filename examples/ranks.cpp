@@ -5,7 +5,6 @@
 //   build/release/caf-run --ranks 4 -- build/release/examples/ranks    # 4 processes, or mpirun -np 4, srun, torchrun
 //
 // prints
-//
 //   rows and columns: every rank has 6
 //   ring: every rank has its neighbour's number
 //   wrong count: rank 0 hears: all_reduce: the ranks' calls do not match, and nothing has been moved: count: 1 on ...
@@ -24,12 +23,14 @@ static expected<void> run_rank(rank_communicator& world) {
     ++columns;
   auto mine = world.allocate<float>(1).value(), next = world.allocate<float>(1).value();
   const std::vector number{static_cast<float>(rank)};
-
   mine.write(number).value();
   auto row = world.split(static_cast<int32_t>(rank / columns)).value();
   auto column = world.split(static_cast<int32_t>(rank % columns)).value();
-  for (auto* part : {&*row, &*column})
+  for (auto* part : {&*row, &*column}) {
     part->all_reduce(rank_buffers::at(mine), 1, datatype::float32).wait(10s).value();
+    if (part->rank() == 0) // the operation has finished on all ranks
+      part->destroy().value();
+  }
   const auto sum = mine.read<float>().value()[0];
 
   mine.write(number).value();

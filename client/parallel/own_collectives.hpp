@@ -13,8 +13,7 @@ namespace ringmaster::parallel {
 /// the same bits.
 caf::expected<std::vector<float>> own_all_reduce(tensor_group& over, std::span<const float> x);
 
-/// By pairs: in round i every rank sends to the one i behind it, and receives from the one i before it. A rank sends
-/// N-1 of its N blocks, in as many messages. Errors: invalid_argument, too, where the blocks are not equal.
+/// By pairs: in round i rank r sends to rank r + i and receives from rank r - i. A rank sends (N-1)/N of its input.
 caf::expected<std::vector<float>> own_all_to_all(tensor_group& over, std::span<const float> blocks);
 
 } // namespace ringmaster::parallel

@@ -1,9 +1,9 @@
 #include "client/parallel/tensor.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +25,7 @@ caf::error check_cut(const tensor& x, range which, uint64_t side, std::string_vi
 } // namespace
 
 tensor::tensor(std::vector<uint64_t> shape) : shape_(std::move(shape)), values_(elements_of(shape_)) {
-  assert(!shape_.empty());
+  ensure(!shape_.empty(), "a tensor has at least one side");
 }
 
 caf::expected<tensor> tensor::of(std::vector<uint64_t> shape, std::vector<float> values) {

@@ -13,8 +13,8 @@ namespace ringmaster::parallel {
 
 using training::range;
 
-/// float32 numbers in a host's memory, with a shape; the last axis lies together. There are as many as the product of
-/// the sides. Seen as a matrix, it has a column for each place of the last axis.
+/// float32 numbers in a host's memory with a shape, row-major: the last axis is contiguous. The number of elements is
+/// the product of the sides. As a matrix it has one column for each element of the last axis.
 class tensor {
 public:
   tensor() : shape_{0} {} ///< Nothing: [0].
@@ -47,10 +47,10 @@ uint64_t elements_of(std::span<const uint64_t> shape);
 /// The shape with another last side.
 std::vector<uint64_t> with_columns(std::vector<uint64_t> shape, uint64_t columns);
 
-/// Places `which` of the first axis, or of the last. Errors: out_of_range.
+/// Elements `which` of the first axis, or of the last. Errors: out_of_range.
 caf::expected<tensor> cut_first_axis(const tensor& x, range which);
 caf::expected<tensor> cut_last_axis(const tensor& x, range which);
-/// Part `part` of so many equal ones of the last axis. Errors: invalid_argument where it does not divide.
+/// Part `part` of `parts` equal ones of the last axis. Errors: invalid_argument where it does not divide.
 caf::expected<tensor> part_of_last_axis(const tensor& x, uint32_t part, uint32_t parts);
 
 } // namespace ringmaster::parallel

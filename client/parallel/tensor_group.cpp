@@ -3,6 +3,7 @@
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -51,6 +52,7 @@ caf::error tensor_group::reserve(uint64_t bytes) {
   auto got = host_.allocate(device, bytes);
   if (!got)
     return std::move(got.error());
+  ensure(bytes_ == 0, "a group has one range of its device's memory at a time");
   address_ = *got;
   bytes_ = bytes;
   return caf::none;
@@ -64,7 +66,7 @@ caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
     const bool ended = calls.test();
     if (ended && !calls.error() && calls.epoch() == self_.epoch())
       return caf::none;
-    // Who has lost a neighbour does not come any more, and the neighbour's others need not wait for that.
+    // A rank that has lost a neighbour makes no more calls; the others need not wait for the limit.
     auto now = host_.members(self_.id());
     const bool changed = now && now->epoch() != self_.epoch().value, late = awake_clock::actor_now() >= give_up;
     if (now && !changed && !ended && !late)
@@ -72,7 +74,7 @@ caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
     if (!ended)
       bytes_ = 0; // it may still write there: that memory goes with the client
     if (changed || (ended && !calls.error()))
-      return make_error(errc::device_lost, fmt::format("{}: the group is not whole any more: {}", who,
+      return make_error(errc::device_lost, fmt::format("{}: the group has lost a rank: {}", who,
                                                        now ? now->asyncerror() : render(now.error())));
     if (ended)
       return calls.error();
@@ -86,6 +88,7 @@ caf::expected<std::vector<float>> tensor_group::staged(std::string_view what, st
   if (auto problem = reserve(std::max<uint64_t>(input.size() + count, 1) * sizeof(float)))
     return problem;
   const auto device = id_of(self_.device());
+  ensure(bytes_ >= input.size_bytes() + count * sizeof(float), "input and output fit the reserved memory");
   const rank_buffers buffers{address_, address_ + input.size_bytes()};
   if (!input.empty())
     if (auto problem = host_.copy_to_device(device, buffers.input,
@@ -98,6 +101,7 @@ caf::expected<std::vector<float>> tensor_group::staged(std::string_view what, st
   auto output = host_.copy_to_host(device, buffers.output, count * sizeof(float));
   if (!output)
     return std::move(output.error());
+  ensure(output->size() == count * sizeof(float), "a copy has the requested size");
   const auto values = output->as<float>();
   return std::vector<float>(values.begin(), values.end());
 }

@@ -10,14 +10,14 @@
 
 namespace ringmaster::parallel {
 
-/// One rank's end of a group of ranks that have numbers in common: a communicator with arrays in place of addresses.
-/// What a call is given is put into the device's memory, the devices move it, and what has come is read back. The k-th
-/// call of a rank meets the k-th of all others, and must be the same; one thread at a time.
+/// One rank's end of a group of ranks that exchange arrays: a communicator with arrays in place of addresses. A call
+/// copies its input to the device's memory, the devices move it, and the result is copied back. The k-th call of a rank
+/// matches the k-th of all others; one thread at a time.
 ///
-/// Numbers are float32; a block is what one rank has of something. Errors of every call: invalid_argument where the
-/// ranks' calls do not match, with ranks and values, and nothing has been moved; device_lost, with the reason, where a
-/// rank has been lost since the handle was made or brought up to date: a result without its part would be another one;
-/// timed_out, with who has not come; what the client says of the device's memory.
+/// Numbers are float32; a block is one rank's part. Errors of every call: invalid_argument where the ranks' calls do
+/// not match, with ranks and values, and nothing has been moved; device_lost, with the reason, where a rank has been
+/// lost since the handle was made or updated: a result without its part would be a different one; timed_out, with the
+/// missing rank; those of the client for the device's memory.
 class tensor_group {
 public:
   /// Both outlive it. `limit`: for all ranks to have made a call, and for it to have ended.
@@ -29,12 +29,12 @@ public:
 
   uint32_t rank() const noexcept { return self_.rank(); }
   uint32_t size() const noexcept { return self_.size(); }
-  /// That this rank has sent to others so far: what the algorithms' schedules say, where nothing had to be done again.
+  /// Bytes that this rank has sent to others so far, by the algorithms' schedules; repetitions after a loss are not
+  /// counted.
   uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
-  /// The library's collectives, by a ring: of N ranks each sends (N-1)/N of what it has in the end, or at the
-  /// beginning; all_reduce twice as much.
-  /// Sums, everywhere; all have the same bits.
+  /// The library's collectives, by a ring: of N ranks each sends (N-1)/N of the larger of its input and output;
+  /// all_reduce sends twice as much. Sums; the bits are the same on all ranks.
   caf::expected<std::vector<float>> all_reduce(std::span<const float> x);
   /// N blocks, in the order of their ranks.
   caf::expected<std::vector<float>> all_gather(std::span<const float> block);
@@ -43,8 +43,8 @@ public:
   /// Block r goes to rank r, and the answer's block s comes from rank s. By pairs. Errors: as before.
   caf::expected<std::vector<float>> all_to_all(std::span<const float> blocks);
 
-  /// Sends to one rank and receives so many numbers from another one, or the same, at once. Where there is nothing to
-  /// send or to receive no call is made: the other end must know it, too.
+  /// Sends to one rank and receives `count` numbers from another one, or the same, at the same time. Where there is
+  /// nothing to send or to receive no call is made: the other end must know that, too.
   caf::expected<std::vector<float>> pass(uint32_t to, std::span<const float> sent, uint32_t from, uint64_t count);
 
 private:

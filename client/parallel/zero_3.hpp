@@ -6,8 +6,8 @@
 namespace ringmaster::parallel {
 
 // ZeRO's third stage (Rajbhandari et al. 2020): of N ranks that have different samples each has an Nth of every
-// parameter; it is gathered for a product and dropped behind it, and of the gradients' sums each rank gets its Nth.
-// Shards are all as long; what is behind the last number is 0.
+// parameter; it is gathered for a product and dropped after it, and of the gradients' sums each rank gets its Nth.
+// All shards have the same length; padding is 0.
 
 /// Numbers of a shard: elements / ranks, rounded up. `ranks` > 0.
 uint64_t shard_elements(uint64_t elements, uint32_t ranks);

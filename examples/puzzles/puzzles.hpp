@@ -2,11 +2,11 @@
 //
 //   ./run build && build/release/ringmaster puzzles N
 //
-// says what is wrong with it, or how long it takes and how much memory a rank holds. The program runs on every rank of
-// the puzzle's world; docs/strategies.md shows a whole one, training/language/rank.hpp has the operations.
+// prints what is wrong with it, or how long it takes and how much memory a rank holds. The program runs on every rank of
+// the puzzle's world. docs/strategies.md has a whole one; <ringmaster/strategy/rank.hpp> has the operations.
 #pragma once
 
-#include "training/strategies/strategies.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 
@@ -19,7 +19,7 @@ strategy puzzle_5(rank& self, const model& m);
 strategy puzzle_6(rank& self, const model& m);
 strategy puzzle_7(rank& self, const model& m);
 
-/// Ours, of the puzzles that no strategy of the table solves.
+/// Solutions of the puzzles that no built-in strategy solves.
 strategy solution_0(rank& self, const model& m);
 strategy solution_1(rank& self, const model& m);
 

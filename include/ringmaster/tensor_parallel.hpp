@@ -7,7 +7,7 @@ namespace RINGMASTER_API {
 /// float32 numbers in the host's memory with a shape, row-major.
 struct tensor {
   std::vector<uint64_t> shape{}; ///< Sides; the last axis is contiguous.
-  std::vector<float> values{};   ///< As many as the product of the sides.
+  std::vector<float> values{};   ///< Their number is the product of the sides.
 
   /// "[4 x 8]".
   std::string shape_text() const;

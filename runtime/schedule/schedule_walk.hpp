@@ -28,7 +28,7 @@ public:
   virtual caf::error moved(step_ref from, step_ref to) = 0;
 };
 
-/// Walks the schedules of all ranks by the rules in runtime/schedule/schedule.hpp: a send ends only when its peer has
+/// Walks the schedules of all ranks by the rules in include/ringmaster/schedule.hpp: a send ends only when its peer has
 /// read the block, and no rank waits for the others between two rounds. What can be done next is done in an order drawn
 /// from `seed`. Stops at the first fault: what `check_schedule` and `match_steps` find, ranks that differ in their
 /// number of rounds, blocks of different sizes that meet, a deadlock, and errors of the observer.

@@ -114,7 +114,7 @@ TEST_CASE(
   x.answer(2, answered_as(11));
   for (auto expected : {"#7", "#8", "#9", "#10", "#11", "none"})
     CHECK(x.next_answer() == expected);
-  x.calls(6, 6); // nothing is under way any more
+  x.calls(6, 6); // no call is pending
   CHECK(x.it->messages.back() == counts{6});
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("call gate: where the coordinator has ended each call hears so, while 
   CHECK(x.next_answer() == "none");
 }
 
-TEST_CASE("call gate: a client that goes sends what has gathered, and hears of nothing any more") {
+TEST_CASE("call gate: a client that is destroyed sends the collected calls, and gets no answers") {
   gated_client x;
   x.calls(1, 3);
   x.gate.reset();

@@ -77,7 +77,7 @@ struct refusing_coordinator : coordinated<collectives_script> {
 
 } // namespace
 
-TEST_CASE("client: of calls that were begun the first error is told, however few may be under way at once") {
+TEST_CASE("client: the first error of pending calls is returned, however few may be pending") {
   for (size_t calls_max : {1, 2, 3, 100}) {
     CAPTURE(calls_max);
     refusing_coordinator x;
@@ -87,7 +87,7 @@ TEST_CASE("client: of calls that were begun the first error is told, however few
     CHECK(code_of(problem) == errc::refused);
     CHECK(render(problem) == "no 5");
     CHECK(x.said->collectives == 6);
-    x.begin(host, {2, 4}, calls_max); // what has been told is over
+    x.begin(host, {2, 4}, calls_max); // an error is returned once
     CHECK(!host.finish_calls());
     CHECK(!host.finish_calls());
   }

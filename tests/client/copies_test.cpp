@@ -104,7 +104,8 @@ TEST_CASE("copies: one that fails on its way ends with the first reason, and sen
   CHECK(code_of(problem) == errc::device_lost);
   CHECK(x.said->pieces.size() == 3); // one that went well, and two that were under way
   x.said->refused_from = UINT64_MAX;
-  CHECK(!x.host.copy_to_device(device_id{1}, device_begin, counting(64))); // nobody's answers are mixed up
+  CHECK(!x.host.copy_to_device(device_id{1}, device_begin,
+                               counting(64))); // answers of different callers are not mixed up
 }
 
 TEST_CASE("copies: an answer of another size than was asked for is refused, not written") {

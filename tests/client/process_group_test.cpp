@@ -34,7 +34,7 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 
 using lines = std::vector<std::string>;
 
-/// What so many ranks say that are left of them all.
+/// Output of the ranks that are left of all of them.
 lines met_in_memory(uint32_t left, uint32_t of) {
   lines result;
   for (uint32_t rank = 0; rank < left; ++rank)
@@ -43,7 +43,7 @@ lines met_in_memory(uint32_t left, uint32_t of) {
   return result;
 }
 
-/// A port that nobody has at the moment.
+/// A port that is free at the moment.
 std::string free_port() {
   int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in own{};
@@ -92,7 +92,7 @@ TEST_CASE("process_group: one that is killed while they meet is lost, and the ot
   CHECK(sorted_lines(run.output) == met_in_memory(2, 3));
 }
 
-TEST_CASE("process_group: one whose process stands still for a second is waited for, and nothing is lost") {
+TEST_CASE("process_group: a process that is paused for a second loses nothing") {
   launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "pauses"})};
   CHECK(run.finish() == 0);
   CAPTURE(run.error);
@@ -113,7 +113,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-  "process_group: where somebody cuts the page on which they meet no rank is told a wrong sum, and all say why") {
+  "process_group: where the shared page is truncated no rank gets a wrong sum, and all ranks report the reason") {
   launched_program run{under_caf_run({"--ranks", "3", RINGMASTER_RANK_PROGRAM, "cut"})};
   run.finish();
   CAPTURE(run.error);
@@ -121,7 +121,7 @@ TEST_CASE(
   CHECK(said.size() == 3);
   for (auto& line : said) {
     CHECK(contains(line, ": all sums are right until "));
-    CHECK(contains(line, "the page where its ranks meet was cut, or its disk is full"));
+    CHECK(contains(line, "the shared-memory page of its ranks was truncated, or its disk is full"));
   }
   CHECK(!contains(run.error, "rank_program: "));
 }

@@ -65,7 +65,7 @@ TEST_CASE(
     ranks.push_back(x.attach(rank));
   CHECK(place_of(ranks[3]) == place{3, 4, 1});
   x.members(2, {101, 103, 104});
-  CHECK(place_of(ranks[3]) == place{3, 4, 1}); // nobody has updated yet
+  CHECK(place_of(ranks[3]) == place{3, 4, 1}); // no rank has updated yet
   for (uint32_t rank : {0, 2, 3})
     CHECK(!ranks[rank].update(10s));
   CHECK(place_of(ranks[0]) == place{0, 3, 2});
@@ -74,7 +74,7 @@ TEST_CASE(
   CHECK(ranks[2].device().deviceid().value() == 103);
   auto lost = ranks[1].update(10s);
   CHECK(code_of(lost) == errc::device_lost);
-  CHECK(render(lost) == "device 0x66 is no member of communicator 5 any more: device 0x66 was lost: killed");
+  CHECK(render(lost) == "device 0x66 is no longer a member of communicator 5: device 0x66 was lost: killed");
   CHECK(place_of(ranks[1]) == place{1, 4, 1});
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("rank communicator: ranks are the members' places, however these are o
   CHECK(x.said->calls[0].comm_id() == 5);
 }
 
-TEST_CASE("rank communicator: a communicator that has gone is refused, and the handle stays as it was") {
+TEST_CASE("rank communicator: an update of a communicator that has ended fails and leaves the handle unchanged") {
   four_members x;
   auto handle = x.attach(2);
   x.members(0, {}, "communicator 5 has been destroyed");

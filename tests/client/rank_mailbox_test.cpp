@@ -1,4 +1,4 @@
-// Ranks that meet in memory, all in this process: what their calls come to, and which of them go by messages.
+// Ranks that share a mailbox, all in this process: results of their calls, and which calls are sent as messages.
 #include "client/rank_mailbox.hpp"
 #include "messages/errc.hpp"
 #include "runtime/coordination/shared_mailboxes.hpp"
@@ -88,7 +88,7 @@ work make(meeting_rank& x, proto::RankCall call) {
 
 } // namespace
 
-TEST_CASE("meeting: every kind gives each rank what it means, out of place and in place") {
+TEST_CASE("shared mailbox: every kind gives each rank what it means, out of place and in place") {
   for (auto kind : collective_kinds())
     for (bool places : {false, true}) {
       if (kind == proto::SEND_RECV)
@@ -125,7 +125,7 @@ TEST_CASE("meeting: every kind gives each rank what it means, out of place and i
     }
 }
 
-TEST_CASE("meeting: what is not called alike goes by messages on all ranks, with what is left of its limit") {
+TEST_CASE("shared mailbox: calls that differ become messages on all ranks, with the rest of their limit") {
   meeting_ranks ranks{2};
   auto longer = call_of(*ranks.all[1], proto::ALL_REDUCE, 5);
   auto first = call_of(*ranks.all[0], proto::ALL_REDUCE, 4);
@@ -141,7 +141,7 @@ TEST_CASE("meeting: what is not called alike goes by messages on all ranks, with
   CHECK(sent.first.timeout_ns() > 0);
   CHECK(sent.first.timeout_ns() < first.timeout_ns());
 
-  // Until these have ended, others go by messages, too: calls are in order.
+  // Until these have finished, others are messages, too: calls stay in order.
   make(*ranks.all[0], call_of(*ranks.all[0], proto::ALL_REDUCE, 4));
   CHECK(ranks.all[0]->messages.size() == 2);
   CHECK(ranks.all[0]->device->messages_under_way == 2);
@@ -158,7 +158,7 @@ TEST_CASE("meeting: what is not called alike goes by messages on all ranks, with
 }
 
 TEST_CASE(
-  "meeting: calls that differ in anything that all ranks must agree on go by messages, where they are compared") {
+  "shared mailbox: calls that differ in anything that all ranks must agree on become messages, which are compared") {
   meeting_ranks ranks{2};
   auto calls = [&](uint32_t rank) { return call_of(*ranks.all[rank], proto::REDUCE, 4); };
   auto one = calls(0), other = calls(1);
@@ -199,7 +199,7 @@ TEST_CASE(
     CHECK(rank->meeting->calls_met() == 0);
 }
 
-TEST_CASE("meeting: what cannot be met goes by messages at once") {
+TEST_CASE("shared mailbox: calls that cannot use it become messages at once") {
   meeting_ranks ranks{2};
   auto& x = *ranks.all[0];
   auto call = call_of(x, proto::ALL_REDUCE, 4);
@@ -246,7 +246,7 @@ TEST_CASE("meeting: what cannot be met goes by messages at once") {
   CHECK(x.messages.size() == 1);
 }
 
-TEST_CASE("meeting: who waits in vain goes by messages, and waits for nobody who is behind") {
+TEST_CASE("shared mailbox: a rank that waits too long sends a message, and then does not wait for late ranks") {
   meeting_ranks ranks{2};
   auto call = call_of(*ranks.all[0], proto::BARRIER, 0);
   call.set_timeout_ns(std::chrono::nanoseconds{2ms}.count()); // it waits for half of it
@@ -258,7 +258,7 @@ TEST_CASE("meeting: who waits in vain goes by messages, and waits for nobody who
   CHECK(ranks.all[0]->messages.size() == 2);
 }
 
-TEST_CASE("meeting: once an answer names another epoch the rank meets nobody any more") {
+TEST_CASE("shared mailbox: after an answer of another epoch the rank no longer uses it") {
   meeting_ranks ranks{2};
   auto ring = call_of(*ranks.all[0], proto::BARRIER, 0);
   ring.mutable_parts(0)->mutable_collective()->set_algorithm("ring");
@@ -276,7 +276,7 @@ TEST_CASE("meeting: once an answer names another epoch the rank meets nobody any
   CHECK(ranks.all[1]->messages.size() == 2);
 }
 
-TEST_CASE("meeting: a call of another communicator of the device waits until what is open is settled") {
+TEST_CASE("shared mailbox: a call of another communicator of the device waits until what is open is settled") {
   meeting_ranks ranks{2};
   auto& x = *ranks.all[0];
   auto call = call_of(x, proto::BARRIER, 0);
@@ -288,7 +288,7 @@ TEST_CASE("meeting: a call of another communicator of the device waits until wha
   CHECK(x.device->messages_under_way == 2);
 }
 
-TEST_CASE("meeting: a handle that goes lets the others go by messages, and rank 0 says what was done") {
+TEST_CASE("shared mailbox: after a handle is destroyed the others send messages, and rank 0 reports the operations") {
   meeting_ranks ranks{2};
   for (auto& rank : ranks.all)
     make(*rank, call_of(*rank, proto::ALL_REDUCE, 4));
@@ -306,7 +306,8 @@ TEST_CASE("meeting: a handle that goes lets the others go by messages, and rank 
   CHECK(ranks.all[0]->messages.size() == 1);
 }
 
-TEST_CASE("meeting: where the page is cut no rank is told a sum, and none makes a call by messages for another one") {
+TEST_CASE("shared mailbox: where the page is truncated no rank gets a sum, and none sends a call that matches a "
+          "different one") {
   meeting_ranks ranks{2};
   auto page = ranks.pages.page_of(whole_world, epoch_number{1}, 2);
   REQUIRE(page);
@@ -335,15 +336,16 @@ TEST_CASE("meeting: where the page is cut no rank is told a sum, and none makes 
     CHECK(x.device->messages_under_way == 0);
   }
   CHECK(ranks.all[0]->meeting->calls_met() == 0);
-  CHECK(contains(ranks.all[0]->aborts.front(), "rank 0 of communicator 7: the page where its ranks meet was cut"));
+  CHECK(contains(ranks.all[0]->aborts.front(),
+                 "rank 0 of communicator 7: the shared-memory page of its ranks was truncated"));
 }
 
-TEST_CASE("meeting: a rank whose device's memory was cut brings no zeros, and is told no success") {
+TEST_CASE("shared mailbox: a rank whose device's memory was truncated contributes no zeros and gets an error") {
   meeting_ranks ranks{2};
   auto& x = *ranks.all[0];
   auto& other = *ranks.all[1];
   auto memory = x.device->memory->place()->file;
-  SUBCASE("before its call, which goes by messages") {
+  SUBCASE("before its call, which becomes a message") {
     std::filesystem::resize_file(memory, 0);
     make(x, call_of(x, proto::ALL_REDUCE, 1));
     CHECK(x.messages.size() == 1);

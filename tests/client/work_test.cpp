@@ -78,7 +78,7 @@ TEST_CASE("work: how it has ended stays so, and copies are handles of the same c
   CHECK(work{std::vector<work>{}}.test());
 }
 
-TEST_CASE("work: whoever waits in another thread is woken") {
+TEST_CASE("work: a thread that waits is woken") {
   three_calls x;
   caf::error found = failure("nothing was waited for");
   std::thread waiter{[&] { found = x.all.wait(60s); }};

@@ -21,8 +21,7 @@ using namespace ringmaster;
 
 namespace {
 
-/// All-reduce: everybody sends its input to everybody, and adds up what comes in the order of the ranks before it,
-/// behind it, and around.
+/// All-reduce: every rank sends its input to every other, and adds what it receives in a fixed order of ranks.
 schedule plan_all_around(const plan_request& request) {
   const auto n = request.world_size, me = request.rank;
   const block_range input{buffer::input, 0, request.count}, output{buffer::output, 0, request.count};

@@ -50,7 +50,7 @@ caf::expected<std::vector<float>> library_all_reduce(tensor_group& over, std::sp
 
 } // namespace
 
-TEST_CASE("own collectives: on 1 to 8 ranks the sums are everybody's, as the library's and a plain loop's are") {
+TEST_CASE("own collectives: on 1 to 8 ranks all have the same sums as the library and a plain loop") {
   played_ranks cluster;
   for (uint32_t ranks = 1; ranks <= played_ranks::most; ++ranks)
     for (uint64_t count : {0, 1, 5, 17}) {
@@ -145,11 +145,12 @@ TEST_CASE(
     for (uint32_t rank : {0, 1, 3}) {
       CAPTURE(render(outcomes[rank]));
       CHECK(code_of(outcomes[rank]) == errc::device_lost);
-      CHECK(contains(render(outcomes[rank]), "is not whole any more: rank 2 (device 0x3) was lost: killed on request"));
+      CHECK(contains(render(outcomes[rank]),
+                     "the group has lost a rank: rank 2 (device 0x3) was lost: killed on request"));
     }
-    CHECK(static_cast<bool>(outcomes[victim]) == !own); // its thread is told by what it calls
+    CHECK(static_cast<bool>(outcomes[victim]) == !own); // its thread gets the error of its own call
   }
-  CHECK(std::chrono::steady_clock::now() - begin < long_limit); // nor for somebody who has given up
+  CHECK(std::chrono::steady_clock::now() - begin < long_limit); // nor for a rank that has failed
 }
 
 TEST_CASE("own collectives: a rank that does not come is named to the others when the limit has passed") {

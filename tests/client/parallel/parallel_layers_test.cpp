@@ -38,7 +38,7 @@ tensor given(caf::expected<tensor> x) {
 
 } // namespace
 
-TEST_CASE("tensors: a shape, rows and cuts; what cannot be is a sentence") {
+TEST_CASE("tensors: a shape, rows and cuts; impossible ones are errors") {
   const auto x = arange({4, 3, 8});
   CHECK(x.rows() == 12);
   CHECK(x.shape_text() == "[4 x 3 x 8]");

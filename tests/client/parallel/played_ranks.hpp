@@ -48,7 +48,7 @@ public:
   /// What becomes of each rank.
   std::vector<caf::error> play(const gpu_sim::CommInitResponse& world, const rank_program& program) {
     const auto count = static_cast<uint32_t>(world.devices_size());
-    std::vector<rank_communicator> handles; // all of the first epoch, whoever dies and when
+    std::vector<rank_communicator> handles; // all of the first epoch, whichever rank dies
     for (uint32_t rank = 0; rank < count; ++rank) {
       auto handle = rank_communicator::attach(system_, home_->coordinator(), id_of(world), rank);
       if (!handle)
@@ -67,7 +67,7 @@ public:
     return result;
   }
 
-  /// On a new group of so many, which ends well. Returns what the cluster has counted that its ranks have received.
+  /// Runs `ranks` ranks of a new group without an error. Returns the bytes that the cluster has counted as received.
   uint64_t succeed(uint32_t ranks, const rank_program& program) {
     const auto world = init(ranks);
     for (auto& problem : play(world, program))
