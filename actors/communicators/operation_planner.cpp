@@ -38,6 +38,18 @@ caf::expected<operation> operation_planner::operation_for(
   return op;
 }
 
+proto::OperationPlan operation_planner::start(operation& op, epoch_number epoch, uint32_t ranks, bool shares_memory,
+                                              uint64_t unix_ns) const {
+  op.begin(epoch, ranks, unix_ns);
+  // Otherwise the ranks walk the schedule, with a shadow where an output overlaps an input.
+  op.joint = shares_memory && is_shared_memory(op.what().kind(), op.what().algorithm()) && op.is_in_its_place();
+  auto plan = op.plan_of_attempt();
+  plan.set_joint(op.joint);
+  *plan.mutable_rank_hosts() = {hosts_.begin(), hosts_.end()};
+  plan.set_rank_order(adds_in_rank_order(op.what()));
+  return plan;
+}
+
 bool operation_planner::adds_in_rank_order(const proto::Collective& what) const {
   return (options_.deterministic && order_matters(what.kind(), what.datatype(), what.op()))
          || (reduces(what.kind()) && needs_all_inputs(what.datatype(), what.op()));
