@@ -253,7 +253,7 @@ TEST_CASE("a device that another program has taken meanwhile is left to it, and 
     run.run();
     CHECK(run.notes_with("cannot join: ") == 1);
     if (devices == 2)
-      CHECK(contains(run.problem(), "1 of 2 devices are free: others were taken meanwhile, or lost"));
+      CHECK(contains(run.problem(), "1 of 2 devices are free: other clients took some, or they are lost"));
     else
       CHECK(run.problem() == "");
   }

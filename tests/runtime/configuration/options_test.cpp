@@ -111,7 +111,7 @@ TEST_CASE("options: the devices of a cluster are read, and each id is unique") {
   CHECK(refusal([](options& x) {
           x.cluster.devices = {"1,localhost,7080", "1,localhost,7081"};
         })
-        == "cluster.devices: device 1 is there twice; each id must be unique");
+        == "cluster.devices: device 1 appears twice; each id must be unique");
 }
 
 TEST_CASE("options: values are written in the syntax of the file") {

@@ -31,6 +31,8 @@ struct two_nodes {
   void make(communicator_id id, proto::FailurePolicy policy, std::initializer_list<uint64_t> ids) {
     known_communicator about;
     about.policy = policy;
+    while (communicators.new_id() < id) {
+    }
     communicators.made(id, about);
     for (auto device : ids)
       devices.take({device}, id);
