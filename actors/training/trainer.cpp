@@ -16,7 +16,7 @@ namespace ringmaster::training {
 void trainer_state::start(trainer_settings settings) {
   settings_ = std::move(settings);
   wanted_ = static_cast<uint32_t>(settings_.devices.size());
-  sides_ = sides_of(settings_.job->shape);
+  sides_ = setting_of(settings_.job->shape);
   image_ = std::move(settings_.from);
   step_ = shown_ = image_.step;
   gatherings_.emplace(self, [this](device_id device, uint64_t step) { has_nothing(device, step); });
@@ -60,7 +60,7 @@ void trainer_state::choose_world() {
   const auto idled = std::exchange(idle_, ready_count() - world_);
   if (before == sides_ && idled == idle_)
     return;
-  const auto told = sides_of(settings_.job->shape);
+  const auto told = setting_of(settings_.job->shape);
   auto text = fmt::format("from step {} on {}", step_, counted(world_, "rank"));
   text += world_ == 1 ? " trains" : " train";
   if (auto sides = text_of(sides_); !sides.empty())

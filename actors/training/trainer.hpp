@@ -97,7 +97,7 @@ private:
   void heard_of(uint32_t rank);
   bool is_profiled() const {
     const auto& its = settings_.profile_steps;
-    return sides_ == sides_of(settings_.job->shape) && step_ >= its.begin && step_ < its.end
+    return sides_ == setting_of(settings_.job->shape) && step_ >= its.begin && step_ < its.end
            && (step_ - its.begin) % settings_.profile_every == 0;
   }
 
@@ -234,7 +234,7 @@ private:
   phase now_ = phase::gathering;
   std::vector<member> members_; ///< Alive; the first `world_` are the ranks of the step.
   uint32_t world_ = 0, wanted_ = 0;
-  parallel_sizes sides_;                           ///< Of the step.
+  step_setting sides_;                             ///< Of the step.
   std::vector<std::vector<kept_part>> whole_made_; ///< What ranks made in the latest step that was looked through.
   uint32_t idle_ = 0;                              ///< Of those that are ready, ranks that it has no use for.
   uint64_t step_ = 0, attempt_ = 0;

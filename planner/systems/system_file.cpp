@@ -153,7 +153,7 @@ private:
     return caf::none;
   }
 
-  /// The same parts as of the known system; a domain's cards are as many as its devices.
+  /// Reaches the same parts of the peaks as the known system. A domain has one card per device.
   caf::error reach_what_is_said() {
     for (auto& each : sheet_members) {
       const auto *said = given(each.said), *reached = given(each.reached);
@@ -165,7 +165,7 @@ private:
       const auto known_said = like_->*each.said_member;
       if (said != nullptr && known_said == 0)
         return refused(document_, said->offset,
-                       fmt::format("{} has none of which \"{}\" could be told a part: say \"{}\"", like_->name,
+                       fmt::format("{} has no such link, so \"{}\" cannot be scaled: say \"{}\"", like_->name,
                                    each.said, each.reached));
       if (said != nullptr)
         x_.*each.reached_member *= x_.*each.said_member / known_said;
@@ -210,8 +210,9 @@ private:
   caf::error check_pods() {
     const auto *devices = given("devices_per_pod"), *bandwidth = given("pod_bandwidth");
     if ((x_.devices_per_pod > 0) != (x_.pod_bandwidth > 0))
-      return refused(document_, (devices != nullptr ? devices : bandwidth)->offset,
-                     "pods are told by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: say both");
+      return refused(
+        document_, (devices != nullptr ? devices : bandwidth)->offset,
+        "pods are described by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: say both");
     if (std::fmod(x_.devices_per_pod, x_.devices_per_host) != 0)
       return refused(document_, devices->offset,
                      fmt::format("devices_per_pod is {}; a pod has whole domains, of {} devices", x_.devices_per_pod,

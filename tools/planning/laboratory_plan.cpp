@@ -49,7 +49,7 @@ private:
             fmt::to_string(shape.data),
             fmt::to_string(shape.pipeline),
             fmt::to_string(x.trained.micro_batch),
-            fmt::to_string(x.trained.chunks),
+            fmt::to_string(x.trained.parallel.chunks),
             time_.text(x.time),
             mfu < 0 ? "" : fmt::format("{:.2f}", mfu),
             fmt::format("{:.2f}", 100 * x.bubble),
@@ -81,7 +81,7 @@ void write_json(json_writer& json, const search_question& asked, const searched&
     .member("data", shape.data)
     .member("stages", shape.pipeline)
     .member("micro_batch", x.trained.micro_batch)
-    .member("chunks", x.trained.chunks)
+    .member("chunks", x.trained.parallel.chunks)
     .member("time_unit", asked.costs->time_unit())
     .member("time_s", x.time)
     .member("end_s", x.end)

@@ -25,8 +25,8 @@ void write_parts(json_writer& json, const char* name, const named_parts& parts) 
 }
 
 /// On one stage there is none.
-std::string_view schedule_text(const parallel_setting& how) {
-  return how.shape.pipeline > 1 ? name_of(how.schedule) : "none";
+std::string_view schedule_text(const training_setting& how) {
+  return how.pp > 1 ? name_of(how.schedule) : "none";
 }
 
 /// Leaves the object open. `seconds`: of an iteration, simulated or in closed form, by which its rates are.
@@ -34,11 +34,11 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
   auto& how = x.how;
   const auto figures = figures_of(outcome, x, seconds);
   json.object()
-    .member("tensor", how.shape.tensor)
-    .member("context", how.context)
-    .member("data", how.shape.data)
-    .member("expert", how.expert)
-    .member("pipeline", how.shape.pipeline)
+    .member("tensor", how.tp)
+    .member("context", how.cp)
+    .member("data", how.dp)
+    .member("expert", how.ep)
+    .member("pipeline", how.pp)
     .member("micro_batch", how.micro_batch)
     .member("chunks", how.chunks)
     .member("schedule", schedule_text(how))
@@ -62,7 +62,7 @@ void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x
     json.member("days", figures.days).member("gpu_hours", figures.gpu_hours).member("cost", figures.cost);
 }
 
-void write_frameworks(json_writer& json, const parallel_setting& how) {
+void write_frameworks(json_writer& json, const training_setting& how) {
   json.list("frameworks");
   for (auto framework : {training_framework::megatron, training_framework::torchtitan})
     if (can_run(framework, how))
@@ -97,7 +97,7 @@ void write_confirmed(json_writer& json, const plan_outcome& outcome, const confi
 }
 
 counted_scores counts_of(const plan_filter& x) {
-  parallel_setting how;
+  training_setting how;
   how.attention = x.attention;
   how.counted = x.counted;
   return how.counts();
@@ -200,11 +200,10 @@ std::string csv_of(const plan_outcome& x) {
     auto& how = plan.how;
     const auto figures = figures_of(x, plan, simulated ? simulated->seconds : plan.cost.seconds);
     text += fmt::format(
-      "{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{},{},{},{}\n", list, how.shape.tensor,
-      how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch, how.chunks, schedule_text(how),
-      name_of(how.again), how.sequence_parallel ? 1 : 0, sharding_of(how), plan.cost.seconds, 100 * figures.mfu,
-      figures.tokens_a_second, figures.flops / 1e12, plan.cost.memory_bytes,
-      simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
+      "{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{},{},{},{}\n", list, how.tp, how.cp,
+      how.dp, how.ep, how.pp, how.micro_batch, how.chunks, schedule_text(how), name_of(how.again),
+      how.sequence_parallel ? 1 : 0, sharding_of(how), plan.cost.seconds, 100 * figures.mfu, figures.tokens_a_second,
+      figures.flops / 1e12, plan.cost.memory_bytes, simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
       simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "", simulated ? "simulated_time_s" : "time_s",
       simulated ? simulated->fits(x.asked.system) ? "1" : "0" : "",
       figures.days > 0 ? fmt::format("{:.5g},{:.6g},{:.6g}", figures.days, figures.gpu_hours, figures.cost) : ",,");

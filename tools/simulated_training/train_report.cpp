@@ -55,13 +55,14 @@ std::string ranks_text(const train_run& x, const training_outcome& found) {
 
 /// A line of how ranks share the work, where they do not only have other samples; else nothing.
 std::string axes_text(const mesh& shape, const model& trained) {
-  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1 && trained.experts <= 1 && trained.zero == 0)
+  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1 && trained.parallel.ep <= 1
+      && trained.parallel.zero == 0)
     return "";
   return fmt::format("{} tensor{} x {} data x {} pipeline parallel ranks{}{}{}\n", shape.tensor,
                      shape.context > 1 ? fmt::format(" x {} context", shape.context) : "", shape.data, shape.pipeline,
-                     trained.experts > 1 ? fmt::format(", {} of a stage share experts", trained.experts) : "",
-                     trained.sequence_parallel ? ", sequence parallel" : "",
-                     trained.zero > 0 ? fmt::format(", ZeRO stage {}", trained.zero) : "");
+                     trained.parallel.ep > 1 ? fmt::format(", {} of a stage share experts", trained.parallel.ep) : "",
+                     trained.parallel.sequence_parallel ? ", sequence parallel" : "",
+                     trained.parallel.zero > 0 ? fmt::format(", ZeRO stage {}", trained.parallel.zero) : "");
 }
 
 std::string layers_text(const train_run& x) {
@@ -119,10 +120,10 @@ void write_json(json_writer& json, const train_run& x, const training_outcome& f
     .member("context", shape.context)
     .member("data", shape.data)
     .member("stages", shape.pipeline)
-    .member("chunks",
-            which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained) : x.trained.chunks)
-    .member("sequence_parallel", x.trained.sequence_parallel)
-    .member("zero", x.trained.zero)
+    .member("chunks", which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained)
+                                                                              : x.trained.parallel.chunks)
+    .member("sequence_parallel", x.trained.parallel.sequence_parallel)
+    .member("zero", x.trained.parallel.zero)
     .member("about", x.costs->about())
     .member("time_unit", x.costs->time_unit())
     .member("time_s", found.time)

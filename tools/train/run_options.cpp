@@ -282,7 +282,7 @@ caf::expected<run_settings> run_options::settings() {
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
   trained.for_real = true;
-  trained.chunks = chunks.value_or(which->usual_chunks); // what `choose` sets, too, and asks the shape for
+  trained.parallel.chunks = chunks.value_or(which->usual_chunks); // what `choose` sets, too, and asks the shape for
   if (micro_batch && *micro_batch > trained.global_batch)
     return invalid(fmt::format("--micro-batch {}: a global batch has {}", *micro_batch,
                                counted(trained.global_batch, "sample")));
@@ -292,7 +292,7 @@ caf::expected<run_settings> run_options::settings() {
   job.all_at_once = !micro_batch;
   // Stages work on some samples while others go through the next; who shares a layer only has more to begin.
   if (job.all_at_once && which->is_pipeline())
-    micro_batch = step_shape(job, {ranks, sides_of(job.shape)}).micro_batch;
+    micro_batch = step_shape(job, {ranks, setting_of(job.shape)}).micro_batch;
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))
     return problem;

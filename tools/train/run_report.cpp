@@ -173,7 +173,7 @@ std::string run_json(const run_options& x, const run_settings& what, std::option
     .member("model", x.model->name)
     .member("strategy", x.which->name)
     .member("ranks", x.ranks)
-    .member("micro_batch", training::step_shape(what.job, {x.ranks, training::sides_of(what.job.shape)}).micro_batch)
+    .member("micro_batch", training::step_shape(what.job, {x.ranks, training::setting_of(what.job.shape)}).micro_batch)
     .member("data", what.data.training->name())
     .member("samples", what.data.training->count())
     .member("samples_left_out", what.data.training->count() % what.job.shape.global_batch)

@@ -10,14 +10,22 @@ namespace ringmaster::training {
 namespace {
 
 /// What the job is told, and what comes next to that; the same behind it where something stands in for its strategy.
-std::vector<parallel_sizes> wishes(const parallel_sizes& told, bool stands_in) {
-  std::vector<parallel_sizes> result{told};
-  for (auto data = told.data; data > 1; --data)
-    result.push_back({told.tensor, data - 1, told.shard_ranks});
-  for (auto tensor = told.tensor; tensor > 1; --tensor)
-    result.push_back({tensor - 1, std::min(told.data, 1u), told.shard_ranks});
-  for (auto ranks = told.shard_ranks; ranks > 1; --ranks)
-    result.push_back({told.tensor, told.data, ranks - 1});
+std::vector<step_setting> wishes(const step_setting& requested, bool stands_in) {
+  std::vector<step_setting> result{requested};
+  auto add = [&](auto change) {
+    result.push_back(requested);
+    change(result.back().parallel);
+  };
+  const auto& asked = requested.parallel;
+  for (auto dp = asked.dp; dp > 1; --dp)
+    add([&](auto& x) { x.dp = dp - 1; });
+  for (auto tp = asked.tp; tp > 1; --tp)
+    add([&](auto& x) {
+      x.tp = tp - 1;
+      x.dp = std::min(x.dp, 1u);
+    });
+  for (auto ranks = asked.shard_ranks; ranks > 1; --ranks)
+    add([&](auto& x) { x.shard_ranks = ranks - 1; });
   for (size_t i = 0, count = stands_in ? result.size() : 0; i < count; ++i) {
     result.push_back(result[i]);
     result.back().stands_in = true;
@@ -70,29 +78,29 @@ uint64_t pipelined_samples(const training_job& job, const known_strategy& by, mo
 
 } // namespace
 
-const known_strategy& strategy_for(const training_job& job, const parallel_sizes& x) {
+const known_strategy& strategy_for(const training_job& job, const step_setting& x) {
   return x.stands_in ? *job.strategy->stand_in : *job.strategy;
 }
 
-parallel_sizes sides_of(const model& m) {
-  return {m.tensor, m.data, m.shard_ranks};
+step_setting setting_of(const model& m) {
+  return {{.tp = m.parallel.tp, .dp = m.parallel.dp, .shard_ranks = m.parallel.shard_ranks}};
 }
 
-model with_sides(model m, const parallel_sizes& x) {
-  m.tensor = x.tensor;
-  m.data = x.data;
-  m.shard_ranks = x.shard_ranks;
+model with_setting(model m, const step_setting& x) {
+  m.parallel.tp = x.parallel.tp;
+  m.parallel.dp = x.parallel.dp;
+  m.parallel.shard_ranks = x.parallel.shard_ranks;
   return m;
 }
 
-std::string text_of(const parallel_sizes& x) {
+std::string text_of(const step_setting& x) {
   std::vector<std::string> parts;
-  if (x.tensor != 0)
-    parts.push_back(fmt::format("{} tensor-parallel", x.tensor));
-  if (x.data != 0)
-    parts.push_back(fmt::format("{} data-parallel", x.data));
-  if (x.shard_ranks != 0)
-    parts.push_back(fmt::format("{} that share the model", x.shard_ranks));
+  if (x.parallel.tp != 0)
+    parts.push_back(fmt::format("{} tensor-parallel", x.parallel.tp));
+  if (x.parallel.dp != 0)
+    parts.push_back(fmt::format("{} data-parallel", x.parallel.dp));
+  if (x.parallel.shard_ranks != 0)
+    parts.push_back(fmt::format("{} that share the model", x.parallel.shard_ranks));
   return fmt::format("{}", fmt::join(parts, " x "));
 }
 
@@ -105,7 +113,7 @@ bool can_train(const training_job& job, const step_world& x) {
 }
 
 step_world step_world_of(const training_job& job, uint32_t there, std::span<const step_world> too_small) {
-  for (auto& sides : wishes(sides_of(job.shape), job.strategy->stand_in != nullptr))
+  for (auto& sides : wishes(setting_of(job.shape), job.strategy->stand_in != nullptr))
     for (auto ranks = there; ranks > 0; --ranks) {
       if (std::ranges::any_of(too_small, [&](auto& x) { return x.sides == sides && x.ranks >= ranks; }))
         break;
@@ -116,7 +124,7 @@ step_world step_world_of(const training_job& job, uint32_t there, std::span<cons
 }
 
 model step_shape(const training_job& job, const step_world& x) {
-  auto result = with_sides(job.shape, x.sides);
+  auto result = with_setting(job.shape, x.sides);
   if (!job.all_at_once)
     return result;
   const auto& by = strategy_for(job, x.sides);

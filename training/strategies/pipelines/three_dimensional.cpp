@@ -24,13 +24,13 @@ namespace ringmaster::training {
 namespace {
 
 const known_strategy& order_of(const model& m) {
-  return m.chunks > 1 ? interleaved : one_forward_one_backward;
+  return m.parallel.chunks > 1 ? interleaved : one_forward_one_backward;
 }
 
 model with_sides(model m, uint32_t world_size) {
-  const auto others = world_size / std::max(m.context, 1u);
-  if (m.tensor == 0)
-    m.tensor = others % (2 * std::max(m.data, 1u)) == 0 ? 2 : 1;
+  const auto others = world_size / std::max(m.parallel.cp, 1u);
+  if (m.parallel.tp == 0)
+    m.parallel.tp = others % (2 * std::max(m.parallel.dp, 1u)) == 0 ? 2 : 1;
   return with_data(m, others);
 }
 
@@ -44,17 +44,18 @@ mesh three_dimensional_shape(const model& m, uint32_t world_size) {
 }
 
 caf::error check_three_dimensional(const model& m, uint32_t world_size) {
-  if (world_size % std::max(m.context, 1u) != 0)
+  if (world_size % std::max(m.parallel.cp, 1u) != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} are no groups of {} that share positions: --context must divide them",
-                                  counted(world_size, "rank"), m.context));
+                                  counted(world_size, "rank"), m.parallel.cp));
   const auto sides = with_sides(m, world_size);
-  if (m.chunks > 1 && pipeline_mesh(sides, world_size).pipeline == 1)
+  if (m.parallel.chunks > 1 && pipeline_mesh(sides, world_size).pipeline == 1)
     return make_error(
       errc::invalid_argument,
       fmt::format("--chunks {}: tensor {} x context {} x data {} on {} leave one stage, whose chunks have "
                   "nobody to pass on to",
-                  m.chunks, sides.tensor, std::max(m.context, 1u), sides.data, counted(world_size, "rank")));
+                  m.parallel.chunks, sides.parallel.tp, std::max(m.parallel.cp, 1u), sides.parallel.dp,
+                  counted(world_size, "rank")));
   if (auto problem = order_of(m).check(sides, world_size))
     return problem;
   return check_shared_layers(m, pipeline_mesh(sides, world_size));
