@@ -7,8 +7,8 @@
 #include "actors/hosts/journal.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
-#include "runtime/coordination/common_route.hpp"
 #include "runtime/coordination/id_ledger.hpp"
+#include "runtime/coordination/join_checks.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/file_size_limit.hpp"
 

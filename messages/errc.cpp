@@ -91,7 +91,7 @@ std::string render_exit(caf::exit_reason reason) {
     case caf::exit_reason::normal: return "it has ended";
     case caf::exit_reason::user_shutdown: return "it was shut down";
     case caf::exit_reason::kill: return "it was killed";
-    case caf::exit_reason::remote_link_unreachable: return "its process is gone, or does not answer any more";
+    case caf::exit_reason::remote_link_unreachable: return "its process has exited, or has stopped answering";
     case caf::exit_reason::unhandled_exception: return "it failed with an exception";
     case caf::exit_reason::out_of_workers: return "its process has no worker left";
     default: return to_string(reason);
@@ -110,7 +110,7 @@ std::string render(const caf::error& err) {
   if (err == caf::sec::cannot_open_port)
     return "the port cannot be opened";
   if (err == caf::sec::request_receiver_down)
-    return "whoever was asked has ended, and gave no answer";
+    return "the receiver has ended, and gave no answer";
   if (err == caf::sec::request_timeout)
     return "no answer in time";
   if (err == caf::sec::connection_timeout)

@@ -6,7 +6,7 @@
 #include <caf/typed_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-// Every typed actor of the system, and what it can be told; those of a training are in actors/training/interfaces.hpp.
+// The interface of every typed actor, except those of a training run: actors/training/interfaces.hpp.
 // Where bulk data goes with a message it is the message's second element, a byte_block; where handles go with it they
 // are the last.
 
@@ -30,7 +30,7 @@ using stream_actor = caf::typed_actor<
   caf::replies_to<proto::CopyRequest>::with<proto::CopyResponse>,
   // DEVICE: this end of a transfer. The id is the transfer's, the handle the destination's.
   caf::reacts_to<gpu_sim::BeginSendRequest, gpu_sim::StreamId, device_handle>,
-  // The id is the source's: nobody else's bytes are taken.
+  // The id is the source's: bytes of any other source are refused.
   caf::reacts_to<gpu_sim::BeginReceiveRequest, gpu_sim::DeviceId>,
   // DEVICE: bytes from outside for a posted receive.
   caf::replies_to<gpu_sim::DataChunk>::with<gpu_sim::StreamSendResponse>,
@@ -89,13 +89,13 @@ using communicator_actor = caf::typed_actor<
   caf::replies_to<proto::CollectiveRequests>::with<proto::CollectiveResponses>,
   // RANK: my part of calls that all ranks make. Answers when they have ended, or when the limit passes.
   caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
-  // COORDINATOR: what is everybody doing? Answers at once, with what is known.
+  // COORDINATOR: what are the ranks doing? Answers at once, with what is known.
   caf::replies_to<proto::CommunicatorStatusRequest>::with<proto::CommunicatorStatus>,
   // Answers when nothing is in flight or when the limit passes, saying what it waited for.
   caf::replies_to<proto::CommWaitRequest>::with<gpu_sim::GetCommStatusResponse>,
   // Fail what is in flight, refuse what comes.
   caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
-  // End. Answers when no stream touches memory for it any more.
+  // Destroys it. Answers when no stream uses memory for it.
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
   // STREAM of a member.
   caf::reacts_to<proto::RankReport>, caf::reacts_to<shared_memory_arrival>, caf::reacts_to<proto::Quiesced>,
@@ -132,7 +132,7 @@ using journal_actor = caf::typed_actor<
 using node_actor = caf::typed_actor<
   // COORDINATOR: these nodes have devices, too; talk to them directly.
   caf::reacts_to<proto::NodePeers>,
-  // COORDINATOR: nobody needs your devices any more.
+  // COORDINATOR: your devices are in no communicator: exit.
   caf::reacts_to<proto::NodeDrained>,
   // COORDINATOR: does your process run?
   caf::replies_to<proto::AliveRequest>::with<proto::AliveResponse>,
@@ -175,7 +175,7 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<proto::CollectiveRequests>::with<proto::CollectiveResponses>,
   caf::replies_to<proto::RankCall>::with<proto::RankCallResponse>,
   caf::replies_to<proto::CommDeriveRequest>::with<proto::CommDeriveResponse>,
-  // RANK that a process of its own plays: I am here; I have done my part. Each answers when that is so of all.
+  // A process that is a rank has come, or has finished. Each answers when all ranks have.
   caf::replies_to<proto::RendezvousRequest>::with<proto::RendezvousResponse>,
   caf::replies_to<proto::FinalizeRequest>::with<proto::FinalizeResponse>,
   // LAUNCHER: its process has ended.
@@ -186,7 +186,7 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<proto::CommAbortRequest>::with<proto::CommAbortResponse>,
   caf::replies_to<proto::CommDestroyRequest>::with<proto::CommDestroyResponse>,
   caf::replies_to<proto::ClusterInfoRequest>::with<proto::ClusterInfo>,
-  // What is everybody doing? Answers within a tenth of a second, with what is known.
+  // What are all ranks and nodes doing? Answers within a tenth of a second, with what is known.
   caf::replies_to<proto::ClusterStatusRequest>::with<proto::ClusterStatus>,
   caf::replies_to<proto::JournalFlushRequest>::with<proto::JournalFlushResponse>,
   caf::replies_to<proto::JournalTailRequest>::with<proto::JournalTailResponse>,
@@ -196,7 +196,7 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::DeviceId>::with<device_handle>,
   // TRAINING: for the journal.
   caf::reacts_to<proto::TrainingStep>,
-  // Whoever is to be found by a name: here I am. Another process: who is it? Null: nobody is there yet, or any more.
+  // Publishes an actor by a name; looks it up. Null: no actor has that name, or it has ended.
   caf::reacts_to<std::string, caf::strong_actor_ptr>, caf::replies_to<std::string>::with<caf::strong_actor_ptr>,
   // CLIENT: to one device; passed on.
   caf::replies_to<gpu_sim::DeviceId, gpu_sim::GetDeviceMetadataRequest>::with<gpu_sim::GetDeviceMetadataResponse>,

@@ -21,12 +21,12 @@ struct link_place {
 };
 
 /// Where the memory of a device lies, such that another process can tell whether it can reach it: the file's name means
-/// something on the same host only, and there only where both see the same file behind it, which containers may not.
+/// something on the same host only, and only if both see the same file, which containers may not.
 struct memory_place {
   device_id device;
   uint64_t min_address = 0;
-  uint64_t bytes = 0;       ///< Of the user's range; the file has as many of scratch behind them.
-  std::string file;         ///< Absolute; empty: nobody is to reach it.
+  uint64_t bytes = 0;       ///< Of the user's range; the file has the same number of scratch bytes after them.
+  std::string file;         ///< Absolute; empty: its memory is not accessible.
   uint64_t host = 0;        ///< The running kernel's: see this_host. 0: not known, so no other process is on it.
   uint64_t file_system = 0; ///< The kernel's number of it.
   uint64_t inode = 0;       ///< Of the file within it.

@@ -8,7 +8,7 @@ namespace ringmaster {
 
 // Handles of actors that came in a message from another process. CAF loads null in place of the handle of an actor of
 // this process that died while the message was on its way, and in place of one elsewhere when there is no connection to
-// its process any more. Who takes such a message takes its handles by `received`: then `device` and `stream` are
+// its process. A receiver of such a message takes its handles by `received`: then `device` and `stream` are
 // actors, alive or dead, and a member that was lost on the way is treated as any other that dies. A `relay` may still
 // be null.
 

@@ -34,7 +34,7 @@ struct transfer_key {
 };
 
 /// Where bytes lie on a device. `memory` is set only while the message stays in the process of the device; `place`, for
-/// all others, may be null: then nobody is to reach it.
+/// all others, may be null: then its memory is not accessible.
 struct device_window {
   device_id device;
   uint64_t address = 0;
@@ -118,14 +118,14 @@ struct device_handle {
 using device_handles = std::vector<device_handle>;
 
 /// COMMUNICATOR -> STREAM of every rank: these operations, in this order, over the members whose handles these are, in
-/// rank order. All ranks of a process share it: nobody may change it.
+/// rank order. All ranks of a process share it: it must not change.
 struct operation_orders {
   std::shared_ptr<const proto::OperationBatch> batch;
   std::shared_ptr<const device_handles> members;
 };
 
 /// COMMUNICATOR, COORDINATOR -> DEVICE of every rank: who has which rank now, and how to reach them. All ranks of a
-/// process share it: nobody may change it.
+/// process share it: it must not change.
 struct membership {
   std::shared_ptr<const proto::Members> members;
   std::shared_ptr<const device_handles> handles; ///< In rank order.

@@ -17,11 +17,11 @@ inline communicator_id id_of(const gpu_sim::CommInitResponse& x) {
   return communicator_id{x.commid()};
 }
 
-/// How people are told of a device: "device 0x4", and where it is, if that is known: "device 0x4, node-2 on hostb, pid
+/// A device's name for people: "device 0x4", and where it is, if that is known: "device 0x4, node-2 on hostb, pid
 /// 812".
 std::string text_of(const gpu_sim::DeviceMetadata& x);
 
-/// How people are told of a node: "node-2 on hostb, pid 812".
+/// A node's name for people: "node-2 on hostb, pid 812".
 std::string place_text(const std::string& name, const std::string& hostname, uint64_t pid);
 /// The same of any message that says so.
 template <class Node>

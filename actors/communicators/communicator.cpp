@@ -1,5 +1,5 @@
-// A COMMUNICATOR's start, what the host calls, and who waits how long.
-#include "actors/communicators/communicator.hpp"
+// A COMMUNICATOR's start, its messages, its timers, and data that it moves.
+#include "actors/communicators/communicator_actions.hpp"
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
@@ -11,7 +11,10 @@
 namespace ringmaster {
 
 void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles) {
+  ensure(!devices.empty() && devices.size() == handles.size(), "a communicator has ranks, each with its handle");
   outbox_.emplace(self, options.journal, options.clock, options.enqueue_order);
+  members_.emplace(self, options);
+  planner_.emplace(options);
   desk_.emplace(options.id);
   desk_->look_elsewhere([this](device_id x) { return options.waiting->elsewhere(x, options.id, now()); });
   watch_.emplace(options.suspect, options.operation_limit);
@@ -30,145 +33,45 @@ void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devic
     created.add_device_ids(ids.back().value);
   }
   epochs_.emplace(options.id, options.policy, std::move(ranks));
-  find_hosts();
-  shared_memory_.emplace(
-    self, shared_memory_run::options{options.movers, options.turn}, *epochs_,
-    shared_memory_run::callbacks{[this](auto x) { carry_out(std::move(x)); },
-                                 [this](auto first, auto last) { release(first, last); },
-                                 [this](auto device) { return memory_of(device); },
-                                 [this](auto device, auto& why) { lose(device, render(why), "memory", true); },
-                                 [this](auto when) { watch_->note_progress(when); },
-                                 [this](bool on) {
-                                   outbox_->gather_records(on);
-                                   if (!on)
-                                     outbox_->flush_records();
-                                 }});
+  members_->set_ranks(epochs_->ranks());
+  planner_->set_hosts(members_->hosts());
+  shared_memory_.emplace(self, options.movers, *epochs_);
   outbox_->journal(std::move(record));
   if (options.coordinator)
     self->monitor(options.coordinator);
-  announce_members();
+  rank_calls_.answer_at_exit(self, options.id);
+  epoch_actions{*this}.announce_members();
   desk_->set_ranks(epochs_->epoch(), std::move(ids));
 }
 
 void communicator_state::add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle) {
-  auto device = id_of(metadata);
-  handles_[device] = handle;
+  const auto device = id_of(metadata);
+  members_->add(device, handle);
+  watch_->add(device, handle);
   desk_->name(device, text_of(metadata));
-  if (handle.device->node() != self->node() && handle.memory != nullptr && options.neighbours != nullptr)
-    if (auto memory = options.neighbours->find(*handle.memory))
-      memories_[device] = std::move(*memory);
-  self->monitor(caf::actor_cast<caf::actor>(handle.device));
-  if (!handle.relay)
-    return watch_->add(device);
-  auto next = static_cast<watch::process_number>(processes_.size());
-  watch_->add(device, processes_.try_emplace(handle.relay->address(), next).first->second);
 }
 
-void communicator_state::end_watching() {
-  if (options.coordinator)
-    self->demonitor(options.coordinator.address());
-  for (auto& [device, handle] : handles_)
-    self->demonitor(handle.device->address());
-}
-
-device_handles communicator_state::handles() const {
-  device_handles result;
-  for (auto& x : epochs_->ranks())
-    result.push_back(handle_of(x.id()));
-  return result;
-}
-
-std::vector<device_id> communicator_state::ranks() const {
+std::vector<device_id> communicator_state::present_members() const {
   std::vector<device_id> result;
   for (auto& x : epochs_->ranks())
-    result.push_back(x.id());
+    if (!x.lost)
+      result.push_back(x.id());
   return result;
 }
 
-audience communicator_state::streams_of(const std::vector<device_id>& devices) const {
-  audience result{self};
-  for (auto device : devices)
-    result.add(device, handle_of(device), options.speak_by_relays);
-  return result;
-}
-
-caf::error communicator_state::group_start() {
-  return epochs_->ending() ? epochs_->end_error() : operations().open_group();
-}
-
-caf::error communicator_state::group_end() {
-  if (epochs_->ending())
-    return epochs_->end_error();
-  const bool first = operations().nothing_in_flight();
-  if (auto problem = operations().close_group())
-    return problem;
-  auto closed = operations().take_closed();
-  if (!closed.empty() || (first && state() == epoch_change::phase::active))
-    begin_batch(!closed.empty()); // an empty group succeeds
-  if (closed.empty()) {
-    settle();
-    return {};
-  }
-  if (first)
-    watch_->note_progress(now());
-  for (auto sequence : closed)
-    limit_operation(*operations().find(sequence));
-  if (state() == epoch_change::phase::active)
-    carry_out(epochs_->group_closed());
-  run_waiting();
-  keep_ticking();
-  return {};
-}
-
-proto::CollectiveResponse communicator_state::begin(proto::CollectiveRequest& request) {
-  bool may_wait = request.answer_may_wait();
-  outbox_->gather_records(true);
-  auto sequence = enqueue(request);
-  outbox_->gather_records(false);
-  auto answer = verdict<proto::CollectiveResponse>(sequence ? caf::error{} : sequence.error());
-  answer.set_sequence(sequence ? sequence->value : 0);
-  if (!may_wait && outbox_->may_wait())
-    flush(); // it is none of those that have gathered, and does not wait with them
-  return answer;
-}
-
-template <class Response>
-caf::result<Response> communicator_state::after_the_plans(Response answer) {
-  if (!outbox_->flush_pending())
-    return answer;
-  auto promise = self->make_response_promise<Response>();
-  outbox_->when_flushed([promise, answer = std::move(answer)]() mutable { promise.deliver(std::move(answer)); });
-  return promise;
-}
-
-caf::result<proto::CollectiveResponse> communicator_state::collective(proto::CollectiveRequest& request) {
-  return after_the_plans(begin(request));
-}
-
-caf::result<proto::CollectiveResponses> communicator_state::collectives(proto::CollectiveRequests& requests) {
-  proto::CollectiveResponses answers;
-  for (auto& request : *requests.mutable_calls())
-    *answers.add_answers() = begin(request);
-  return after_the_plans(std::move(answers));
-}
-
-fusing_limits communicator_state::may_fuse() const {
-  constexpr uint64_t packed_max = 1u << 20;
-  constexpr uint64_t series_max = 256u << 20; // what is lost by running again is some tenths of a second
-  // Contributions that travel apart take so much scratch, which is as long as the memory.
-  auto apart = std::min(series_max, smallest_memory() / (4 * std::max<size_t>(epochs_->ranks().size(), 1)));
-  return {options.deterministic, std::min(packed_max, apart), apart, series_max};
-}
+// -- what has gathered --------------------------------------------------------------
 
 void communicator_state::flush() {
-  control_messages_ += outbox_->flush(handles(), streams_of(ranks()), operations(), may_fuse());
+  auto& ranks = epochs_->ranks();
+  note_relayed(outbox_->flush(members_->handles_of(ranks), members_->streams_of(ids_of(ranks)), operations(),
+                              planner_->may_fuse(ranks)));
 }
 
 void communicator_state::flush_gathered() {
   if (!outbox_->flush_pending())
-    return outbox_->wait(); // all has gone with something else
+    return outbox_->wait(); // the plans went out with something else
   auto& queue = operations().in_flight();
-  bool others_run = std::any_of(queue.begin(), queue.end(), [&](auto& op) {
+  const bool others_run = std::any_of(queue.begin(), queue.end(), [&](auto& op) {
     return op.state == operation::phase::running && op.sequence < outbox_->first();
   });
   if (others_run && outbox_->may_wait())
@@ -177,152 +80,149 @@ void communicator_state::flush_gathered() {
     flush();
 }
 
-uint64_t communicator_state::smallest_memory() const {
-  uint64_t result = UINT64_MAX;
-  for (auto& x : epochs_->ranks())
-    result = std::min(result, x.metadata.maxmemaddr().value() - x.metadata.minmemaddr().value());
-  return result;
+// -- data of shared-memory operations -----------------------------------------------
+
+void communicator_state::on_arrival(const shared_memory_arrival& x) {
+  if (!note_arrival(x))
+    return; // of an older epoch
+  watch_->note_progress(now());
+  move_data();
 }
 
-void communicator_state::abort(const std::string& reason) {
-  change([&] { return epochs_->abort(reason); });
-}
-
-void communicator_state::way_lost(const std::string& reason) {
-  change([&] { return epochs_->way_lost(reason); });
-}
-
-void communicator_state::destroy(const std::string& reason, destroy_promise promise) {
-  destroyers_.push_back(std::move(promise));
-  change([&] { return epochs_->destroy(reason); });
-}
-
-// -- those who wait, and limits -------------------------------------------------
-
-void communicator_state::wait(caf::timespan limit, status_promise promise) {
-  auto number = this->limit(limit);
-  waiters_.emplace(number, std::pair{std::move(promise), limit});
-  settle();
-}
-
-void communicator_state::settle() {
-  if (!operations().idle() || epochs_->changing() || waiters_.empty())
+void communicator_state::on_arrivals(const shared_memory_arrivals& x) {
+  ++control_messages_;
+  bool any_counts = false;
+  for (size_t i = 0; i < x.devices.size(); ++i)
+    any_counts = note_arrival({x.communicator, x.epoch, x.sequence, x.devices[i],
+                               i < x.memories.size() ? x.memories[i] : nullptr})
+                 || any_counts;
+  if (!any_counts)
     return;
-  outbox_->flush_records(); // whoever is answered may ask the journal
-  for (auto& [number, waiter] : std::exchange(waiters_, {})) {
-    waiter.first.deliver(tell_outcome());
-    limits_.remove(number);
-  }
+  watch_->note_progress(now());
+  move_data();
 }
 
-uint64_t communicator_state::limit(caf::timespan limit) {
-  limits_.add(++numbers_, now() + limit);
-  set_timer();
-  return numbers_;
+bool communicator_state::note_arrival(const shared_memory_arrival& x) {
+  const bool is_elsewhere = x.memory == nullptr;
+  return shared_memory_->on_arrival(x.device, x.epoch, x.sequence,
+                                    is_elsewhere ? members_->memory_of(x.device) : x.memory, is_elsewhere);
 }
+
+void communicator_state::resume_moving(uint64_t number) {
+  if (shared_memory_->is_current(number))
+    move_data();
+}
+
+void communicator_state::move_data() {
+  outbox_->gather_records(true); // those of one turn go out together
+  const auto until = now() + options.turn;
+  for (bool goes_on = true; goes_on;) {
+    auto step = shared_memory_->next(until);
+    goes_on = step.goes_on;
+    if (step.progress_at)
+      watch_->note_progress(*step.progress_at);
+    if (!step.decisions.empty())
+      carry_out(std::move(step.decisions));
+    for (auto& [device, why] : step.harmed)
+      lose(device, render(why), "memory", true);
+  }
+  const auto end = shared_memory_->end_turn();
+  if (end.released) {
+    proto::Release x;
+    x.set_comm_id(options.id.value);
+    x.set_epoch(epochs_->epoch().value);
+    x.set_first(end.released->first.value);
+    x.set_sequence(end.released->second.value);
+    note_relayed(members_->streams_of(present_members()).tell(x));
+  }
+  outbox_->gather_records(false);
+  outbox_->flush_records();
+  if (end.is_idle)
+    carry_out(epochs_->transfer_finished());
+}
+
+// -- limits ---------------------------------------------------------------------------
 
 void communicator_state::set_timer() {
-  if (auto when = limits_.timer())
+  if (const auto when = limits_.timer())
     self->delayed_send(self, std::max<caf::timespan>(*when - now(), caf::timespan{0}), atom::expire_v);
 }
 
 void communicator_state::expire() {
-  for (auto number : limits_.take_due(now()))
-    expire(number);
+  for (auto number : limits_.take_due(now())) {
+    if (desk_->has(number)) {
+      const auto x = desk_->expire(number, operations().latest().next(), outcomes_.latest_text(), now());
+      serve_calls();
+      if (!x.late.empty())
+        change([&, doing = explain(view(), options.id)](auto& epochs) {
+          return epochs.overdue(x.late, x.waited, doing);
+        });
+    } else if (auto sequence = limits_.take_operation(number)) {
+      change([&, doing = explain(view(), options.id)](auto& epochs) {
+        return epochs.overdue({*sequence}, "its limit", doing);
+      });
+    } else if (auto waiter = waiters_.take_expired(number)) {
+      auto answer = status();
+      const auto limit_s = std::chrono::duration<double>{waiter->limit}.count();
+      set_error_in(answer, make_error(errc::timed_out,
+                                      fmt::format("waited {:.1f} s: {}", limit_s, explain(view(), options.id))));
+      waiter->promise.deliver(std::move(answer));
+    }
+  }
   set_timer();
 }
 
-void communicator_state::expire(uint64_t number) {
-  if (desk_->has(number))
-    return call_expired(number);
-  if (auto limited = limited_operations_.extract(number))
-    return end_late({limited.mapped()}, "its limit");
-  auto waiter = waiters_.extract(number);
-  if (!waiter)
+void communicator_state::settle() {
+  if (!waiters_.any_waits_for_idle() || !operations().idle() || epochs_->state().is_changing())
     return;
-  auto answer = status();
-  set_error_in(answer,
-               make_error(errc::timed_out,
-                          fmt::format("waited {:.1f} s: {}",
-                                      std::chrono::duration<double>{waiter.mapped().second}.count(), explain())));
-  waiter.mapped().first.deliver(std::move(answer));
+  outbox_->flush_records(); // a client that is answered may ask the journal
+  for (auto& x : waiters_.take_idle_waiters()) {
+    x.promise.deliver(report_outcome());
+    limits_.remove(x.limit_number);
+  }
 }
 
-// -- watching -------------------------------------------------------------------
+// -- watching -------------------------------------------------------------------------
 
+/// Also while ranks wait for others' calls: a process that is paused makes none.
 void communicator_state::keep_ticking() {
-  if (ticking_ || !watching())
+  if (ticking_ || (!something_runs() && desk_->open() == 0))
     return;
   ticking_ = true;
   self->delayed_send<caf::message_priority::high>(self, options.suspect.interval, atom::tick_v);
 }
 
-std::vector<device_id> communicator_state::watched() const {
-  std::vector<device_id> result;
-  for (auto& x : epochs_->ranks())
-    if (!x.lost)
-      result.push_back(x.id());
-  return result;
-}
-
 void communicator_state::tick() {
+  ensure(ticking_, "a tick was asked for");
   ticking_ = false;
   if (desk_->open() > 0)
     options.waiting->publish(options.id, desk_->waiting_ranks(operations().latest().next()), now());
-  auto found = watch_->look(watched(), now());
+  const auto found = watch_->look(present_members(), now());
   if (!found.overload.empty())
     spdlog::info("communicator {}: {}", options.id.value, found.overload);
   for (auto& [device, reason] : found.suspects)
     lose(device, reason, "suspicion", true);
   if (outbox_->flush_pending())
-    flush(); // what may wait has waited long enough
-  if (!watching())
+    flush(); // plans that may wait have waited long enough
+  if (!something_runs() && desk_->open() == 0)
     return;
-  ask_progress(watched());
-  shared_memory_->note_moving(now());
-  if (something_runs() && watch_->stalled(now()) && state() == epoch_change::phase::active) {
-    auto limit_s = std::chrono::duration<double>{watch_->stalled_after()}.count();
-    auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, explain());
-    change([&] { return epochs_->stalled(reason); });
-  }
-  keep_ticking();
-}
-
-void communicator_state::ask_progress(const std::vector<device_id>& devices) {
+  const auto asked = present_members();
   proto::ProgressRequest request;
   request.set_comm_id(options.id.value);
-  request.set_number(watch_->on_request(devices, now()));
-  clocks_.asked(request.number(), outbox_->unix_ns());
-  audience asked{self};
-  for (auto device : devices)
-    asked.add(device, handle_of(device), true);
-  asked.tell(request, caf::message_priority::high);
-}
-
-void communicator_state::on_progress(const proto::Progress& x) {
-  watch_->on_answer(x, now());
-  traffic_.heard(device_id{x.device_id()}, epoch_number{x.epoch()}, sequence_number{x.sequence()}, x.received(), now());
-}
-
-void communicator_state::on_node_report(const proto::ProgressReport& x) {
-  if (!self->current_sender())
-    return;
-  if (auto process = processes_.find(self->current_sender()->address()); process != processes_.end())
-    watch_->on_report(process->second, now());
-  note_clock(x);
-  for (auto& device : x.devices())
-    on_progress(device);
-}
-
-void communicator_state::note_clock(const proto::ProgressReport& x) {
-  if (x.node_id() == 0 || self->current_sender()->node() == self->node())
-    return; // of one's own process
-  auto found = clocks_.answered(node_id{x.node_id()}, x.number(), x.time_ns(), outbox_->unix_ns());
-  if (!found)
-    return;
-  proto::Record record;
-  *record.mutable_node_clock() = std::move(*found);
-  outbox_->journal(std::move(record));
+  request.set_number(watch_->asked(asked, now(), outbox_->unix_ns()));
+  audience relays{self};
+  for (auto device : asked)
+    relays.add(device, members_->handle_of(device), true);
+  relays.tell(request, caf::message_priority::high);
+  if (shared_memory_->has_moved())
+    watch_->note_progress(now());
+  auto& liveness = watch_->liveness();
+  if (something_runs() && liveness.stalled(now()) && epochs_->state().is_active()) {
+    const auto limit_s = std::chrono::duration<double>{liveness.stalled_after()}.count();
+    const auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, explain(view(), options.id));
+    change([&](auto& epochs) { return epochs.stalled(reason); });
+  }
+  keep_ticking();
 }
 
 communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
@@ -333,9 +233,8 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
   state.options = std::move(options);
   self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
   state.start(devices, handles);
-  state.answer_if_it_dies();
   return {
-    [&state](const gpu_sim::GetCommStatusRequest& x) { return x.readonly() ? state.status() : state.tell_outcome(); },
+    [&state](const gpu_sim::GetCommStatusRequest& x) { return x.readonly() ? state.status() : state.report_outcome(); },
     [&state](const gpu_sim::GroupStartRequest&) { return verdict<gpu_sim::GroupStartResponse>(state.group_start()); },
     [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
     [&state](proto::CollectiveRequest& x) { return state.collective(x); },
@@ -352,7 +251,8 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::CommAbortRequest& x) {
-      state.abort(x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason());
+      const auto reason = x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason();
+      state.change([&](auto& epochs) { return epochs.abort(reason); });
       return verdict<proto::CommAbortResponse>(caf::none);
     },
     [&state](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
@@ -361,9 +261,13 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       return promise;
     },
     [&state](const proto::RankReport& x) { state.on_report(x); },
-    [&state](const proto::RankReports& x) { state.on_report(x); },
-    [&state](const shared_memory_arrival& x) { state.on_shared_memory_arrival(x); },
-    [&state](const shared_memory_arrivals& x) { state.on_shared_memory_arrivals(x); },
+    [&state](const proto::RankReports& x) {
+      state.note_relayed(1);
+      for (auto& each : x.reports())
+        state.on_report(each);
+    },
+    [&state](const shared_memory_arrival& x) { state.on_arrival(x); },
+    [&state](const shared_memory_arrivals& x) { state.on_arrivals(x); },
     [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
     [&state](const proto::Progress& x) { state.on_progress(x); },
     [&state](const proto::ProgressReport& x) { state.on_node_report(x); },
@@ -372,10 +276,14 @@ communicator_actor::behavior_type communicator(communicator_actor::stateful_poin
       state.leave(x, promise);
       return promise;
     },
-    [&state](const proto::WayLost& x) { state.way_lost(x.reason()); },
-    [&state](const proto::MemberLost& x) { state.on_member_lost(x); },
+    [&state](const proto::WayLost& x) {
+      const auto reason = x.reason().empty() ? std::string{"members have lost their connection"} : x.reason();
+      state.change([&](auto& epochs) { return epochs.way_lost(reason); });
+    },
+    // The coordinator has given the device up, for another communicator.
+    [&state](const proto::MemberLost& x) { state.lose(device_id{x.device_id()}, x.cause(), x.noticed_by(), false); },
     [&state](atom::flush) { state.flush_gathered(); },
-    [&state](atom::resume, uint64_t number) { state.moved(number); },
+    [&state](atom::resume, uint64_t number) { state.resume_moving(number); },
     [&state](atom::tick) { state.tick(); },
     [&state](atom::expire) { state.expire(); },
   };

@@ -5,56 +5,82 @@
 #include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <iterator>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
 
-/// What a slice touches: at most some ten microseconds' work, and less where that divides the work more evenly.
+/// What a slice touches: some ten microseconds of work at most, and less where that divides the work more evenly.
 constexpr uint64_t slice_bytes_max = 512u << 10, slice_bytes_min = 64u << 10;
 constexpr uint32_t slices_a_worker = 4;
-/// Operations that touch less are moved by the communicator itself: on two cores help costs them as much as it saves,
-/// and less where nobody needs to be woken.
-constexpr uint64_t help_bytes_min = 2u << 20, lookers_bytes_min = 2 * slice_bytes_min;
+/// Operations that touch less are moved by the communicator alone: on two cores help costs them as much as it saves.
+/// The second limit is for helpers that need not be woken.
+constexpr uint64_t help_bytes_min = 2u << 20, awake_help_bytes_min = 2 * slice_bytes_min;
 
 } // namespace
 
-void shared_memory_run::on_arrival(const shared_memory_arrival& x) {
-  if (x.epoch != epochs_.epoch() || epochs_.state() != epoch_change::phase::active || !epochs_.is_there(x.device))
-    return; // of an epoch that is gone
-  owner_.note_progress(self_->clock().now());
-  ranks_[x.device] = {x.sequence, x.memory ? x.memory : owner_.memory_of(x.device), !x.memory};
-  run();
+void shared_memory_run::reset() {
+  ensure(moving_.sequence == sequence_number{} && ended_.sequence == sequence_number{},
+         "no epoch opens while data moves");
+  ranks_.clear();
 }
 
-bool shared_memory_run::everybody_is_at(sequence_number sequence) const {
+bool shared_memory_run::on_arrival(device_id device, epoch_number epoch, sequence_number sequence,
+                                   std::shared_ptr<mapped_memory> memory, bool is_elsewhere) {
+  if (epoch != epochs_.epoch() || !epochs_.state().is_active() || !epochs_.members().contains(device)
+      || memory == nullptr)
+    return false;
+  ranks_[device] = {sequence, std::move(memory), is_elsewhere};
+  ensure(ranks_.size() <= epochs_.ranks().size(), "only members come to operations");
+  return true;
+}
+
+bool shared_memory_run::all_have_come_to(sequence_number sequence) const {
   return ranks_.size() == epochs_.ranks().size()
          && std::all_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.second.sequence >= sequence; });
 }
 
-void shared_memory_run::run() {
-  owner_.gather_records(true);
-  auto turn_end = self_->clock().now() + options_.turn;
-  while ((moving_.sequence != sequence_number{} || begin_moving()) && keep_moving(turn_end)) {
-    auto sequence = std::exchange(moving_.sequence, {});
-    moving_.work = nullptr;
-    auto harmed = damaged();
-    if (harmed.empty())
-      begin_moving(); // the movers go on while this one's end is noted
-    auto now = self_->clock().now();
-    owner_.note_progress(now);
-    owner_.carry_out(epochs_.data_moved(sequence, harmed.empty() ? caf::error{} : harmed.front().second));
-    lose(harmed);
-    done_.add(sequence, now);
-    if (epochs_.must_defer() || (now >= turn_end && !give_way()))
-      break;
-  }
-  release();
-  owner_.gather_records(false);
+shared_memory_run::step shared_memory_run::next(time_point until) {
+  step out;
+  if (ended_.sequence != sequence_number{})
+    return note_end(std::move(out));
+  const bool is_moving = moving_.sequence != sequence_number{};
+  if (const auto ended_at = std::exchange(ended_at_, std::nullopt))
+    if ((epochs_.must_defer() && !is_moving) || (*ended_at >= until && !give_way()))
+      return out;
+  if (!is_moving)
+    start_next(out);
   if (moving_.sequence == sequence_number{})
-    owner_.carry_out(epochs_.transfer_finished());
+    return out;
+  if (!out.decisions.empty()) { // to be carried out before any byte is written
+    out.goes_on = true;
+    return out;
+  }
+  if (!keep_moving(until))
+    return out;
+  ended_ = {std::exchange(moving_.sequence, {}), damaged()};
+  moving_.job = nullptr;
+  if (ended_.harmed.empty())
+    start_next(out); // the movers go on while the end of this one is noted
+  if (!out.decisions.empty() || !out.harmed.empty()) {
+    out.goes_on = true;
+    return out;
+  }
+  return note_end(std::move(out));
+}
+
+shared_memory_run::step shared_memory_run::note_end(step out) {
+  const auto ended = std::exchange(ended_, {});
+  const auto now = self_->clock().now();
+  out.progress_at = ended_at_ = now;
+  out.decisions = epochs_.data_moved(ended.sequence, ended.harmed.empty() ? caf::error{} : ended.harmed.front().second);
+  ensure(!out.decisions.empty(), "an operation whose data is in place ends");
+  out.harmed = ended.harmed;
+  out.goes_on = true;
+  done_.add(ended.sequence, now);
+  return out;
 }
 
 shared_memory_run::losses shared_memory_run::damaged() const {
@@ -68,25 +94,22 @@ shared_memory_run::losses shared_memory_run::damaged() const {
 shared_memory_run::losses shared_memory_run::cut() {
   constexpr auto look_every = std::chrono::milliseconds{1}; // a look at a file takes a microsecond
   auto result = damaged();
-  auto now = self_->clock().now();
+  const auto now = self_->clock().now();
+  ensure(now >= looked_at_files_, "time does not run backwards");
   if (!result.empty() || now < looked_at_files_ + look_every)
     return result;
   looked_at_files_ = now;
   for (auto& [device, its] : ranks_)
-    if (its.elsewhere)
+    if (its.is_elsewhere)
       if (auto problem = shortage_of(*its.memory))
         result.emplace_back(device, std::move(problem));
   return result;
 }
 
-void shared_memory_run::lose(const losses& whom) {
-  for (auto& [device, why] : whom)
-    owner_.lose(device, why);
-}
-
 shared_memory_operation shared_memory_run::work_of(operation& op, uint64_t& bytes) {
   auto& what = op.what();
-  auto combine = reducer::of(what.datatype(), what.op(), what.user_op()); // checked when it was called
+  auto combine = reducer::of(what.datatype(), what.op(), what.user_op());
+  ensure(static_cast<bool>(combine), "the reduction was checked at the call");
   shared_memory_operation work{what.kind(), request_of(what, op.world_size, 0), std::move(*combine), {}, {}, {}};
   if (what.op() == gpu_sim::PREMUL_SUM && reduces(what.kind()))
     for (int rank = 0; rank < static_cast<int>(op.world_size); ++rank)
@@ -95,8 +118,8 @@ shared_memory_operation shared_memory_run::work_of(operation& op, uint64_t& byte
   work.outputs.reserve(op.slots.size());
   for (auto& x : op.slots) {
     auto& memory = *ranks_.at(x.device).memory;
-    auto bytes_at = [&](uint64_t address, uint64_t size) {
-      return size == 0 ? nullptr : memory.at(address, size)->data(); // checked, too
+    const auto bytes_at = [&](uint64_t address, uint64_t size) {
+      return size == 0 ? nullptr : memory.at(address, size)->data(); // checked at the call
     };
     work.inputs.push_back(bytes_at(x.input, x.input_bytes));
     work.outputs.push_back(bytes_at(x.output, x.output_bytes));
@@ -107,56 +130,51 @@ shared_memory_operation shared_memory_run::work_of(operation& op, uint64_t& byte
   return work;
 }
 
-bool shared_memory_run::begin_moving() {
+void shared_memory_run::start_next(step& out) {
+  ensure(moving_.sequence == sequence_number{} && moving_.job == nullptr && !moving_.small,
+         "the data of one operation moves at a time");
   auto& queue = epochs_.operations().in_flight();
-  auto op = std::find_if(queue.begin(), queue.end(), [](auto& x) { return x.state == operation::phase::running; });
-  if (epochs_.state() != epoch_change::phase::active || op == queue.end() || !op->joint
-      || !everybody_is_at(op->sequence))
-    return false;
-  if (auto lost = cut(); !lost.empty()) { // by now: nothing has been moved for this one
-    lose(lost);
-    return false;
-  }
-  assert(op->slots.size() == ranks_.size()); // nobody is lost while we are active
+  const auto op = std::find_if(queue.begin(), queue.end(),
+                               [](auto& x) { return x.state == operation::phase::running; });
+  if (!epochs_.state().is_active() || op == queue.end() || !op->joint || !all_have_come_to(op->sequence))
+    return;
+  out.harmed = cut(); // nothing has been moved for this one
+  if (!out.harmed.empty())
+    return;
+  ensure(op->slots.size() == ranks_.size(), "in an active epoch no member is lost");
   uint64_t bytes = 0;
   auto work = work_of(*op, bytes);
-  moving_ = {moving_.number + 1, op->sequence, nullptr, 0};
-  owner_.carry_out(epochs_.data_moves(*op));
-  const bool wakes_nobody = options_.movers != nullptr && options_.movers->has_enough_lookers();
-  if (bytes < (wakes_nobody ? lookers_bytes_min : help_bytes_min)) {
-    shared_memory_execution execution{std::move(work), help_bytes_min};
-    for (uint32_t slice = 0; slice < execution.slices(); ++slice)
-      execution.run(slice);
-    return true;
+  moving_ = {moving_.number + 1, op->sequence, std::nullopt, nullptr, 0};
+  out.decisions = epochs_.data_moves(*op);
+  const bool helpers_are_awake = movers_ != nullptr && movers_->has_enough_lookers();
+  if (bytes < (helpers_are_awake ? awake_help_bytes_min : help_bytes_min)) {
+    moving_.small = std::move(work);
+    return;
   }
   std::vector<std::shared_ptr<mapped_memory>> memories;
   for (auto& x : ranks_)
     memories.push_back(x.second.memory);
-  auto workers = options_.movers == nullptr ? 1 : options_.movers->threads() + 1;
-  auto slice_bytes = std::clamp(bytes / (slices_a_worker * workers), slice_bytes_min, slice_bytes_max);
-  moving_.work = std::make_shared<shared_memory_job>(std::move(work), slice_bytes, std::move(memories), workers,
-                                                     communicator_actor{self_}, moving_.number);
-  if (options_.movers != nullptr)
-    options_.movers->help_with(moving_.work);
-  return true;
+  const auto workers = movers_ == nullptr ? 1 : movers_->threads() + 1;
+  const auto slice_bytes = std::clamp(bytes / (slices_a_worker * workers), slice_bytes_min, slice_bytes_max);
+  moving_.job = std::make_shared<shared_memory_job>(std::move(work), slice_bytes, std::move(memories), workers,
+                                                    communicator_actor{self_}, moving_.number);
+  if (movers_ != nullptr)
+    movers_->help_with(moving_.job);
 }
 
-void shared_memory_run::release() {
-  constexpr auto patience = std::chrono::milliseconds{1};
-  bool goes_on = moving_.sequence != sequence_number{} && !epochs_.must_defer();
-  if (done_.last == sequence_number{} || (goes_on && self_->clock().now() - done_.since < patience))
-    return;
-  owner_.release(done_.first, done_.last);
-  done_ = {};
-}
-
-bool shared_memory_run::keep_moving(time_point turn_end) {
-  if (moving_.work == nullptr)
+bool shared_memory_run::keep_moving(time_point until) {
+  if (moving_.small) {
+    const shared_memory_execution execution{std::move(*moving_.small), help_bytes_min};
+    for (uint32_t slice = 0; slice < execution.slices(); ++slice)
+      execution.run(slice);
+    moving_.small.reset();
     return true;
-  while (moving_.work->move_slice(0))
-    if (self_->clock().now() >= turn_end)
+  }
+  ensure(moving_.job != nullptr, "data that moves has a job");
+  while (moving_.job->move_slice(0))
+    if (self_->clock().now() >= until)
       return give_way();
-  return moving_.work->wait();
+  return moving_.job->wait();
 }
 
 bool shared_memory_run::give_way() {
@@ -164,17 +182,26 @@ bool shared_memory_run::give_way() {
   return false;
 }
 
-void shared_memory_run::moved(uint64_t number) {
-  if (number == moving_.number)
-    run();
+shared_memory_run::turn_end shared_memory_run::end_turn() {
+  constexpr auto patience = std::chrono::milliseconds{1};
+  ensure(ended_.sequence == sequence_number{}, "a turn ends when the end of every operation is noted");
+  turn_end result{std::nullopt, moving_.sequence == sequence_number{}};
+  if (done_.last == sequence_number{})
+    return result;
+  const bool may_wait = !result.is_idle && !epochs_.must_defer();
+  if (may_wait && self_->clock().now() - done_.since < patience)
+    return result;
+  result.released = {done_.first, done_.last};
+  done_ = {};
+  return result;
 }
 
-void shared_memory_run::note_moving(time_point now) {
-  if (moving_.work == nullptr)
-    return;
-  auto done = moving_.work->slices_moved();
-  if (std::exchange(moving_.slices_seen, done) != done)
-    owner_.note_progress(now);
+bool shared_memory_run::has_moved() {
+  if (moving_.job == nullptr)
+    return false;
+  const auto moved = moving_.job->slices_moved();
+  ensure(moved >= moving_.slices_seen, "slices that were moved stay moved");
+  return std::exchange(moving_.slices_seen, moved) != moved;
 }
 
 } // namespace ringmaster

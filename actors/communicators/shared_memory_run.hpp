@@ -1,67 +1,78 @@
 #pragma once
 
 #include "actors/movers/shared_memory_movers.hpp"
-#include "runtime/operations/epoch_change.hpp"
+#include "runtime/epochs/epoch_change.hpp"
 
 #include <caf/timespan.hpp>
 
-#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace ringmaster {
 
-/// A COMMUNICATOR's joint operations: when every stream has come to one, the data goes straight from memory to memory,
-/// for all ranks at once, those of other processes on the host included. Nobody but the communicator, its process's
-/// movers and ranks that wait there takes part, so what has begun is completed, whoever is lost meanwhile: it is
-/// decided when everybody has come to it. And nobody but they writes to another process's memory: whoever was frozen,
-/// taken for dead and goes on changes no byte elsewhere. Owned by the communicator, who tells it whose turn it is.
+/// Moves the data of a communicator's shared-memory operations: when every stream has come to one, the data goes from
+/// memory to memory for all ranks at once, also for ranks of other processes on the host. Only the communicator, its
+/// process's movers and ranks that wait in its process take part. So an operation that has started is completed even if
+/// members are lost meanwhile: it is decided when all ranks have come to it. No other process writes to a member's
+/// memory, so a process that was frozen, was declared lost and then goes on changes no byte elsewhere.
+///
+///   idle --all ranks have come--> moving --data in place--> ended (the next one may move already) --> idle
+///
+/// The communicator gives it turns: it asks for steps and carries each one out before it asks for the next.
 class shared_memory_run {
 public:
   using time_point = std::chrono::steady_clock::time_point;
+  using losses = std::vector<std::pair<device_id, caf::error>>;
 
-  struct options {
-    std::shared_ptr<shared_memory_movers> movers; ///< That help; null: the communicator does it alone.
-    caf::timespan turn{0};                        ///< It moves data for so long between two looks at its mailbox.
+  /// What the communicator does next, in this order.
+  struct step {
+    std::optional<time_point> progress_at; ///< An operation made progress.
+    epoch_change::decisions decisions;
+    losses harmed;        ///< Members whose memory is unusable, with the reason: they are lost.
+    bool goes_on = false; ///< Ask for another step.
   };
-  /// What the communicator does for it.
-  struct callbacks {
-    std::function<void(epoch_change::decisions)> carry_out;
-    /// The streams go on behind these operations.
-    std::function<void(sequence_number first, sequence_number last)> release;
-    /// As this process sees it, where the device is another one's.
-    std::function<std::shared_ptr<mapped_memory>(device_id)> memory_of;
-    /// This one's memory is of no use any more.
-    std::function<void(device_id, const caf::error&)> lose;
-    std::function<void(time_point)> note_progress;
-    std::function<void(bool)> gather_records; ///< Those of one turn go out at once.
+  /// What the communicator does after the last step of a turn.
+  struct turn_end {
+    std::optional<std::pair<sequence_number, sequence_number>> released; ///< Streams go on after these operations.
+    bool is_idle = false; ///< No data moves: `epoch_change::transfer_finished`.
   };
 
-  shared_memory_run(communicator_actor::pointer self, options opts, epoch_change& epochs, callbacks owner)
-    : self_(self), options_(std::move(opts)), epochs_(epochs), owner_(std::move(owner)) {}
+  /// `movers`: threads that help; null: the communicator moves all data by itself.
+  shared_memory_run(communicator_actor::pointer self, std::shared_ptr<shared_memory_movers> movers,
+                    epoch_change& epochs)
+    : self_(self), movers_(std::move(movers)), epochs_(epochs) {}
 
-  /// A new epoch is open: nobody has come to anything.
-  void reset() { ranks_.clear(); }
-  void on_arrival(const shared_memory_arrival& x);
+  /// A new epoch is open: no rank has come to an operation.
+  void reset();
+  /// A rank has come to an operation, and to all before it. `is_elsewhere`: the memory is another process's. Returns
+  /// whether the message counts: not if it is of an older epoch.
+  bool on_arrival(device_id device, epoch_number epoch, sequence_number sequence, std::shared_ptr<mapped_memory> memory,
+                  bool is_elsewhere);
   bool has_come(device_id device, sequence_number sequence) const {
-    auto rank = ranks_.find(device);
+    const auto rank = ranks_.find(device);
     return rank != ranks_.end() && rank->second.sequence >= sequence;
   }
-  /// It is the communicator's turn again, or the job of this number is done.
-  void moved(uint64_t number);
-  /// Slices that are moved count as progress.
-  void note_moving(time_point now);
+  /// The message `resume` with this number is of the data that moves now.
+  bool is_current(uint64_t number) const { return number == moving_.number; }
+
+  /// A step of a turn that lasts until `until`. If data still moves then, `resume` is sent to the communicator.
+  step next(time_point until);
+  turn_end end_turn();
+  /// Whether slices have been moved since the last call, by any thread.
+  bool has_moved();
 
 private:
-  /// Operations whose data is where it belongs, and whose streams have not been told: while everybody has come to the
-  /// next one, too, they would only wait there. Nothing but `moving_` keeps them from it.
+  /// Operations whose data is in place, and whose streams wait to be released. They are released together while all
+  /// ranks have come to the next one as well: there the streams would only wait again.
   struct done_operations {
     sequence_number first, last; ///< 0: none.
     time_point since;
 
     void add(sequence_number sequence, time_point now) {
+      ensure(last < sequence, "operations are done in the order of their calls");
       if (last == sequence_number{})
         first = sequence, since = now;
       last = sequence;
@@ -69,42 +80,45 @@ private:
   };
   /// How far a rank has come.
   struct place {
-    sequence_number sequence; ///< The latest joint operation that it has come to.
+    sequence_number sequence; ///< The latest operation.
     std::shared_ptr<mapped_memory> memory;
-    bool elsewhere = false; ///< It is another process's.
+    bool is_elsewhere = false;
   };
-  /// Data that is being moved. It ends whoever is lost: epochs wait for it.
-  struct moving_job {
-    uint64_t number = 0;
-    sequence_number sequence;                ///< 0: none.
-    std::shared_ptr<shared_memory_job> work; ///< Null for a small one.
+  /// Data that is being moved. Epochs wait for its end.
+  struct moving_data {
+    uint64_t number = 0;                          ///< Of `resume`.
+    sequence_number sequence;                     ///< 0: none.
+    std::optional<shared_memory_operation> small; ///< Moved by the communicator alone, in one go.
+    std::shared_ptr<shared_memory_job> job;       ///< Null for a small one.
     uint32_t slices_seen = 0;
   };
+  /// An operation whose data is in place, and whose end the communicator has not heard of.
+  struct ended_operation {
+    sequence_number sequence; ///< 0: none.
+    losses harmed;
+  };
 
-  /// Runs what everybody has come to, for a while.
-  void run();
-  /// Takes the next operation up, and moves the data of a small one. Returns whether there is one to run.
-  bool begin_moving();
-  /// Returns whether the data of the operation that was taken up is where it belongs. If not, `moved` is called later.
-  bool keep_moving(time_point turn_end);
+  /// Takes up the next operation that all ranks have come to.
+  void start_next(step& out);
+  /// Returns whether all data of the operation is in place. If not, `resume` is sent later.
+  bool keep_moving(time_point until);
+  step note_end(step out);
+  /// The turn is over, other messages have their turn. Returns false.
   bool give_way();
-  /// The streams go on behind what is done, unless they would wait at the next one: that has time.
-  void release();
-  bool everybody_is_at(sequence_number sequence) const;
+  bool all_have_come_to(sequence_number sequence) const;
   shared_memory_operation work_of(operation& op, uint64_t& bytes);
-  using losses = std::vector<std::pair<device_id, caf::error>>;
-  /// Whose memories, other processes', were damaged while data was moved, with the reason.
+  /// Members of other processes whose memories were damaged while data moved.
   losses damaged() const;
-  /// The same before any is: whose files are too short by now, at most a millisecond ago.
+  /// The same, and those whose files have become too short, as of a millisecond ago at most.
   losses cut();
-  void lose(const losses& whom);
 
   communicator_actor::pointer self_;
-  options options_;
+  std::shared_ptr<shared_memory_movers> movers_;
   epoch_change& epochs_;
-  callbacks owner_;
   std::map<device_id, place> ranks_;
-  moving_job moving_;
+  moving_data moving_;
+  ended_operation ended_;
+  std::optional<time_point> ended_at_; ///< The last step has reported an end, at this time.
   time_point looked_at_files_{};
   done_operations done_;
 };

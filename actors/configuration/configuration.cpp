@@ -69,7 +69,7 @@ std::vector<std::string> with_options_of_launcher(std::vector<std::string> args)
   return result;
 }
 
-/// So many of the text's lines.
+/// The first lines of a text.
 std::string first_lines(const std::string& text, int64_t count) {
   std::istringstream in{text};
   std::string result, line;
@@ -204,7 +204,7 @@ caf::error configuration::read(std::vector<std::string> args,
     command_keys_.push_back(name_of_argument(*arg));
   std::vector<std::string> remaining(others, args.end());
   args.erase(others, args.end());
-  // On the command line CAF takes no flag with a value, and no empty text: they are stored once more, behind its pass.
+  // On the command line CAF takes no flag with a value, and no empty text: they are stored once more after its pass.
   auto refused = std::stable_partition(args.begin(), args.end(), [&](const std::string& x) {
     auto option = custom_options_.cli_long_name_lookup(name_of_argument(x));
     return option == nullptr || x.find('=') == std::string::npos || (!option->is_flag() && x.back() != '=');

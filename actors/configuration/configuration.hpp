@@ -11,7 +11,7 @@
 
 namespace ringmaster {
 
-/// Tells an actor system of our messages. The templates behind it are large: they are here once.
+/// Registers our messages with an actor system. The templates are large: they are instantiated here once.
 void add_messages(caf::actor_system_config& cfg);
 
 /// The configuration of a process: our options beside CAF's own. The command line goes before the file, the file
@@ -39,8 +39,8 @@ public:
   caf::error read(std::vector<std::string> args, const std::optional<std::filesystem::path>& default_file);
   caf::error read(int argc, char** argv, const std::optional<std::filesystem::path>& default_file);
 
-  /// What `read` checks, for whoever let CAF's exec_main do the reading, which passes over unknown keys and values
-  /// of the wrong type in a file without a word: the file, if any, and the values in use.
+  /// What `read` checks, for programs that use CAF's exec_main, which silently ignores unknown keys and values of the
+  /// wrong type in a file: the file, if any, and the values in use.
   caf::error check(const std::optional<std::filesystem::path>& file) const;
 
   /// For a program that takes no arguments beside these. Errors: invalid_argument, naming the first in `remainder`;
@@ -53,7 +53,7 @@ public:
   /// defaults".
   std::string origin_of(const std::string& section) const;
 
-  /// What --help prints: every key of ours with its default, and the file that is read unless it is told another.
+  /// What --help prints: every key of ours with its default, and the file that is read by default.
   std::string help_text(const std::string& program, const std::optional<std::filesystem::path>& default_file) const;
 
   /// The file that `read` has read; none if there was none.

@@ -136,7 +136,7 @@ std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory) 
     if (!made)
       return std::move(made.error());
     if (*made)
-      spdlog::warn("somebody has removed {}, where the memory files of this process's devices lie, or its lock: it is "
+      spdlog::warn("the directory {} of this process's device memory files, or its lock, was removed: it is "
                    "there again for devices that start from now on; those that live keep their memory, which other "
                    "processes may not find",
                    memory->path().string());

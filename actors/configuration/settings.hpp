@@ -23,7 +23,7 @@ node_options node_settings(const options& opts, const std::filesystem::path& mem
 /// Sees to it that it is there, and logs where it was not: `device_options::keep_memory_dir`.
 std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory);
 
-/// What operations take: between processes, and in one process that has so many cores.
+/// What operations take: between processes, and in one process with that many cores.
 cost_constants network_costs(const options& opts);
 process_constants process_costs(const options& opts, uint32_t cores);
 

@@ -1,10 +1,12 @@
 #include "actors/coordination/coordinator.hpp"
 
 #include "actors/calls/request_limit.hpp"
+#include "actors/coordination/communicator_creation.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
-#include "runtime/text/quantity_text.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
+#include <caf/send.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -33,13 +35,14 @@ auto communicator_call(coordinator_state& state) {
   return [&state](const Request& x) {
     auto limit = state.options.request_limit;
     if constexpr (std::is_same_v<Request, proto::CommWaitRequest>)
-      limit += request_limit(x.timeout_ns()); // the communicator's own text comes first
+      limit += request_limit(x.timeout_ns()); // the communicator's own error comes first
     return ask_communicator<Response>(state, communicator_id{x.comm_id()}, x, limit);
   };
 }
 
 caf::result<proto::CommDestroyResponse> destroy(coordinator_state& state, const proto::CommDestroyRequest& x) {
-  auto limit = state.options.request_limit + state.options.communicators.operation_limit; // streams may be given up
+  auto limit = state.options.request_limit
+               + state.options.communicators.operation_limit; // for streams that are given up
   communicator_id id{x.comm_id()};
   auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();
   const bool is_there = state.communicators.find(id) != nullptr;
@@ -50,7 +53,7 @@ caf::result<proto::CommDestroyResponse> destroy(coordinator_state& state, const 
       promise.deliver(std::move(y));
     },
     [&state, id, promise, is_there](const caf::error& problem) mutable {
-      bool ended = is_there && state.communicators.was_destroyed(id); // somebody else's wish came first
+      bool ended = is_there && state.communicators.was_destroyed(id); // another client's request came first
       promise.deliver(ended ? verdict<proto::CommDestroyResponse>(caf::none)
                             : refusal<proto::CommDestroyResponse>(problem));
     });
@@ -61,7 +64,7 @@ caf::result<proto::StreamSynchronizeResponse> synchronize(coordinator_state& sta
                                                           proto::StreamSynchronizeRequest x) {
   if (x.timeout_ns() == 0)
     x.set_timeout_ns(static_cast<uint64_t>(state.options.request_limit.count()));
-  auto limit = state.options.request_limit + request_limit(x.timeout_ns()); // the stream's own text comes first
+  auto limit = state.options.request_limit + request_limit(x.timeout_ns()); // the stream's own error comes first
   return ask_device<proto::StreamSynchronizeResponse>(state, id, x, limit);
 }
 
@@ -71,7 +74,7 @@ auto journal_call(coordinator_state& state) {
     if (!state.options.journal)
       return refusal<Response>(errc::refused, "this cluster keeps no journal");
     auto promise = state.self->make_response_promise<Response>();
-    ask_then<Response>(state, state.journal_calls, the_journal{}, state.options.journal, errc::io_error,
+    ask_then<Response>(state, state.calls.journal, the_journal{}, state.options.journal, errc::io_error,
                        state.options.request_limit, deliver_to(promise, pass_on), refuse_by(promise), x);
     return promise;
   };
@@ -83,7 +86,7 @@ void coordinator_state::start(coordinator_options opts) {
   options = std::move(opts);
   communicators = communicator_registry{options.communicators_max, options.ids};
   devices = device_registry{options.ids};
-  meetings_ = shared_mailboxes{options.meet_bytes};
+  mailboxes.start(options.meet_bytes);
   copies = host_copies{options.host_copies_bytes_max};
   proto::Record record;
   record.mutable_coordinator_started()->set_pid(options.pid);
@@ -107,88 +110,104 @@ void coordinator_state::mark_ids() {
 }
 
 void coordinator_state::on_down(const caf::down_msg& x) {
-  std::erase_if(notices, [&](auto& notice) { return notice.second == x.source; });
-  auto is_source = [&](const caf::strong_actor_ptr& ptr) { return ptr && ptr->address() == x.source; };
-  bool left = !x.reason || x.reason == caf::exit_reason::user_shutdown;
-  // Each ends its loop: the maps have changed.
-  for (auto& [id, device] : devices.devices())
-    if (is_source(device.handle.device))
-      return device_gone(id, {cause_of_end(device.node, x.reason), left ? "" : "monitor", now_ns()});
-  for (auto& [id, node] : devices.nodes())
-    if (is_source(node.handle))
-      return node_gone(id, x.reason, left);
-  for (auto& [id, communicator] : communicators.alive())
-    if (is_source(communicator.handle))
-      return communicator_ended(id, x.reason);
-  if (auto client = clients_.extract(x.source))
-    client_gone(client.mapped(), x.reason ? render(x.reason) : "it has ended");
-}
-
-void coordinator_state::notice(const std::string& name_of_it, const caf::strong_actor_ptr& who) {
-  if (!who)
+  clients.withdraw_names(x.source);
+  if (members.ended(x))
     return;
-  notices[name_of_it] = who->address();
-  self->monitor(caf::actor_cast<caf::actor>(who));
+  for (auto& [id, communicator] : communicators.alive())
+    if (communicator.handle && communicator.handle->address() == x.source)
+      return communicator_ended(id, x.reason); // the map has changed
+  clients.ended(x);
 }
 
-caf::strong_actor_ptr coordinator_state::noticed(const std::string& name_of_it) const {
-  auto found = notices.find(name_of_it);
-  return found == notices.end() ? nullptr : caf::actor_cast<caf::strong_actor_ptr>(found->second);
+caf::expected<communicator_actor> coordinator_state::communicator_of(communicator_id id) const {
+  auto known = communicators.known(id);
+  if (!known)
+    return std::move(known.error());
+  return caf::actor_cast<communicator_actor>((*known)->handle);
 }
 
-caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> coordinator_state::let_in(
-  const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
-  auto promise = self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
-  promise.deliver(node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(options.journal));
-  introduce_nodes(); // it has been let in by then
-  return promise;
+void coordinator_state::communicator_ended(communicator_id id, const caf::error& reason) {
+  auto ended = communicators.ended(id, reason);
+  if (!ended)
+    return;
+  mailboxes.communicator_ended(id);
+  clients.communicator_ended(id);
+  auto left = devices.leave(id);
+  for (auto device : ended->lost)
+    if (!communicators.inputs_wanted(device))
+      copies.forget(device);
+  if (reason)
+    communicator_failed(id, reason, left);
+  calls.communicators.gone(id, communicators.known(id).error());
+  devices_freed();
 }
 
-proto::DeviceJoinResponse coordinator_state::new_device(const proto::DeviceJoinRequest& x) {
-  proto::DeviceJoinResponse answer;
-  mark_ids();
-  answer.set_device_id(options.ids->new_device(device_id{x.wanted_id()}).value);
-  if (x.wanted_id() != 0 && answer.device_id() != x.wanted_id())
-    spdlog::warn("the id 0x{:x} that is wished for a device was given before, and none is given twice: it is 0x{:x}",
-                 x.wanted_id(), answer.device_id());
-  return answer;
+void coordinator_state::communicator_failed(communicator_id id, const caf::error& reason, const device_ids& left) {
+  spdlog::error("communicator {} has failed: {}", id, render(reason));
+  proto::ClusterInfo::Gone gone;
+  gone.set_what(proto::ClusterInfo::Gone::COMMUNICATOR);
+  gone.set_id(id.value);
+  gone.set_cause(render(reason));
+  members.note_departure(std::move(gone));
+  // Its commands would block the streams for ever. The answers do not matter.
+  proto::Quiesce stop;
+  stop.set_comm_id(id.value);
+  stop.set_epoch(UINT64_MAX);
+  stop.set_forget(true);
+  proto::Members nobody;
+  nobody.set_comm_id(id.value);
+  for (auto member : left) {
+    auto& handle = devices.find(member)->handle;
+    caf::anon_send(caf::actor_cast<stream_actor>(handle.stream), stop);
+    caf::anon_send(caf::actor_cast<device_actor>(handle.device), membership::of(nobody, {}));
+  }
+}
+
+void coordinator_state::place_filled(device_id device, communicator_id communicator) {
+  communicators.place_filled(device, communicator);
+  if (!communicators.inputs_wanted(device))
+    copies.forget(device);
+}
+
+void coordinator_state::devices_freed() {
+  spares.serve();
+  drains.serve();
+}
+
+bool coordinator_state::may_replace(device_id id) const {
+  auto device = devices.find(id);
+  return device != nullptr && communicators.all_replace(device->communicators);
+}
+
+void coordinator_state::will_change(device_id id, uint64_t address, uint64_t bytes) {
+  auto device = devices.find(id);
+  if (device != nullptr && within(device->metadata, address, bytes))
+    copies.will_change(id, address, bytes);
 }
 
 void coordinator_state::expire_calls() {
-  auto expire = [this](auto& calls) {
-    calls.expire(self->clock().now(), make_error(caf::sec::request_timeout));
-    keep_time(calls);
+  auto expire_those = [this](auto& of) {
+    of.expire(self->clock().now(), make_error(caf::sec::request_timeout));
+    keep_time(of);
   };
-  expire(device_calls);
-  expire(communicator_calls);
-  expire(journal_calls);
+  expire_those(calls.devices);
+  expire_those(calls.communicators);
+  expire_those(calls.journal);
 }
 
 void coordinator_state::expire(uint64_t number) {
-  if (spares_.has(number))
-    return act(number, spares_.expired(number, spare_wanted(number)));
-  if (drain_calls_.count(number) != 0)
-    return drain_expired(number);
-  if (auto call = init_calls_.find(number); call != init_calls_.end()) {
-    call->second.expired = true;
-    return call->second.asked == 0 ? choose(number) : void();
-  }
-  if (auto waiter = info_waiters_.extract(number))
-    return deliver_info(waiter.mapped().request, waiter.mapped().promise);
-  if (auto waiter = waiting_ranks_.find(number); waiter != waiting_ranks_.end())
-    if (auto late = ranks_.expired(number, duration_text(waiter->second.limit)))
-      answer_ranks(late->to, {}, late->problem);
+  ensure(number <= last_number_, "the limit that has passed is that of a request");
+  // Each object knows its own numbers. The request may have been answered meanwhile: then none knows it.
+  (void)(spares.expire(number) || drains.expire(number) || inits.expire(number) || info.expire(number)
+         || ranks.expire(number));
 }
 
 caf::error coordinator_state::check_waiting() const {
   if (calling_peer == request_peer{})
     return caf::none;
-  auto count_of_peer = [this](const auto& waiting) {
-    return std::ranges::count_if(waiting, [this](auto& x) { return x.second.peer == calling_peer; });
-  };
-  const auto waiting = count_of_peer(info_waiters_) + count_of_peer(init_calls_) + count_of_peer(drain_calls_)
-                       + count_of_peer(waiting_ranks_);
-  if (static_cast<size_t>(waiting) < waiting_max)
+  const auto waiting = info.waiting_of(calling_peer) + inits.waiting_of(calling_peer) + drains.waiting_of(calling_peer)
+                       + ranks.waiting_of(calling_peer);
+  if (waiting < waiting_max)
     return caf::none;
   return make_error(errc::too_many,
                     fmt::format("{} requests of this client wait for ranks, devices or nodes, its limit: "
@@ -210,7 +229,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
   state.start(std::move(options));
   using namespace gpu_sim;
   return {
-    [&state](const CommInitRequest& x) { return state.comm_init(x); },
+    [&state](const CommInitRequest& x) { return state.inits.comm_init(x); },
     status_or_group_call<GetCommStatusResponse, GetCommStatusRequest>(state),
     status_or_group_call<GroupStartResponse, GroupStartRequest>(state),
     status_or_group_call<GroupEndResponse, GroupEndRequest>(state),
@@ -221,21 +240,21 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](proto::CollectiveRequests& x) { return collectives(state, x); },
     communicator_call<GetCommStatusResponse, proto::CommWaitRequest>(state),
     [&state](const proto::CommAbortRequest& x) {
-      state.drop_rank_calls(communicator_id{x.comm_id()});
+      state.mailboxes.close(communicator_id{x.comm_id()});
       return ask_communicator<proto::CommAbortResponse>(state, communicator_id{x.comm_id()}, x,
                                                         state.options.request_limit);
     },
     [&state](const proto::CommDestroyRequest& x) { return destroy(state, x); },
-    [&state](const proto::CommDeriveRequest& x) { return state.derive(x); },
+    [&state](const proto::CommDeriveRequest& x) { return derive(state, x); },
     [&state](proto::RankCall& x) { return rank_call(state, x); },
-    [&state](const proto::RendezvousRequest& x) { return state.rendezvous(x); },
-    [&state](const proto::FinalizeRequest& x) { return state.finalize(x); },
-    [&state](const proto::RankAbsentRequest& x) { return state.rank_absent(x); },
-    [&state](const proto::MeetingRequest& x) { return state.meeting(x); },
-    [&state](const proto::MetReport& x) { state.met(x); },
-    [&state](const proto::ClusterInfoRequest& x) { return state.wait_for_devices(x); },
-    [&state](const proto::DrainRequest& x) { return state.drain(x); },
-    [&state](const proto::ClusterStatusRequest&) { return state.cluster_status(); },
+    [&state](const proto::RendezvousRequest& x) { return state.ranks.rendezvous(x); },
+    [&state](const proto::FinalizeRequest& x) { return state.ranks.finalize(x); },
+    [&state](const proto::RankAbsentRequest& x) { return state.ranks.rank_absent(x); },
+    [&state](const proto::MeetingRequest& x) { return state.mailboxes.open(x); },
+    [&state](const proto::MetReport& x) { state.mailboxes.report(x); },
+    [&state](const proto::ClusterInfoRequest& x) { return state.info.cluster_info(x); },
+    [&state](const proto::DrainRequest& x) { return state.drains.drain(x); },
+    [&state](const proto::ClusterStatusRequest&) { return state.info.cluster_status(); },
     journal_call<proto::JournalFlushResponse, proto::JournalFlushRequest>(state),
     journal_call<proto::JournalTailResponse, proto::JournalTailRequest>(state),
     [&state](const DeviceId& id) -> caf::result<device_handle> {
@@ -247,8 +266,10 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       *record.mutable_training_step() = std::move(x);
       state.journal(std::move(record));
     },
-    [&state](const std::string& name_of_it, const caf::strong_actor_ptr& who) { state.notice(name_of_it, who); },
-    [&state](const std::string& name_of_it) { return state.noticed(name_of_it); },
+    [&state](const std::string& name_of_it, const caf::strong_actor_ptr& who) {
+      state.clients.publish(name_of_it, who);
+    },
+    [&state](const std::string& name_of_it) { return state.clients.find(name_of_it); },
     device_call<GetDeviceMetadataResponse, GetDeviceMetadataRequest>(state),
     device_call<BeginSendResponse, BeginSendRequest>(state),
     [&state](const DeviceId& id, const BeginReceiveRequest& x) {
@@ -270,22 +291,28 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     device_call<proto::EventRecordResponse, proto::EventRecordRequest>(state),
     device_call<proto::EventWaitResponse, proto::EventWaitRequest>(state),
     [&state](const DeviceId& id, const proto::FaultRequest& x) {
-      // One whose process stands still has it when it goes on: whoever asked is told so soon.
+      // A device whose process is stopped gets the fault when it continues: the client hears soon that it has not
+      // answered.
       constexpr auto soon = std::chrono::seconds{2};
-      state.drop_rank_calls(device_id{id.value()});
+      state.mailboxes.close(device_id{id.value()});
       return ask_device<proto::FaultResponse>(state, device_id{id.value()}, x,
                                               std::min<caf::timespan>(soon, state.options.request_limit));
     },
-    [&state](const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) { return state.let_in(x, node); },
-    [&state](const proto::DeviceJoinRequest& x) { return state.new_device(x); },
-    [&state](const proto::DeviceReady& x, const device_handle& handle) { state.device_ready(x, handle); },
-    [&state](const proto::NodeApart& x) { state.nodes_apart(x); },
-    [&state](const proto::MemberLost& x) { state.member_lost(x); },
-    [&state](const proto::SpareRequest& x) { return state.spare(x); },
-    [&state](const proto::OutputsWritten& x) { state.outputs_written(x); },
-    [&state](atom::tick, uint64_t waiter) { state.tell_missing_ranks(waiter); },
+    [&state](const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+      return state.members.let_in(x, node);
+    },
+    [&state](const proto::DeviceJoinRequest& x) { return state.members.new_device(x); },
+    [&state](const proto::DeviceReady& x, const device_handle& handle) { state.members.device_ready(x, handle); },
+    [&state](const proto::NodeApart& x) { state.members.nodes_disconnected(x); },
+    [&state](const proto::MemberLost& x) { state.members.member_lost(x); },
+    [&state](const proto::SpareRequest& x) { return state.spares.request(x); },
+    [&state](const proto::OutputsWritten& x) {
+      for (auto& range : x.ranges())
+        state.copies.overwritten(device_id{range.device_id()}, range.address(), range.bytes());
+    },
+    [&state](atom::tick, uint64_t waiter) { state.ranks.log_missing_ranks(waiter); },
     [&state](atom::expire) { state.expire_calls(); },
-    [&state](atom::expire, uint64_t waiter) { state.expire(waiter); },
+    [&state](atom::expire, uint64_t number) { state.expire(number); },
   };
 }
 

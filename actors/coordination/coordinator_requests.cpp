@@ -1,6 +1,9 @@
 // Clients' calls that the COORDINATOR does not only pass on.
 #include "actors/coordination/coordinator_requests.hpp"
 
+#include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/request_of.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -18,11 +21,11 @@ caf::error no_answer(const std::string& who, const caf::error& problem, caf::tim
 }
 
 caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x) {
-  auto client = x.outlives_client() ? caf::actor_addr{} : state.calling_client();
+  auto client = x.outlives_client() ? caf::actor_addr{} : state.clients.calling_client();
   return ask_device<proto::AllocateResponse>(state, id, x, state.options.request_limit,
                                              [&state, id, client](const proto::AllocateResponse& y) {
                                                if (y.error().empty())
-                                                 state.own(client, owned_range{id, y.address().value()});
+                                                 state.clients.own(client, owned_range{id, y.address().value()});
                                              });
 }
 
@@ -31,7 +34,7 @@ caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, co
                                          [&state,
                                           range = owned_range{id, x.address().value()}](const proto::FreeResponse& y) {
                                            if (y.success())
-                                             state.freed(range);
+                                             state.clients.freed(range);
                                          });
 }
 
@@ -135,15 +138,42 @@ bool is_noted(const coordinator_state& state, communicator_id id) {
   return known != nullptr && known->policy == proto::REPLACE;
 }
 
+/// Records which inputs of an operation the host could give to a spare.
+void note_checkpoints(coordinator_state& state, const proto::CollectiveRequest& x, sequence_number sequence) {
+  auto& what = x.collective();
+  auto world = request_of(what, static_cast<uint32_t>(std::max(x.inputs_size(), x.outputs_size())), 0);
+  for (uint32_t rank = 0; rank < world.world_size; ++rank) {
+    auto given = static_cast<int>(rank) < x.inputs_size() ? x.inputs(static_cast<int>(rank)) : 0;
+    auto bytes = input_count(what.kind(), world, rank) * size_of(what.datatype());
+    if (given == 0 || bytes == 0)
+      continue;
+    auto address = given;
+    if (x.outputs().empty())
+      address += in_place(what.kind(), world, rank).input * size_of(what.datatype());
+    for (auto& [id, device] : state.devices.devices()) {
+      if (!within(device.metadata, address, 1) || !state.copies.find(id, address, bytes))
+        continue;
+      proto::Record record;
+      auto& checkpoint = *record.mutable_input_checkpoint();
+      checkpoint.set_comm_id(x.comm_id());
+      checkpoint.set_sequence(sequence.value);
+      checkpoint.set_device_id(id.value);
+      checkpoint.set_address(address);
+      checkpoint.set_bytes(bytes);
+      state.journal(std::move(record));
+    }
+  }
+}
+
 void note(coordinator_state& state, const proto::CollectiveRequest& x, const proto::CollectiveResponse& y) {
   if (y.success())
-    state.note_checkpoints(x, sequence_number{y.sequence()});
+    note_checkpoints(state, x, sequence_number{y.sequence()});
 }
 
 /// Hands calls on to their communicator. `look` sees the answer first where something is to be noted.
 template <class Response, class Request, class Look>
 caf::result<Response> hand_on(coordinator_state& state, communicator_id id, Request& x, Look look) {
-  state.drop_rank_calls(id);
+  state.mailboxes.close(id);
   if (auto target = state.communicator_of(id); target && !is_noted(state, id))
     return state.self->delegate(*target, std::move(x)); // the shortest way
   return ask_communicator<Response>(state, id, x, state.options.request_limit,
@@ -181,7 +211,7 @@ caf::result<proto::CollectiveResponses> collectives(coordinator_state& state, pr
 caf::result<gpu_sim::AllReduceRingResponse> all_reduce_ring(coordinator_state& state,
                                                             const gpu_sim::AllReduceRingRequest& x) {
   auto promise = state.self->make_response_promise<gpu_sim::AllReduceRingResponse>();
-  state.drop_rank_calls(communicator_id{x.commid()});
+  state.mailboxes.close(communicator_id{x.commid()});
   auto request = general(x);
   bool noted = is_noted(state, communicator_id{x.commid()});
   ask_communicator_then<proto::CollectiveResponse>(

@@ -5,14 +5,14 @@
 
 namespace ringmaster {
 
-// How the COORDINATOR asks others for its clients. Every request has a limit, and is answered for whoever ends first:
-// each asker gets either the answer or an error that says what was waited for.
+// How the COORDINATOR asks other actors on behalf of its clients. Every request has a limit, and the client gets either
+// the answer or an error that says what was awaited, also if the receiver ends first.
 
-/// Why there is no answer. Errors: timed_out; `gone`, for one that has ended.
+/// Why there is no answer. Errors: timed_out; `gone`, if the receiver has ended.
 caf::error no_answer(const std::string& who, const caf::error& problem, caf::timespan limit, errc gone);
 
-/// Whether only the end of whoever was asked is known: word of how it ended follows, since it is monitored, and then
-/// all that wait for it are answered. The journal is not monitored.
+/// Whether only the end of the receiver is known. Its down message follows, since it is monitored, with the reason, and
+/// then all that wait for it are answered. The journal is not monitored.
 template <class Id>
 bool reason_follows(Id, const caf::error& problem) {
   return problem == caf::sec::request_receiver_down;
@@ -21,7 +21,7 @@ inline bool reason_follows(the_journal, const caf::error&) {
   return false;
 }
 
-/// Who is asked, as a sentence has it.
+/// The receiver's name in a sentence.
 inline std::string text_of(const coordinator_state& state, device_id id) {
   return state.devices.text_of(id);
 }
@@ -33,7 +33,7 @@ inline std::string text_of(const coordinator_state&, the_journal) {
 }
 
 /// Asks `whom`, which is `id` in `calls`. `got(Response&...)` or `failed(const caf::error&)` is called, once. All
-/// limits share a timer: one for each would wake a thread, and most calls end at once. `gone`: what it is that it has
+/// limits share a timer: one for each would wake a thread, and most calls end at once. `gone`: the error if it has
 /// ended.
 template <class... Response, class Id, class Actor, class Got, class Failed, class... Request>
 void ask_then(coordinator_state& state, pending_calls<Id, request_peer>& calls, Id id, const Actor& whom, errc gone,
@@ -74,7 +74,7 @@ void ask_device_then(coordinator_state& state, device_id id, caf::timespan limit
   auto device = state.devices.known(id);
   if (!device)
     return failed(device.error());
-  ask_then<Response...>(state, state.device_calls, id, caf::actor_cast<device_actor>((*device)->handle.device),
+  ask_then<Response...>(state, state.calls.devices, id, caf::actor_cast<device_actor>((*device)->handle.device),
                         errc::device_lost, limit, got, failed, request...);
 }
 
@@ -85,11 +85,11 @@ void ask_communicator_then(coordinator_state& state, communicator_id id, const R
   auto communicator = state.communicator_of(id);
   if (!communicator)
     return failed(communicator.error());
-  ask_then<Response>(state, state.communicator_calls, id, *communicator, errc::unknown_communicator, limit, got, failed,
-                     request);
+  ask_then<Response>(state, state.calls.communicators, id, *communicator, errc::unknown_communicator, limit, got,
+                     failed, request);
 }
 
-/// Answers with what was asked for. `look` sees it first.
+/// Answers with the response. `look` sees it first.
 template <class Response, class Look>
 auto deliver_to(caf::typed_response_promise<Response> promise, Look look) {
   return [promise, look](Response& x) mutable {
@@ -104,7 +104,7 @@ auto refuse_by(caf::typed_response_promise<Response> promise) {
   return [promise](const caf::error& problem) mutable { promise.deliver(refusal<Response>(problem)); };
 }
 
-/// Nothing is to be done with an answer but to pass it on.
+/// For answers that are only passed on.
 constexpr auto pass_on = [](const auto&) {};
 
 /// Answers with the refusal of an error; where a device has not answered in time, with the silence of its node.
@@ -114,7 +114,7 @@ auto refuse_for(coordinator_state& state, device_id id, caf::typed_response_prom
     auto device = state.devices.find(id);
     if (device == nullptr || code_of(problem) != errc::timed_out)
       return refuse_by(promise)(problem);
-    state.say_silence(device->node, problem, refuse_by(promise));
+    state.silences.explain(device->node, problem, refuse_by(promise));
   };
 }
 
@@ -136,7 +136,7 @@ caf::result<Response> ask_communicator(coordinator_state& state, communicator_id
   return promise;
 }
 
-// What is more than passed on (coordinator_requests.cpp).
+// Requests that are not only passed on (coordinator_requests.cpp).
 caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x);
 caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, const proto::FreeRequest& x);
 caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& state, gpu_sim::MemcpyRequest x,

@@ -128,27 +128,6 @@ caf::expected<std::pair<device_id, device_handle>> device_state::member(communic
   return std::make_pair(peer, handles[rank]);
 }
 
-caf::error device_state::inject(const proto::FaultRequest& x) {
-  if (!proto::FaultRequest::Kind_IsValid(x.kind()))
-    return make_error(errc::invalid_argument,
-                      fmt::format("fault kind {} is not one of this version's", static_cast<int>(x.kind())));
-  if (x.at_step() || x.stream_id() != 0) {
-    auto target = stream_of(stream_id{x.stream_id()});
-    if (!target)
-      return std::move(target.error());
-    self->send(*target, x);
-    return caf::none;
-  }
-  if (x.kind() != proto::FaultRequest::KILL)
-    for (auto& entry : streams)
-      self->send(entry.second, x);
-  else
-    self->send(streams.begin()->second, x); // its death is ours
-  if (x.kind() == proto::FaultRequest::HANG)
-    hang(self, request_limit(x.delay_ns()), [] {});
-  return caf::none;
-}
-
 caf::result<proto::EventRecordResponse> device_state::record_event(const proto::EventRecordRequest& x) {
   auto target = stream_of(stream_id{x.stream_id().value()});
   if (!target)
@@ -285,7 +264,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     },
     [&state](const proto::EventRecordRequest& x) { return state.record_event(x); },
     [&state](const proto::EventWaitRequest& x) { return state.wait_event(x); },
-    [&state](const proto::FaultRequest& x) { return verdict<proto::FaultResponse>(state.inject(x)); },
+    [&state](const proto::FaultRequest& x) { return verdict<proto::FaultResponse>(state.faults.inject(x)); },
     [&state](const membership& x) { state.members_changed(x); },
     [&state](const offer& x) { state.route_offer(x); },
     [&state](const refused& x) { state.withdraw_offer(x); },

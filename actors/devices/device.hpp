@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/devices/fault_gate.hpp"
 #include "actors/streams/stream.hpp"
 
 #include <caf/timespan.hpp>
@@ -13,7 +14,7 @@ namespace ringmaster {
 
 struct device_options {
   std::filesystem::path memory_dir; ///< Where the memory file goes.
-  /// Sees to it that it is there, before a file is made in it; threadsafe. Null: nobody takes it away.
+  /// Makes sure that it exists before a file is made in it; thread-safe. Null: it always exists.
   std::function<caf::error()> keep_memory_dir{};
   uint64_t memory_bytes = 64u << 20;
   uint32_t streams = 2;          ///< The default stream and others.
@@ -50,7 +51,7 @@ struct device_event {
 };
 
 /// The state of a DEVICE. A device and its streams are one failure domain: a stream that dies takes the device with it,
-/// as a fault in a stream poisons a GPU's context, because nobody can know what became of the memory.
+/// as a fault in a stream poisons a GPU's context, because the state of the memory is unknown.
 class device_state {
 public:
   static inline const char* name = "device";
@@ -65,8 +66,9 @@ public:
   std::map<stream_id, offer> early;        ///< Offers of transfers whose receive has not been posted.
   std::map<event_id, device_event> events; ///< Those with pending records.
   std::map<communicator_id, membership> communicators;
+  fault_gate faults{*this};
 
-  /// Nobody maps the memory of a device that has ended, whoever still reads it.
+  /// Removes the memory's file, so that no process maps it from now on; those that have mapped it may still read.
   ~device_state();
   /// Makes the memory, starts the streams, tells the coordinator.
   void start(device_id given);
@@ -89,7 +91,6 @@ public:
   void on_down(const caf::down_msg& x);
   void end_transfer(stream_id transfer, const gpu_sim::GetStreamStatusResponse& status);
   void members_changed(const membership& now);
-  caf::error inject(const proto::FaultRequest& x);
   caf::result<proto::EventRecordResponse> record_event(const proto::EventRecordRequest& x);
   caf::result<proto::EventWaitResponse> wait_event(const proto::EventWaitRequest& x);
   void recorded(event_id event, uint64_t record);

@@ -90,7 +90,7 @@ void device_state::route_offer(const offer& x) {
   } else if (i != transfers.end()) {
     self->send(sender, refused::by(x.key, error_in(i->second.status)));
   } else if (early.size() >= options.transfers_max) {
-    auto reason = fmt::format("device 0x{:x} holds {} transfers nobody has asked for, its limit", id, early.size());
+    auto reason = fmt::format("device 0x{:x} holds {} transfers without a BeginReceive, its limit", id, early.size());
     self->send(sender, refused::by(x.key, make_error(errc::too_many, reason)));
   } else {
     early.emplace(transfer, x);

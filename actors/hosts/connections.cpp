@@ -77,10 +77,10 @@ private:
   const std::chrono::milliseconds way_;
   const doorman_limits limits_;
   const listener_kind whom_;
-  const std::shared_ptr<std::atomic<bool>> accepted_; ///< Whether the other host's system has; null: nobody asks.
+  const std::shared_ptr<std::atomic<bool>> accepted_; ///< Set when the other host's kernel has accepted; may be null.
 };
 
-/// On a thread of its own: whoever is silent there holds up nobody else. Not hidden: the system's end waits for it
+/// On its own thread, so that a silent peer delays only this connection. Not hidden: the system's end waits for it
 /// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
 caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way,
                                         const doorman_limits& limits, listener_kind whom = listener_kind::coordinator,
@@ -89,8 +89,8 @@ caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::
   return system.spawn<connector, caf::detached>(protocol, way, limits, whom, std::move(accepted));
 }
 
-// CAF tells whoever connects the interface of what is published, as texts. One more says our protocol: to processes
-// that do not know it, it is one message that they never send.
+// CAF sends each process that connects the interface of the published actor, as texts. One more says our protocol: to
+// processes that do not know it, it is one message that they never send.
 constexpr std::string_view protocol_mark = "ringmaster protocol ";
 
 uint32_t take_protocol(std::set<std::string>& signature) {
@@ -119,7 +119,7 @@ caf::error check(const published_actor& found, const std::string& where, const c
 
 namespace {
 
-/// Whoever listens there is not heard. `accepted`: the other host's system has taken the connection.
+/// The peer does not answer. `accepted`: the other host's kernel has accepted the connection.
 caf::error no_answer(const endpoint& there, const caf::error& problem, std::chrono::duration<double> taken,
                      bool accepted) {
   if (!accepted)
@@ -130,7 +130,7 @@ caf::error no_answer(const endpoint& there, const caf::error& problem, std::chro
                   text_of(there), taken.count()));
   if (problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout)
     return make_error(errc::timed_out,
-                      fmt::format("{} accepts connections, and has not answered in {:.1f} s: it stands still, or is "
+                      fmt::format("{} accepts connections, and has not answered in {:.1f} s: it is stopped, or is "
                                   "no process of ringmaster; look at the process that listens there",
                                   text_of(there), taken.count()));
   return make_error(errc::not_ringmaster,
@@ -156,7 +156,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     while (!no_more_connecting::is_so() && !await_message(*self, no_more_connecting::look))
       if (!told && *accepted && awake_clock::actor_now() - began >= worth_a_word) {
         told = true;
-        spdlog::info("waits for {}, which accepts connections and does not answer: whoever listens there stands "
+        spdlog::info("waits for {}, which accepts connections and does not answer: the process there is "
                      "still, or is no process of ringmaster; for {} at most",
                      text_of(there), duration_text(limit));
       }
@@ -174,7 +174,8 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
       return found;
     if (code_of(problem) != errc::ok)
       return problem;
-    // CAF gives up whoever has not answered by its next heartbeat, however long that is: he may only stand still.
+    // CAF gives up a peer that has not answered by its next heartbeat, however long that is, though it may only be
+    // stopped.
     bool too_early = problem == caf::sec::connection_timeout && awake_clock::actor_now() < until;
     if (!too_early)
       return no_answer(there, problem, awake_clock::actor_now() - began, *accepted);
@@ -183,7 +184,7 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
 
 namespace {
 
-/// Where this host might listen, or the system's number of why nobody knows that. An empty host: any address.
+/// The addresses at which this host might listen, or the system's error number. An empty host: any address.
 std::pair<int, std::shared_ptr<addrinfo>> addresses_to_listen_at(const std::string& host, uint16_t port) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_family = host.empty() ? AF_INET : AF_UNSPEC;
@@ -194,7 +195,7 @@ std::pair<int, std::shared_ptr<addrinfo>> addresses_to_listen_at(const std::stri
   return {unknown, unknown == 0 ? std::shared_ptr<addrinfo>{found, &::freeaddrinfo} : nullptr};
 }
 
-/// CAF says of an address that nobody can listen at, whatever the reason, that the port cannot be opened.
+/// If an address cannot be listened at, CAF says only that the port cannot be opened, whatever the reason.
 caf::error check_own(const std::string& host) {
   const auto [unknown, addresses] = addresses_to_listen_at(host, 0);
   if (unknown != 0)
@@ -273,7 +274,7 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
   signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
   caf::scoped_actor self{system};
   caf::expected<uint16_t> result = uint16_t{0};
-  constexpr auto limit = std::chrono::seconds{10}; // our own thread asks nobody else
+  constexpr auto limit = std::chrono::seconds{10}; // our own thread has no other request
   self->request(listens, limit, caf::publish_atom_v, port, whom, std::move(signature), host, true)
     .receive([&](uint16_t given) { result = given; },
              [&](const caf::error& problem) {

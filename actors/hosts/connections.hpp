@@ -23,7 +23,7 @@ namespace ringmaster {
 //   are taken apart. If a new connection has got the number meanwhile, that one is forgotten: its peer, whom nothing
 //   has happened to, is told to be gone, and what is asked over it is never answered. Here numbers rise, and come again
 //   only after hundreds of others.
-// And whoever connects is limited: see doorman.hpp.
+// Processes that connect are limited: see doorman.hpp.
 
 /// What answers at an endpoint.
 struct published_actor {
@@ -46,21 +46,21 @@ caf::expected<Handle> taken_as(const published_actor& found, const caf::actor_sy
 }
 
 /// How long the other host's system may leave bytes of a connection between two nodes unacknowledged before the way
-/// there counts as lost (RFC 5482, user timeout). A process that stands still does not matter: its system answers for
+/// there counts as lost (RFC 5482, user timeout). A stopped process does not matter: its kernel answers for
 /// it.
 constexpr std::chrono::seconds way_limit{3};
 
 /// Connects, and waits `limit` at most; blocks. `whom`: what is to listen there, for the advice in errors. `way`: how
-/// long bytes may be unacknowledged; 0: as the system likes. Errors: invalid_argument, for a name that nobody knows;
-/// unreachable, with both ends and what to look at, after 3 s at most; timed_out, where somebody listens and does not
+/// long bytes may be unacknowledged; 0: the system's default. Errors: invalid_argument, for an unknown host name;
+/// unreachable, with both ends and what to look at, after 3 s at most; timed_out, if a process listens and does not
 /// answer, or a name server does not; aborted, where this process wants no more connections (`no_more_connecting`).
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
                                           listener_kind whom = listener_kind::coordinator,
                                           std::chrono::milliseconds way = {});
 
 /// Answers a caf::node_id with a uint64_t: for how many nanoseconds nothing has come over the connection with that
-/// process, heartbeats included; 0 where none is overdue, or where there is no connection. Whoever makes it ends it.
-/// Invalid where the system has no connections at all.
+/// process, heartbeats included; 0 where none is overdue, or if there is no connection. The actor that spawns it stops
+/// it. Invalid where the system has no connections at all.
 caf::actor make_silence_watch(caf::actor_system& system);
 
 /// Lets this process have as many descriptors as the system allows it: by default 1,024 of some 100,000, and each other

@@ -163,7 +163,8 @@ int renumbered(int fd) {
   static std::mutex guard;
   static int next = 0;
   std::scoped_lock lock{guard};
-  auto lowest = static_cast<int>(std::min<uint64_t>(descriptors_max() / 2, 1024)); // below are those of everybody else
+  auto lowest = static_cast<int>(std::min<uint64_t>(descriptors_max() / 2,
+                                                    1024)); // the lower ones are for all other uses
   auto made = ::fcntl(fd, F_DUPFD_CLOEXEC, std::max(next, lowest));
   if (made < 0)
     made = ::fcntl(fd, F_DUPFD_CLOEXEC, lowest); // once around

@@ -10,7 +10,7 @@
 
 namespace ringmaster {
 
-/// What whoever connects to CAF's protocol may cost before it has greeted as a process of ringmaster does, and after.
+/// What a peer that connects to CAF's port may cost before it has sent Ringmaster's greeting, and after.
 struct doorman_limits {
   std::chrono::milliseconds greeting = std::chrono::seconds{5}; ///< Then the connection is closed.
   connection_limits connection = {};
@@ -18,7 +18,7 @@ struct doorman_limits {
                             ///< process's descriptors, 64 at least.
 };
 
-/// Takes connections at a socket that listens. CAF's own doorman lets in whoever comes, for as long as he likes, and
+/// Accepts connections at a listening socket. CAF's own doorman accepts every peer, for any length of time, and
 /// makes room for whatever length a message is said to have: 4 GiB for 32 bytes. On the thread of `backend`.
 caf::io::doorman_ptr make_doorman(caf::io::network::default_multiplexer& backend, int listening,
                                   const doorman_limits& limits = {});

@@ -83,7 +83,7 @@ void plan_look(self_pointer self) {
   self->delayed_send(self, state.options.look_interval, atom::flush_v);
 }
 
-// Whichever flush message this is, it does what is due.
+// Any flush message does what is due.
 void on_flush(self_pointer self) {
   auto& state = self->state;
   if (self->clock().now() >= state.look_due) {
@@ -139,7 +139,7 @@ proto::JournalTailResponse tail(journal_state& state, uint32_t count) {
   return response;
 }
 
-// An exit message overtakes the records in the mailbox; a request to oneself comes behind them. What a slow disk keeps
+// An exit message overtakes the records in the mailbox; a request to itself comes after them. What a slow disk keeps
 // it from within the limit is written when the state goes.
 void leave(self_pointer self, caf::error reason) {
   constexpr caf::timespan leave_limit = std::chrono::minutes{10};

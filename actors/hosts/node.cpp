@@ -83,8 +83,8 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   settings.judge = [](const caf::error& reason) {
     switch (code_of(reason)) {
       case errc::io_error: return restart_verdict::starved; // it could not make its memory file
-      case errc::suspected:         // this process, its host or the network stood still; and there may be many
-      case errc::killed_on_request: // somebody wanted that
+      case errc::suspected:         // this process, its host or the network was stalled; and there may be many
+      case errc::killed_on_request: // it was requested
       case errc::device_lost:       // its memory file was cut, or its disk is full
         return restart_verdict::pardoned;
       default: return restart_verdict::counts;
@@ -136,7 +136,7 @@ void node_state::connect(const proto::NodePeers::Peer& peer) {
     return;
   if (options.reach)
     return options.reach(node_actor{self}, peer);
-  // On a thread of its own: whoever is silent there holds up nobody here. With an argument: CAF 0.17 takes a reference
+  // On its own thread, so that a silent peer delays nothing here. With an argument: CAF 0.17 takes a reference
   // to those of a function without any, which are not there.
   auto try_it = [us = node_actor{self}, limit = options.join_limit](caf::blocking_actor* helper,
                                                                     const proto::NodePeers::Peer& there) {

@@ -19,7 +19,7 @@ struct node_options {
   uint64_t pid = 0;
   uint64_t host_id = this_host(); ///< Processes with the same one have one clock.
   uint32_t devices = 0;
-  bool plays_rank = false;   ///< It is a program that plays a rank itself: nobody drains it.
+  bool plays_rank = false;   ///< It is a program that is a rank itself: it cannot be drained.
   std::string job;           ///< Of a rank: launched_process::identity.
   device_options device;     ///< For each of them.
   uint32_t restarts_max = 5; ///< Of its devices, within `period`.
@@ -27,7 +27,7 @@ struct node_options {
   caf::timespan join_limit = std::chrono::seconds{5};
   std::shared_ptr<std::atomic<bool>> joined = std::make_shared<std::atomic<bool>>(false); ///< Set when it has.
   caf::timespan report_limit = std::chrono::milliseconds{100}; ///< For its devices to say how far they are.
-  coordinator_actor coordinator;                               ///< Joins at once if valid; else when it is told to.
+  coordinator_actor coordinator; ///< If valid, it joins at once; else when JoinCluster comes.
   /// Looks for a peer and tells the node what has become of it: a NodeApart with the peer's name, and its handle or why
   /// there is none. Not set: over TCP, within `join_limit`.
   std::function<void(const node_actor& us, const proto::NodePeers::Peer& peer)> reach;
@@ -67,14 +67,14 @@ private:
     proto::NodePeers::Peer where;
     caf::actor_addr met; ///< Monitored; null: there is no connection.
     /// A connection that was lost is not made again before. The other end may not know that it is lost: then CAF would
-    /// go on with the old one for what it has to say, and tell nobody when that ends.
+    /// go on with the old one for its pending messages, and do not report when that ends.
     std::chrono::steady_clock::time_point not_before = {};
     /// A try of ours came to nothing, but the other end may have taken the connection for made: what it says is lost
     /// until it knows better, which is at this time.
     std::optional<std::chrono::steady_clock::time_point> half_made_until = {};
     bool trying = false;
-    std::chrono::steady_clock::time_point again_at = {}; ///< When it is tried again: until then nobody sends us for it.
-    bool apart = false;                                  ///< As the coordinator was told.
+    std::chrono::steady_clock::time_point again_at = {}; ///< When it is tried again.
+    bool apart = false;                                  ///< As reported to the coordinator.
     bool warned = false;                                 ///< The log has been.
   };
   struct known_place {
@@ -85,7 +85,7 @@ private:
   uint64_t unix_ns() const { return options.device.streams_options.clock.unix_ns(self->clock().now()); }
   /// The coordinator's clock said so between that moment and now.
   void note_clock(uint64_t asked_ns, uint64_t theirs_ns);
-  /// Forgets those that are in no list any more.
+  /// Forgets those that are no longer in a list.
   void forget_visitors(const proto::NodePeers& x);
   /// After so long both ends know that a connection is lost.
   caf::timespan loss_limit() const;

@@ -38,7 +38,7 @@ lookup look_up(const endpoint& there) {
   return {problem, found == nullptr ? addresses{} : addresses{found, &::freeaddrinfo}};
 }
 
-/// Nothing ends the system's own call, which takes as long as its configuration says: it goes on, and nobody waits.
+/// The system's own call cannot be cancelled, and takes as long as the host's configuration says: it goes on unawaited.
 caf::expected<addresses> addresses_of(const endpoint& there, awake_clock::time_point until) {
   std::promise<lookup> promise;
   auto coming = promise.get_future();
@@ -53,13 +53,13 @@ caf::expected<addresses> addresses_of(const endpoint& there, awake_clock::time_p
                                     there.host, text_of(there)));
   }
   auto [unknown, found] = coming.get();
-  if (unknown != 0) // CAF says of a host that nobody knows that it refused the connection
+  if (unknown != 0) // CAF reports an unknown host as a refused connection
     return make_error(errc::invalid_argument, fmt::format("the host \"{}\" of {} is unknown ({}); is it spelt right?",
                                                           there.host, text_of(there), ::gai_strerror(unknown)));
   return found;
 }
 
-/// The number of an error, 0 where the connection is there; ECANCELED where nobody wants it any more.
+/// An error number, 0 if the connection was made; ECANCELED if it is no longer wanted.
 int connect_within(int fd, const addrinfo& to, awake_clock::time_point until) {
   if (::connect(fd, to.ai_addr, to.ai_addrlen) == 0)
     return 0;
@@ -95,7 +95,7 @@ bool no_more_connecting::is_so() {
 }
 
 caf::error no_more_connecting::error() {
-  return make_error(errc::aborted, "this process ends, and connects to nobody any more");
+  return make_error(errc::aborted, "this process is exiting, and makes no more connections");
 }
 
 caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit, listener_kind whom) {

@@ -10,7 +10,7 @@
 namespace ringmaster {
 
 /// While one lives, nothing in this process connects: what is under way ends within `look`, and what begins later does
-/// at once. For a process that ends, which nobody who is silent is to hold.
+/// at once. For a process that exits, which a silent peer must not delay.
 class no_more_connecting {
 public:
   static constexpr auto look = std::chrono::milliseconds{20};
@@ -25,7 +25,7 @@ public:
   static caf::error error();
 };
 
-/// Looks the name up and connects, within `limit` in all; blocks. Errors: invalid_argument, for a name that nobody
+/// Looks the name up and connects, within `limit` in all; blocks. Errors: invalid_argument, for a name that is not
 /// knows; timed_out, where no name server answers; unreachable, with both ends and advice for `whom`; aborted.
 caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit,
                                            listener_kind whom = listener_kind::coordinator);

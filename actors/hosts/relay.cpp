@@ -47,7 +47,7 @@ public:
       return streams_->add(what.get_as<proto::DeviceReady>(0), what.get_as<device_handle>(1));
     if (pass_on<membership>(what, x->sender, &relay_directory::device, context))
       return;
-    behind_->enqueue(x->sender, x->mid, what, context); // first: what the streams answer comes behind it
+    behind_->enqueue(x->sender, x->mid, what, context); // first: the streams' answers come after it
     pass_on<operation_orders>(what, behind_, &relay_directory::stream_of, context)
       || pass_on<proto::Release>(what, behind_, &relay_directory::stream_of, context)
       || pass_on<proto::Quiesce>(what, behind_, &relay_directory::stream_of, context);
@@ -177,7 +177,7 @@ void relay_state::on_progress(const proto::Progress& x) {
 }
 
 void relay_state::expire(uint64_t number) {
-  constexpr auto patience = 50; // times the limit: whoever asks has given up the device by then
+  constexpr auto patience = 50; // times the limit: the client has given up the device by then
   auto timer = timers_.extract(number);
   if (!timer || !progress_.is_open(timer.mapped()))
     return;
@@ -234,7 +234,7 @@ relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, no
   auto entrance = caf::make_actor<relay_entrance, caf::strong_actor_ptr>(
     system.next_actor_id(), system.node(), &system, config, streams, caf::actor_cast<caf::strong_actor_ptr>(behind));
   streams->entrance = entrance->address();
-  // Whoever is linked with the entrance, or monitors it, hears of the end behind it.
+  // Actors that are linked with the entrance, or monitor it, learn of the end of the actor after it.
   behind->attach_functor([entrance](const caf::error& why) {
     static_cast<relay_entrance*>(entrance->get())->cleanup(caf::error{why}, nullptr);
   });

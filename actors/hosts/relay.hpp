@@ -20,14 +20,14 @@ namespace ringmaster {
 /// message and goes on to each; what they say to it is gathered where it waits for all of them. So control between
 /// processes costs messages a process, not a rank, and a node answers for its devices.
 ///
-/// Two actors in one: whoever has the handle speaks to an entrance, which tells the streams at once, on the thread that
+/// Two actors in one: the handle leads to an entrance, which forwards to the streams at once, on the thread that
 /// delivers the message. So what is said to streams by way of the relay and by way of their devices comes in the order
 /// in which it was sent; with a mailbox between, a copy that was called behind an operation could overtake its plan.
 /// What the streams answer goes to the mailbox of a RELAY behind the entrance. Their end is one.
-/// `node`, `clock`: whose relay it is, and its clock on the wall, for whoever compares it with his own.
+/// `node`, `clock`: its node, and that node's wall clock, for comparison with others.
 relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node = {}, wall_clock clock = {});
 
-/// Where the devices and their streams are, which the entrance and the actor behind it look up on different threads.
+/// Where the devices and their streams are, which the entrance and the actor look up on different threads.
 class relay_directory {
 public:
   void add(const proto::DeviceReady& x, const device_handle& handle);

@@ -187,7 +187,7 @@ void on_down(supervisor_pointer self, const caf::down_msg& down) {
   go_on(self);
 }
 
-/// A child was told to end and did not in time.
+/// A child was asked to stop and did not in time.
 void on_stop_timeout(supervisor_pointer self, uint64_t number) {
   auto& st = self->state;
   if (!st.stopping || number != st.stop_number)

@@ -45,7 +45,7 @@ struct supervisor_options {
   caf::timespan period = restart_intensity::options{}.period;
   /// What a failure of a child says of its next start. Null: each counts.
   std::function<restart_verdict(const caf::error& reason)> judge{};
-  caf::timespan stop_timeout = std::chrono::seconds{5}; ///< Then a child that was told to end is killed.
+  caf::timespan stop_timeout = std::chrono::seconds{5}; ///< Then a child that was asked to stop is killed.
   std::vector<child_spec> children{};                   ///< In the order of their start.
 };
 
@@ -62,19 +62,19 @@ struct supervised_child {
   caf::actor handle; ///< Strong: a weak one would let the child be collected.
   phase now = phase::ended;
   bool has_run = false; ///< It failed in another way than starved, once.
-  uint32_t starved = 0; ///< So many times in a row.
+  uint32_t starved = 0; ///< Times in a row.
 };
 
 struct supervisor_state {
   const char* name = "supervisor";
 
-  /// Whoever is left must not outlive a supervisor that was killed.
+  /// Children must not outlive a supervisor that was killed.
   ~supervisor_state();
 
   supervisor_options options;
   std::optional<restart_intensity> intensity;
   std::vector<supervised_child> children;
-  std::optional<size_t> stopping;   ///< The one child that was told to end and has not.
+  std::optional<size_t> stopping;   ///< The one child that was asked to stop and has not ended.
   bool killing = false;             ///< ... and was then killed.
   uint64_t stop_number = 0;         ///< Tells the limits of the stops apart.
   std::optional<caf::error> ending; ///< Why the supervisor ends.

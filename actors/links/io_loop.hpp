@@ -13,7 +13,7 @@
 
 namespace ringmaster {
 
-/// Who is told that a socket is ready.
+/// Called when a socket is ready.
 class io_handler {
 public:
   virtual ~io_handler() = default;
@@ -22,7 +22,7 @@ public:
 };
 
 /// Waits for many sockets at once. All but `wake` is for one thread. A handler lives until `forget`, and is not deleted
-/// while it is told something.
+/// while one of its functions runs.
 class io_loop {
 public:
   using time_point = std::chrono::steady_clock::time_point;

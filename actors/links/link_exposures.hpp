@@ -12,7 +12,7 @@ namespace ringmaster {
 /// A block that other processes may fetch.
 struct exposed_block {
   device_window window;
-  std::atomic<bool> withdrawn{false}; ///< No frame of it is begun any more; what one is sent from stays mapped.
+  std::atomic<bool> withdrawn{false}; ///< No new frame of it is started; memory that a frame is sent from stays mapped.
   std::atomic<bool> damaged{false};   ///< The system could not read it.
   std::atomic<uint64_t> frames{0};    ///< Sent, or begun.
 };
@@ -39,7 +39,7 @@ public:
   link_exposure(const link_exposure&) = delete;
   link_exposure& operator=(const link_exposure&) = delete;
 
-  /// Grows while somebody fetches it.
+  /// Grows while it is fetched.
   uint64_t frames() const { return block_->frames; }
 
 private:

@@ -16,11 +16,11 @@ namespace ringmaster {
 /// A block that is being fetched from another process. Who wants it and the I/O thread share it:
 ///
 ///   running -> done
-///           -> gone          it is not on offer any more: the news why is on its way
+///           -> gone          it is no longer on offer: the reason is on its way
 ///           -> damaged       its owner cannot read it
 ///           -> unreachable   the rest, `missing`, may come by another way
 ///
-/// Whoever revokes it may use what it is written to for something else as soon as `revoke` returns: the I/O thread
+/// The caller of `revoke` may reuse the memory that it is written to as soon as `revoke` returns: the I/O thread
 /// writes a slice at a time (a frame at most), under a lock.
 class link_fetch {
 public:
@@ -42,7 +42,7 @@ public:
   uint32_t unit() const { return unit_; }
   bool is_plain() const { return plain_; }
 
-  /// Nothing is written any more, and nobody told.
+  /// From now on nothing is written, and nothing reported.
   void revoke();
   outcome state() const;
   /// Where it has ended otherwise than done.
@@ -65,7 +65,7 @@ public:
     return true;
   }
   bool running() const { return state() == outcome::running; }
-  /// Whether somebody still wants its bytes: it runs, and was not revoked.
+  /// Whether its bytes are still wanted: it runs, and was not revoked.
   bool wanted() const {
     std::lock_guard guard{mutex_};
     return !revoked_;

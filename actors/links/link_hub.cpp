@@ -55,7 +55,7 @@ public:
       thread_.join();
     for (auto& x : started_)
       x.what->end(link_fetch::outcome::unreachable,
-                  make_error(errc::unreachable, "this process takes part in no bulk connection any more"));
+                  make_error(errc::unreachable, "this process has closed its bulk connections"));
   }
 
   caf::error listen(const std::string& address) {
@@ -139,7 +139,7 @@ private:
     time_point due() const { return paused_until_; }
 
   private:
-    /// Whoever waits there would wake us without end.
+    /// A peer that waits there would wake us without end.
     void pause() {
       spdlog::warn("no bulk connection can be taken for a second: {}", std::strerror(errno));
       paused_until_ = awake_clock::actor_now() + std::chrono::seconds{1};
@@ -222,7 +222,7 @@ private:
   std::list<std::unique_ptr<link_sender>> senders_;
   std::map<uint64_t, std::unique_ptr<link_peer>> peers_;
   static constexpr std::chrono::minutes doubts_last{1};
-  std::map<uint64_t, time_point> doubtful_; ///< Processes, and until when: also those of which nobody asked yet.
+  std::map<uint64_t, time_point> doubtful_; ///< Processes, and until when: also those that no fetch has asked for yet.
   std::mutex mutex_;                        ///< For what stands below.
   std::vector<order> started_;
   std::vector<std::shared_ptr<link_fetch>> cancelled_;

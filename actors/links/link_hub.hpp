@@ -20,7 +20,7 @@ struct link_options {
   uint16_t port = 0;                  ///< Of each; 0: any that is free.
   uint32_t connections = 1;           ///< To another process, for each of its addresses.
   bool checksums = false;             ///< Of what we fetch.
-  duration silence = std::chrono::seconds{1}; ///< A connection on which nothing comes for so long is made anew.
+  duration silence = std::chrono::seconds{1}; ///< A connection that is silent for this long is made again.
   duration connect_limit = std::chrono::milliseconds{1500};
 };
 
@@ -28,7 +28,7 @@ struct link_options {
 /// and no control message for a block. Who offers a block exposes it here; who is offered one fetches it from the
 /// process that its memory_place names. All reading and writing is done by one thread, which waits for nothing but
 /// sockets: what it reads goes into place or into a reduction, and what it sends it sends from the devices' memory.
-/// Made by whoever starts a node, shared by its streams. Thread-safe.
+/// Made together with a node, shared by its streams. Thread-safe.
 class link_hub {
 public:
   /// Errors: io_error, where it cannot listen; invalid_argument, without an address.
@@ -46,9 +46,9 @@ public:
   /// Begins to fetch a block of at least a byte. `told`, by another thread, when it has ended.
   std::shared_ptr<link_fetch> fetch(const link_place& from, const transfer_key& key, device_id device,
                                     const block_sink& sink, uint64_t bytes, std::function<void()> told);
-  /// Once it returns nothing is written any more; waits for a slice at most.
+  /// After it returns nothing more is written; waits for one slice at most.
   void revoke(const std::shared_ptr<link_fetch>& what);
-  /// Somebody has lost his connection to this link_place::process: ours are made again at once, or fail.
+  /// Another process has lost its connection to this link_place::process: ours are made again at once, or fail.
   void doubt(uint64_t process);
 
 private:

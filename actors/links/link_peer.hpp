@@ -9,7 +9,7 @@ namespace ringmaster {
 
 /// Another process, as far as blocks are fetched from it: the connections there, over which large blocks are divided.
 /// Where one fails, what it had goes over the others; where none is left, the fetches end as unreachable, and so do
-/// those that are begun until it is tried again: nobody waits for it twice. The I/O thread's.
+/// those that start before it is tried again: no fetch waits for it twice. The I/O thread's.
 class link_peer : private link_receiver::owner {
 public:
   using time_point = link_receiver::time_point;

@@ -21,7 +21,7 @@ link_receiver::~link_receiver() {
   close();
   for (auto& x : waiting_)
     x.fetch->end(link_fetch::outcome::unreachable,
-                 make_error(errc::unreachable, "this process takes part in no bulk connection any more"));
+                 make_error(errc::unreachable, "this process has closed its bulk connections"));
 }
 
 // -- what is wanted ---------------------------------------------------------------
@@ -110,7 +110,8 @@ void link_receiver::connect() {
 }
 
 link_receiver::duration link_receiver::connect_limit() const {
-  return doubted_ ? options_.connect_limit / 3 : options_.connect_limit; // somebody waits, and it has been there before
+  return doubted_ ? options_.connect_limit / 3
+                  : options_.connect_limit; // a fetch waits, and the peer has answered before
 }
 
 void link_receiver::doubt() {
@@ -146,7 +147,7 @@ void link_receiver::read_hello() {
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (count <= 0)
-    return fail(unreachable("whoever listens there is another process, or of another version"));
+    return fail(unreachable("the process that listens there is another one, or of another version"));
   header_got_ += static_cast<size_t>(count);
   if (header_got_ < link_hello::wire_bytes)
     return;
@@ -201,7 +202,7 @@ void link_receiver::close() {
 }
 
 void link_receiver::fail(const caf::error& why) {
-  constexpr auto retry = std::chrono::seconds{5}; // then twice as long each time, for somebody waits for it
+  constexpr auto retry = std::chrono::seconds{5}; // then twice as long each time, since a fetch waits for it
   constexpr uint32_t doubled_max = 4;
   close();
   state_ = state::failed;
@@ -240,7 +241,7 @@ void link_receiver::on_time(time_point now) {
     return connect();
   if (state_ != state::live)
     return fail(unreachable(fmt::format(
-      "{} within {:.1f} s; {}", state_ == state::connecting ? "it was not made" : "nobody answered on it",
+      "{} within {:.1f} s; {}", state_ == state::connecting ? "it was not made" : "the peer did not answer",
       std::chrono::duration<double>{connect_limit()}.count(), connect_advice(ETIMEDOUT, listener_kind::bulk_link))));
   auto borne = std::chrono::duration<double>{now - heard_}.count();
   silences_ = std::min(silences_ + 1, silences_max);

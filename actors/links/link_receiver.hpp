@@ -86,7 +86,7 @@ private:
   void request(const wanted_part& part);
   void say(std::span<const std::byte> words);
   void send_words();
-  /// Takes what the system gave: for the frame's bytes, and, behind them, the next header.
+  /// Takes what the system gave: the frame's bytes, and after them the next header.
   bool took(ssize_t count, uint64_t frame_left);
   void put_elements(const block_sink& sink);
   /// Made again for what is under way, if it seems worth it.
@@ -126,7 +126,7 @@ private:
   std::array<std::byte, link_frame::wire_bytes> header_; ///< Or the hello.
   size_t header_got_ = 0;
   std::optional<link_frame> frame_; ///< Whose bytes come.
-  wanted_part part_;                ///< What they are for; of no fetch: nothing any more.
+  wanted_part part_;                ///< What they are for; without a fetch: they are dropped.
   uint64_t frame_got_ = 0;
   uint64_t frame_put_ = 0;
   std::vector<std::byte> slab_; ///< For what is not read into place.

@@ -50,7 +50,7 @@ bool link_receiver::begin_frame() {
   auto i = under_way_.find(frame->id);
   frame_got_ = 0;
   frame_put_ = 0;
-  // Of one that is revoked we may not have been told yet, and its range is not where it was.
+  // A fetch may have been revoked without our knowing it yet, and then its range may be in other use.
   part_ = i != under_way_.end() && i->second.fetch->wanted() ? i->second : wanted_part{};
   if (!frame->has_bytes()) {
     if (part_.fetch == nullptr)

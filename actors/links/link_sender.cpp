@@ -58,7 +58,7 @@ void link_sender::read() {
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (count <= 0)
-    return close(); // whoever made it decides whether it is missed
+    return close(); // the side that made it decides whether to make it again
   words_bytes_ += static_cast<size_t>(count);
   take_words();
 }

@@ -28,7 +28,7 @@ public:
   void on_ready(uint32_t events) override;
   /// Whether there is nothing left of it: it can be deleted.
   bool closed() const { return socket_.descriptor < 0; }
-  /// Whoever connects and does not say for what is not kept.
+  /// A peer that connects and does not say hello is dropped.
   void on_time(time_point now);
   time_point due() const { return greeted_ ? time_point::max() : greet_until_; }
 

@@ -86,7 +86,7 @@ std::string own_end_text(int socket) {
 }
 
 std::string other_end_text(int socket) {
-  return end_text(socket, &::getpeername, "somebody");
+  return end_text(socket, &::getpeername, "a peer");
 }
 
 bool is_its_own_peer(int socket) {
@@ -100,7 +100,7 @@ bool is_its_own_peer(int socket) {
 std::string connect_advice(int problem, listener_kind whom) {
   const auto& texts = texts_of(whom);
   if (problem == ECONNREFUSED)
-    return fmt::format("nobody listens there: is the process running, and the port right? {}", texts.place);
+    return fmt::format("no process listens there: is it running, and is the port right? {}", texts.place);
   if (problem == EMFILE || problem == ENFILE)
     return "raise the limit on open files, ulimit -n";
   if (problem == ENETUNREACH || problem == EAFNOSUPPORT || problem == EACCES)
@@ -137,7 +137,7 @@ caf::expected<open_socket> listen_at(const endpoint& where) {
     reason = std::strerror(errno);
   }
   return make_error(errc::io_error, fmt::format("cannot take bulk connections at {}: {}; set link.addresses and "
-                                                "link.port to what this host has and nobody else uses",
+                                                "link.port to values that this host has and no other process uses",
                                                 text_of(where), reason));
 }
 

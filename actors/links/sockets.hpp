@@ -46,8 +46,8 @@ std::string numeric_text(const sockaddr* address, socklen_t size);
 std::string own_end_text(int socket);
 std::string other_end_text(int socket);
 
-/// Whoever connects to a port of this host to which nobody listens may be given that very port for his own end, and is
-/// then connected to himself: who tries often enough for somebody to come meets it, and keeps the other from listening.
+/// A process that connects to a port of this host at which none listens may be given that very port for its own end,
+/// and is then connected to itself: with enough retries this happens, and it keeps the other process from listening.
 bool is_its_own_peer(int socket);
 
 /// What is to listen at an address that this process connects to. Each has settings of its own that say where.

@@ -8,7 +8,7 @@
 
 namespace ringmaster {
 
-/// The system's end waits until everybody who monitors an actor has been told of its end. CAF 0.17 counts it as ended
+/// The system's end waits until all monitors of an actor have got its down message. CAF 0.17 counts it as ended
 /// before it tells them. For one with a thread of its own that is monitored by another process that may be too soon:
 /// the word comes to CAF's connections when these have ended, stays there, keeps the actor, and the system waits for
 /// its thread for ever.
@@ -21,7 +21,7 @@ public:
 
   awaited_end(const awaited_end&) = delete;
   awaited_end& operator=(const awaited_end&) = delete;
-  ~awaited_end() override { running_.dec_running(); } // with the list of all who were to be told
+  ~awaited_end() override { running_.dec_running(); } // with the list of its monitors
 
 private:
   explicit awaited_end(caf::actor_registry& running) : running_(running) { running_.inc_running(); }

@@ -23,7 +23,7 @@ public:
   /// So long others' work may wait here while there is more of it, and the caller's own when it has come.
   static constexpr std::chrono::microseconds patience{1000}, own_patience{50};
 
-  /// Whom `say` sends something, and whoever hears of it then, runs in this thread, until nobody has anything to do.
+  /// The actors that `say` sends to, and those that they send to, run in this thread until none has a message left.
   /// When `patience` is over the scheduler gets what waits behind one that may take long; and all, when `come` holds
   /// for longer than `own_patience`: both are looked at when one has had its turn.
   template <class Say, class Come>
@@ -98,7 +98,7 @@ private:
         intrusive_ptr_release(job);
     }
 
-    /// All but the first so many.
+    /// All except the first ones.
     void hand_over(size_t kept) {
       while (jobs_.size() > kept) {
         auto* job = jobs_[kept];

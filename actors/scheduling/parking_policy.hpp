@@ -52,7 +52,7 @@ public:
     explicit worker_data(caf::scheduler::abstract_coordinator* p) : caf::policy::work_stealing::worker_data(p) {}
     worker_data(const worker_data& other) : caf::policy::work_stealing::worker_data(other) {}
 
-    /// Outlives the worker: whoever notifies it may come late.
+    /// Outlives the worker: a notification may come late.
     std::shared_ptr<std::condition_variable> wake = std::make_shared<std::condition_variable>();
     bool is_to_wake = false, is_to_look = false;
     std::chrono::steady_clock::time_point busy_since{}; ///< Or since it has woken another one.
@@ -162,7 +162,7 @@ private:
     return found;
   }
 
-  /// Until it is to wake, has found something, or need not look any more.
+  /// Until it is woken, has found a job, or need not look.
   template <class Worker>
   caf::resumable* look_out(Worker* self, std::unique_lock<std::mutex>& guard) {
     auto& all = self->parent()->data();
@@ -190,7 +190,7 @@ private:
     return latest.wake;
   }
 
-  /// It is not asleep any more. Where nobody looks out then, the one that has slept for the longest time begins to.
+  /// It is no longer asleep. If no worker is the lookout then, the one that has slept longest becomes it.
   template <class Coordinator>
   static void leave(Coordinator* self, size_t worker) {
     auto& all = self->data();

@@ -13,20 +13,24 @@
 
 namespace ringmaster {
 
-void collective_command::begin(stream_state& stream) {
+command_outcome collective_command::begin(stream_state& stream) {
   if (phase_ != phase::planned)
-    return; // it waits for the plan of the new epoch, or for the other ranks
-  if (plan_->joint())
-    return announce(stream);
+    return command_outcome::goes_on(); // it waits for the plan of the new epoch, or for the other ranks
+  if (plan_->joint()) {
+    announce(stream);
+    return command_outcome::goes_on();
+  }
   ensure(walked_.empty() && at_rest(), "a walk begins with nothing on its way");
   ensure(shadow_ == 0 && scratch_ == 0 && staged_ == 0, "a walk begins without scratch");
   enter(phase::walking);
   started_ns_ = stream.unix_ns();
   bytes_received_ = 0;
   received_by_.clear();
-  if (auto problem = begin_walk(stream, *series_))
-    return break_off(stream, problem);
-  advance(stream);
+  if (auto problem = begin_walk(stream, *series_)) {
+    break_off(stream, problem);
+    return command_outcome::goes_on();
+  }
+  return advance(stream);
 }
 
 caf::error collective_command::begin_walk(stream_state& stream, const proto::OperationPlan& plan) {
@@ -168,34 +172,38 @@ bool collective_command::wants_shadow(const plan_request& request) const {
   return replaces_input(what().kind()) || in - out != (at.input - at.output) * element_bytes_;
 }
 
-void collective_command::advance(stream_state& stream) {
-  constexpr uint32_t reads_max = 16; // a turn: then the mailbox has its say
+command_outcome collective_command::advance(stream_state& stream) {
+  constexpr uint32_t reads_max = 16; // a turn: then the mailbox has its turn
   uint32_t reads = 0;
   while (phase_ == phase::walking || phase_ == phase::committing) {
     if (phase_ == phase::walking && expected_ < output_bytes_ && expect_bytes()) {
       last_move_ = stream.now();
-      return stream.resume_later();
+      stream.resume_later();
+      break;
     }
     if (!ready_.empty()) {
-      auto state = ++reads > reads_max ? turn::over : read_some(stream);
-      if (state == turn::over)
-        stream.resume_later();
-      if (state != turn::goes_on)
-        return; // after turn::ended, this command does not exist any more
-      continue;
+      const auto state = ++reads > reads_max ? turn::over : read_some(stream);
+      if (state == turn::committed)
+        return commit_done(stream);
+      if (state == turn::goes_on)
+        continue;
+      stream.resume_later();
+      break;
     }
     if (run_.started() && !run_.round_over())
-      return; // somebody else owes the next move
+      break; // another rank has to move next
     if (run_.started())
       run_.next_round();
     if (!start_round(stream))
-      return;
+      break;
   }
+  return command_outcome::goes_on();
 }
 
 bool collective_command::start_round(stream_state& stream) {
-  if (stream.fault.strikes(run_.round()) && stream.strike(*stream.fault.armed, where(), [&] { advance(stream); }))
-    return false;
+  if (const auto fault = stream.faults.take_at(run_.round()))
+    if (stream.suffer(*fault, where(), [this, &stream] { stream.act_on(advance(stream)); }))
+      return false;
   last_move_ = stream.now();
   if (run_.at_end()) {
     if (walk_on(stream))
@@ -205,14 +213,14 @@ bool collective_command::start_round(stream_state& stream) {
     report(stream, proto::RankReport::FINISHED);
     return false;
   }
-  if (stream.fault.delay.count() > 0 && stalled_until_ == decltype(stalled_until_){}) {
-    stalled_until_ = stream.now() + stream.fault.delay;
-    stream.resume_later(stream.fault.delay);
+  if (stream.faults.is_slow() && stalled_until_ == decltype(stalled_until_){}) {
+    stalled_until_ = stream.now() + stream.faults.delay();
+    stream.resume_later(stream.faults.delay());
     return false;
   }
   stalled_until_ = {};
   ensure(at_rest(), "a round starts when nothing of the one before is on its way");
-  auto steps = run_.start_round();
+  const auto steps = run_.start_round();
   if (!steps) {
     break_off(stream, steps.error());
     return false;
@@ -324,10 +332,8 @@ collective_command::turn collective_command::read_some(stream_state& stream) {
   }
   if (current.todo == nullptr && (phase_ == phase::walking || !ready_.empty()))
     return turn::goes_on; // the input, or some of the output, is where it shall be
-  if (current.todo == nullptr) {
-    commit_done(stream);
-    return turn::ended;
-  }
+  if (current.todo == nullptr)
+    return turn::committed;
   end_step(stream, current);
   return turn::goes_on;
 }
@@ -349,18 +355,19 @@ void collective_command::end_step(stream_state& stream, const reading& work) {
   ended(stream, run_.index_of(todo));
 }
 
-void collective_command::resume(stream_state& stream) {
+command_outcome collective_command::resume(stream_state& stream) {
   if (plan_->joint())
     announce(stream);
   else if (stream.now() < stalled_until_)
     stream.resume_later(stalled_until_ - stream.now());
   else
-    advance(stream);
+    return advance(stream);
+  return command_outcome::goes_on();
 }
 
-void collective_command::on_offer(stream_state& stream, const offer& x) {
+command_outcome collective_command::on_offer(stream_state& stream, const offer& x) {
   take(stream, x);
-  advance(stream);
+  return advance(stream);
 }
 
 void collective_command::take(stream_state& stream, const offer& x) {
@@ -378,39 +385,42 @@ void collective_command::take(stream_state& stream, const offer& x) {
   ready_.push_back({&todo, x.key, std::move(*way), x.sender, x.awaited});
 }
 
-void collective_command::on_taken(stream_state& stream, const taken& x) {
-  auto i = sends_pending_.find(x.key);
+command_outcome collective_command::on_taken(stream_state& stream, const taken& x) {
+  const auto i = sends_pending_.find(x.key);
   if (i == sends_pending_.end())
-    return;
-  auto index = i->second;
+    return command_outcome::goes_on();
+  ensure(phase_ == phase::walking, "blocks are offered during the walk");
+  const auto index = i->second;
   sends_pending_.erase(i);
   stream.retract(x.key);
   ended(stream, index);
-  advance(stream);
+  return advance(stream);
 }
 
-void collective_command::on_refused(stream_state& stream, const refused& x) {
+command_outcome collective_command::on_refused(stream_state& stream, const refused& x) {
   if (stream.outgoing.count(x.key) != 0 || sent_along_.count(x.key) != 0)
     break_off(stream, x.why());
+  return command_outcome::goes_on();
 }
 
-void collective_command::on_chunk(stream_state& stream, const chunk& x) {
-  auto i = under_way_.find(x.key);
+command_outcome collective_command::on_chunk(stream_state& stream, const chunk& x) {
+  const auto i = under_way_.find(x.key);
   if (i == under_way_.end())
-    return;
+    return command_outcome::goes_on();
+  ensure(phase_ == phase::walking, "blocks come during the walk");
   last_move_ = stream.now();
   ++slices_;
   switch (i->second.bytes->on_chunk(stream, x)) {
     case route::progress::done: {
-      auto ended = std::move(i->second);
+      const auto ended = std::move(i->second);
       under_way_.erase(i);
       end_step(stream, ended);
-      advance(stream);
-      break;
+      return advance(stream);
     }
     case route::progress::broken: break_off(stream, i->second.bytes->error); break;
     default: break;
   }
+  return command_outcome::goes_on();
 }
 
 } // namespace ringmaster

@@ -42,12 +42,12 @@ public:
   const char* kind() const override { return "collective"; }
   using command::as_collective;
   collective_command* as_collective() override { return this; }
-  void begin(stream_state& stream) override;
-  void resume(stream_state& stream) override;
-  void on_offer(stream_state& stream, const offer& x) override;
-  void on_taken(stream_state& stream, const taken& x) override;
-  void on_refused(stream_state& stream, const refused& x) override;
-  void on_chunk(stream_state& stream, const chunk& x) override;
+  command_outcome begin(stream_state& stream) override;
+  command_outcome resume(stream_state& stream) override;
+  command_outcome on_offer(stream_state& stream, const offer& x) override;
+  command_outcome on_taken(stream_state& stream, const taken& x) override;
+  command_outcome on_refused(stream_state& stream, const refused& x) override;
+  command_outcome on_chunk(stream_state& stream, const chunk& x) override;
   bool expects(const transfer_key& key) const override { return awaited_.count(key) != 0; }
 
   /// For the log of a broken invariant: "operation #17 of communicator 7 in epoch 2, walking, round 4 of 14, ...".
@@ -63,7 +63,7 @@ private:
     std::shared_ptr<device_memory> memory;
   };
 
-  enum class turn { goes_on, over, ended };
+  enum class turn { goes_on, over, committed };
 
   void ensure(bool holds, std::string_view what,
               const std::source_location& where = std::source_location::current()) const {
@@ -103,8 +103,8 @@ private:
 
   void take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan);
   void quiesce();
-  void release(stream_state& stream);
-  /// Whether no fault keeps the head from it.
+  command_outcome release(stream_state& stream);
+  /// Whether no fault prevents or delays the head's arrival.
   bool may_arrive(stream_state& stream);
   proto::Progress progress(const stream_state& stream) const;
   /// In blocks that have not ended: it grows while the stream hears nothing.
@@ -134,7 +134,8 @@ private:
   std::vector<packed_piece> outputs() const { return packed_pieces(*plan_, rank_, buffer_side::output, output_bytes_); }
   /// What finds it in the queue, and what it is reported by.
   uint64_t sequence() const { return series_->sequence(); }
-  void advance(stream_state& stream);
+  command_outcome advance(stream_state& stream);
+  /// Returns whether there is more to do now.
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
   /// Whether what lies there is the rank's own input, or another rank's, of which sums are made that are scaled down.
@@ -147,7 +148,7 @@ private:
   void take(stream_state& stream, const offer& x);
   turn read_some(stream_state& stream);
   void end_step(stream_state& stream, const reading& work);
-  void commit_done(stream_state& stream);
+  command_outcome commit_done(stream_state& stream);
   void free_scratch();
   void free_walked();
   void break_off(stream_state& stream, const caf::error& reason);

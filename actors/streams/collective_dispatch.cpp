@@ -30,15 +30,12 @@ void collective_command::accept(stream_state& stream, const std::shared_ptr<cons
                                 const proto::OperationPlan& plan) {
   communicator_id communicator{plan.comm_id()};
   epoch_number epoch{plan.epoch()};
-  if (stream.stale(communicator, epoch))
+  if (stream.epochs.is_stale(communicator, epoch))
     return;
   stream.enter_epoch(communicator, epoch);
   if (auto cmd = find(stream, communicator, sequence_number{plan.sequence()})) {
     cmd->take_plan(received, plan);
-    stream.head_event([&](command& head) {
-      if (&head == cmd)
-        cmd->begin(stream);
-    });
+    stream.head_event([&](command& head) { return &head == cmd ? cmd->begin(stream) : command_outcome::goes_on(); });
     return;
   }
   auto cmd = std::make_unique<collective_command>();
@@ -62,17 +59,17 @@ void collective_command::take_plan(std::shared_ptr<const received_orders> receiv
 
 void collective_command::announce(stream_state& stream) {
   collective_command* last = nullptr;
-  bool careful = stream.fault.armed || stream.fault.delay.count() > 0; // what goes wrong goes wrong one at a time
-  for (auto i = stream.shared_memory_run; i < stream.queue.size() && !stream.stopped; ++i) {
+  const bool one_at_a_time = stream.faults.is_set();
+  for (auto i = stream.arrived; i < stream.queue.size() && !stream.faults.is_closed(); ++i) {
     auto cmd = stream.queue[i]->as_collective();
     auto before = i == 0 ? nullptr : stream.queue[i - 1]->as_collective();
-    if (cmd == nullptr || !cmd->plan_->joint() || cmd->phase_ != phase::planned || (careful && i > 0)
+    if (cmd == nullptr || !cmd->plan_->joint() || cmd->phase_ != phase::planned || (one_at_a_time && i > 0)
         || (before != nullptr && before->plan_->comm_id() != cmd->plan_->comm_id()))
       break;
     if (i == 0 && !cmd->may_arrive(stream))
       return;
     cmd->enter(phase::joint);
-    stream.shared_memory_run = i + 1;
+    stream.arrived = i + 1;
     last = cmd;
   }
   if (last == nullptr)
@@ -84,13 +81,15 @@ void collective_command::announce(stream_state& stream) {
 }
 
 bool collective_command::may_arrive(stream_state& stream) {
-  if (stream.fault.strikes(0) && stream.strike(*stream.fault.armed, where(), [&] { announce(stream); }))
-    return false;
-  if (stream.fault.delay.count() == 0)
+  ensure(phase_ == phase::planned && plan_->joint(), "the head arrives that has not come yet");
+  if (const auto fault = stream.faults.take_at(0))
+    if (stream.suffer(*fault, where(), [&stream] { announce(stream); }))
+      return false;
+  if (!stream.faults.is_slow())
     return true;
   if (stalled_until_ == decltype(stalled_until_){}) {
     last_move_ = stream.now();
-    stalled_until_ = stream.now() + stream.fault.delay;
+    stalled_until_ = stream.now() + stream.faults.delay();
   }
   if (stream.now() >= stalled_until_)
     return true;
@@ -99,34 +98,34 @@ bool collective_command::may_arrive(stream_state& stream) {
 }
 
 void collective_command::release_shared_memory(stream_state& stream, const proto::Release& x) {
-  auto go_on = [&stream, x] { release_shared_memory(stream, x); };
+  const auto go_on = [&stream, x] { release_shared_memory(stream, x); };
   while (!stream.queue.empty()) {
-    auto head = stream.queue.front()->as_collective();
+    auto* head = stream.queue.front()->as_collective();
     if (head == nullptr || head->plan_->comm_id() != x.comm_id() || head->phase_ != phase::joint
         || head->plan_->sequence() > x.sequence())
       return;
-    if (stream.fault.armed && stream.fault.armed->step() > 0
-        && stream.strike(*stream.fault.armed, head->where(), go_on))
-      return;
-    stream.done(0, {}, false);
+    if (const auto fault = stream.faults.take_after_start())
+      if (stream.suffer(*fault, head->where(), go_on))
+        return;
+    stream.act_on(command_outcome::ended_without_record());
   }
 }
 
 void collective_command::accept(stream_state& stream, const proto::Release& x) {
   communicator_id communicator{x.comm_id()};
-  if (stream.stale(communicator, epoch_number{x.epoch()}))
+  if (stream.epochs.is_stale(communicator, epoch_number{x.epoch()}))
     return;
   if (x.first() != 0)
     return release_shared_memory(stream, x);
   auto cmd = find(stream, communicator, sequence_number{x.sequence()});
   if (cmd != nullptr && cmd->plan_->epoch() == x.epoch())
-    cmd->release(stream);
+    stream.act_on(cmd->release(stream));
 }
 
 void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
   communicator_id communicator{x.comm_id()};
   epoch_number epoch{x.epoch()};
-  if (!stream.stale(communicator, epoch)) {
+  if (!stream.epochs.is_stale(communicator, epoch)) {
     auto cancelled = [&](const collective_command& cmd) {
       return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.sequence()) > 0;
     };
@@ -139,7 +138,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
         cmd->report(stream, proto::RankReport::INTERRUPTED);
       cmd->quiesce();
     }
-    stream.shared_memory_run = 0;
+    stream.arrived = 0;
     stream.remove_if([&](const command& entry) {
       auto cmd = entry.as_collective();
       return cmd != nullptr && cmd->plan_->comm_id() == x.comm_id() && cmd->phase_ != phase::committing

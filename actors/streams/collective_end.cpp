@@ -45,11 +45,12 @@ void collective_command::free_walked() {
       received_->memory->free_scratch(std::exchange(each.shadow, 0));
 }
 
-void collective_command::release(stream_state& stream) {
+command_outcome collective_command::release(stream_state& stream) {
   if (phase_ != phase::finished)
-    return;
-  if (stream.fault.strikes(run_.rounds() + 1) && stream.strike(*stream.fault.armed, where(), [&] { release(stream); }))
-    return;
+    return command_outcome::goes_on();
+  if (const auto fault = stream.faults.take_at(run_.rounds() + 1))
+    if (stream.suffer(*fault, where(), [this, &stream] { stream.act_on(release(stream)); }))
+      return command_outcome::goes_on();
   ensure(at_rest(), "results are put in place when nothing is on its way");
   ensure(walked_.size() == 1 + static_cast<size_t>(series_->next_size()), "the whole series has been walked");
   enter(phase::committing);
@@ -59,16 +60,14 @@ void collective_command::release(stream_state& stream) {
       block_sink sink{received_->memory->at(x.address, x.bytes)->data()};
       ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
     }
-  if (ready_.empty())
-    return commit_done(stream);
-  advance(stream);
+  return ready_.empty() ? commit_done(stream) : advance(stream);
 }
 
-void collective_command::commit_done(stream_state& stream) {
+command_outcome collective_command::commit_done(stream_state& stream) {
   ensure(phase_ == phase::committing && ready_.empty(), "a commit ends when every result is in place");
-  free_walked(); // before the next command begins, which may want as much
+  free_walked(); // before the next command starts, which may want as much
   report(stream, proto::RankReport::COMMITTED);
-  stream.done(0, {}, false);
+  return command_outcome::ended_without_record();
 }
 
 void collective_command::quiesce() {

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/streams/stream.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -24,7 +25,8 @@ public:
 
   /// Returns whether all is copied.
   bool advance(uint64_t slice_bytes) {
-    auto size = std::min(slice_bytes, bytes_ - done_);
+    ensure(slice_bytes > 0 && done_ <= bytes_, "a copy advances to its end");
+    const auto size = std::min(slice_bytes, bytes_ - done_);
     if (size > 0)
       std::memcpy(destination_ + done_, source_ + done_, size);
     done_ += size;
@@ -52,24 +54,23 @@ public:
 
   const char* kind() const override { return request_.has_hosttodevice() ? "copy_in" : "copy_out"; }
 
-  void begin(stream_state& stream) override {
+  command_outcome begin(stream_state& stream) override {
     if (auto problem = request_.has_hosttodevice() ? prepare_in(stream) : prepare_out(stream)) {
       answer(problem);
-      stream.done(0, problem);
-      return;
+      return command_outcome::ended(0, problem);
     }
-    resume(stream);
+    return resume(stream);
   }
 
-  void resume(stream_state& stream) override {
+  command_outcome resume(stream_state& stream) override {
     if (!copy_.advance(stream.options.slice_bytes)) {
       stream.resume_later();
-      return;
+      return command_outcome::goes_on();
     }
-    auto bytes = block_.size();
+    const auto bytes = block_.size();
     auto damage = stream.memory->damage();
     answer(damage);
-    stream.done(bytes, damage);
+    return command_outcome::ended(bytes, std::move(damage));
   }
 
 private:
@@ -128,7 +129,7 @@ public:
 
   const char* kind() const override { return "copy"; }
 
-  void begin(stream_state& stream) override {
+  command_outcome begin(stream_state& stream) override {
     auto source = stream.memory->at(request_.source().value(), request_.bytes());
     auto destination = stream.memory->at(request_.destination().value(), request_.bytes());
     auto error = !source ? source.error() : !destination ? destination.error() : caf::error{};
@@ -139,7 +140,7 @@ public:
     if (!error)
       error = stream.memory->damage();
     answer(error);
-    stream.done(error ? 0 : request_.bytes(), error);
+    return command_outcome::ended(error ? 0 : request_.bytes(), error);
   }
 
 private:
@@ -155,10 +156,10 @@ public:
 
   const char* kind() const override { return "event_record"; }
 
-  void begin(stream_state& stream) override {
+  command_outcome begin(stream_state& stream) override {
     if (stream.device)
       stream.self->send(stream.device, atom::recorded_v, event_.value, record_);
-    stream.done(0, {}, false);
+    return command_outcome::ended_without_record();
   }
 
 private:
@@ -172,24 +173,26 @@ public:
 
   const char* kind() const override { return "event_wait"; }
 
-  void begin(stream_state& stream) override {
+  command_outcome begin(stream_state& stream) override {
+    ensure(!waits_, "a command starts once");
     if (recorded_)
-      return stream.done(0, {}, false);
+      return command_outcome::ended_without_record();
     waits_ = true;
     stream.limit_head(stream.options.wait_limit);
+    return command_outcome::goes_on();
   }
 
-  void on_recorded(stream_state& stream, event_id event, uint64_t record) override {
+  command_outcome on_recorded(stream_state&, event_id event, uint64_t record) override {
     if (event != event_ || record != record_)
-      return;
+      return command_outcome::goes_on();
     recorded_ = true;
-    if (waits_)
-      stream.done(0, {}, false);
+    return waits_ ? command_outcome::ended_without_record() : command_outcome::goes_on();
   }
 
-  void on_limit(stream_state& stream) override {
+  command_outcome on_limit(stream_state& stream) override {
     using seconds = std::chrono::duration<double>;
-    stream.done(
+    ensure(waits_ && !recorded_, "only an event that is waited for is late");
+    return command_outcome::ended(
       0, make_error(errc::timed_out,
                     fmt::format("event {} was not recorded within {:.1f} s; stream {} of device 0x{:x} goes on", event_,
                                 seconds{stream.options.wait_limit}.count(), stream.id, stream.memory->id())));
@@ -215,18 +218,19 @@ public:
 
   const char* kind() const override { return "synchronize"; }
 
-  void begin(stream_state& stream) override {
+  command_outcome begin(stream_state& stream) override {
     if (promise_.pending())
       answer(stream.last_error);
-    stream.done(0, {}, false);
+    return command_outcome::ended_without_record();
   }
 
-  void on_limit(stream_state& stream) override {
+  command_outcome on_limit(stream_state& stream) override {
     if (promise_.pending())
       answer(make_error(
         errc::timed_out,
         fmt::format("waited {:.1f} s for stream {} of device 0x{:x}: {} commands are queued, the first of them a {}",
                     limit_s_, stream.id, stream.memory->id(), stream.queue.size(), stream.queue.front()->kind())));
+    return command_outcome::goes_on();
   }
 
 private:

@@ -8,6 +8,7 @@
 #include "actors/streams/route.hpp"
 #include "actors/streams/transfer_commands.hpp"
 #include "runtime/configuration/routes.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
@@ -16,53 +17,62 @@
 namespace ringmaster {
 
 void stream_state::enqueue(std::unique_ptr<command> cmd) {
+  ensure(cmd != nullptr && cmd->number == 0, "a command is queued once");
   cmd->number = ++commands_;
   queue.push_back(std::move(cmd));
-  begin_head();
+  start_head();
 }
 
-void stream_state::begin_head() {
-  if (beginning_)
+void stream_state::start_head() {
+  if (starting_)
     return; // a command that ends at once comes here again: the loop below goes on with the next
-  beginning_ = true;
-  while (!queue.empty() && begun_ != queue.front()->number && !stopped) {
-    begun_ = queue.front()->number;
-    if (queue.front()->as_collective() == nullptr) // their own records say when
-      head_began_ns_ = unix_ns();
-    queue.front()->begin(*this);
+  starting_ = true;
+  while (!queue.empty() && !head_has_started() && !faults.is_closed()) {
+    auto& head = *queue.front();
+    ensure(started_ < head.number, "commands start in their order");
+    started_ = head.number;
+    if (head.as_collective() == nullptr) // records of collectives have their own times
+      head_started_ns_ = unix_ns();
+    act_on(head.begin(*this));
   }
-  beginning_ = false;
+  starting_ = false;
   if (queue.empty() && ends_when_idle && commands_ > 0)
     self->quit();
 }
 
-void stream_state::done(uint64_t bytes, const caf::error& error, bool journaled) {
-  ended_ = std::move(queue.front()); // it is on the call stack: it goes when the next one ends
+void stream_state::act_on(const command_outcome& x) {
+  if (!x.has_ended)
+    return;
+  ensure(!queue.empty(), "a command that ends is in the queue");
+  auto ended = std::move(queue.front());
   queue.pop_front();
-  shared_memory_run -= shared_memory_run > 0 ? 1 : 0;
+  arrived -= arrived > 0 ? 1 : 0;
+  ensure(arrived <= queue.size(), "only commands in the queue wait for other ranks");
   resume_pending_ = 0;
-  if (journaled) {
-    last_error = error;
+  if (x.is_journaled) {
+    ensure(ended->number == started_, "a command starts before its end is recorded");
+    last_error = x.error;
     proto::Record record;
     auto& entry = *record.mutable_command_ended();
     entry.set_device_id(memory->id().value);
     entry.set_stream_id(id.value);
-    entry.set_kind(ended_->kind());
-    entry.set_bytes(bytes);
-    entry.set_started_ns(head_began_ns_);
+    entry.set_kind(ended->kind());
+    entry.set_bytes(x.bytes);
+    entry.set_started_ns(head_started_ns_);
     entry.set_ended_ns(unix_ns());
-    entry.set_error(error ? render(error) : std::string{});
+    entry.set_error(x.error ? render(x.error) : std::string{});
     journal(std::move(record));
   }
+  ended.reset(); // its scratch is free for the next one
   if (!ends_by_damage())
-    begin_head();
+    start_head();
 }
 
 bool stream_state::ends_by_damage() {
   auto damage = memory->damage();
   if (!damage)
     return false;
-  stopped = true;
+  faults.close();
   self->quit(std::move(damage));
   return true;
 }
@@ -71,10 +81,10 @@ void stream_state::remove_if(const std::function<bool(const command&)>& conditio
   if (queue.empty())
     return;
   auto goes = [&](auto& cmd) { return condition(*cmd); };
-  bool head_goes = goes(queue.front());
+  const bool head_goes = goes(queue.front());
   queue.erase(std::remove_if(queue.begin() + 1, queue.end(), goes), queue.end());
   if (head_goes)
-    done(0, {}, false);
+    act_on(command_outcome::ended_without_record());
 }
 
 void stream_state::resume_later(caf::timespan delay) {
@@ -91,11 +101,22 @@ void stream_state::on_resume(uint64_t call) {
   if (call != resume_pending_)
     return; // its command has ended
   resume_pending_ = 0;
-  head_event([&](command& head) { head.resume(*this); });
+  head_event([&](command& head) { return head.resume(*this); });
 }
 
 void stream_state::limit_head(caf::timespan limit) {
+  ensure(head_has_started(), "a limit is for a command that runs");
   self->delayed_send(self, limit, atom::expire_v, queue.front()->number);
+}
+
+void stream_state::on_limit(uint64_t command_number) {
+  const auto i = std::find_if(queue.begin(), queue.end(), [=](auto& cmd) { return cmd->number == command_number; });
+  if (i == queue.end())
+    return;
+  const bool is_head = i == queue.begin();
+  const auto outcome = (*i)->on_limit(*this);
+  ensure(is_head || !outcome.has_ended, "only the head ends by its limit");
+  act_on(outcome);
 }
 
 bool stream_state::reads_memory(const device_handle& peer, const caf::strong_actor_ptr& receiver) const {
@@ -151,16 +172,8 @@ std::unique_ptr<offer> stream_state::claim(const transfer_key& key) {
   return result;
 }
 
-bool stream_state::stale(communicator_id communicator, epoch_number epoch) {
-  auto i = epochs.find(communicator);
-  if (i == epochs.end() || epoch >= i->second)
-    return false;
-  ++stale_messages;
-  return true;
-}
-
 void stream_state::enter_epoch(communicator_id communicator, epoch_number epoch) {
-  if (std::exchange(epochs[communicator], epoch) == epoch)
+  if (!epochs.enter(communicator, epoch))
     return;
   auto older = [&](const auto& entry) {
     return entry.first.channel == communicator.value && entry.first.epoch != epoch_number{}
@@ -171,39 +184,34 @@ void stream_state::enter_epoch(communicator_id communicator, epoch_number epoch)
 }
 
 void stream_state::forget(communicator_id communicator) {
-  constexpr size_t forgotten_max = 1024;
   enter_epoch(communicator, epoch_number{UINT64_MAX});
-  forgotten_.push_back(communicator);
-  if (forgotten_.size() > forgotten_max) {
-    epochs.erase(forgotten_.front());
-    forgotten_.pop_front();
-  }
+  epochs.forget(communicator);
 }
 
-bool stream_state::strike(const proto::FaultRequest& x, const std::string& where, const std::function<void()>& go_on) {
-  fault.armed.reset();
+bool stream_state::suffer(const proto::FaultRequest& x, const std::string& where, const std::function<void()>& go_on) {
+  faults.disarm();
   static_assert(proto::FaultRequest::Kind_ARRAYSIZE == 3, "each kind has its word here, and its case below");
   constexpr const char* done[] = {"killed", "hung", "slowed"}; // by FaultRequest::Kind
   const bool for_a_while = x.kind() == proto::FaultRequest::HANG && x.delay_ns() > 0;
-  auto what = fmt::format("{}{} on request, {}", done[x.kind()],
-                          for_a_while ? fmt::format(" for {}", duration_text(x.delay_ns())) : "", where);
+  const auto what = fmt::format("{}{} on request, {}", done[x.kind()],
+                                for_a_while ? fmt::format(" for {}", duration_text(x.delay_ns())) : "", where);
   proto::Record record;
   record.mutable_fault_injected()->set_device_id(memory->id().value);
   record.mutable_fault_injected()->set_what(what);
   journal(std::move(record));
   switch (x.kind()) {
-    case proto::FaultRequest::SLOW: fault.delay = std::chrono::nanoseconds{x.delay_ns()}; return false;
+    case proto::FaultRequest::SLOW: faults.slow(request_limit(x.delay_ns())); return false;
     case proto::FaultRequest::HANG:
       hang(self, request_limit(x.delay_ns()), [this, go_on] {
-        stopped = false;
+        faults.open();
         go_on();
-        begin_head();
+        start_head();
       });
       break;
     case proto::FaultRequest::KILL:
     default: self->quit(make_error(errc::killed_on_request, what)); break; // the device lets no other kind in
   }
-  stopped = true;
+  faults.close();
   return true;
 }
 
@@ -223,14 +231,17 @@ void stream_state::synchronize(caf::timespan limit,
   enqueue(make_synchronize(limit_s, std::move(promise)));
 }
 
-void stream_state::head_event(const std::function<void(command&)>& tell) {
-  if (!queue.empty() && begun_ == queue.front()->number)
-    tell(*queue.front());
+void stream_state::head_event(const std::function<command_outcome(command&)>& event) {
+  if (head_has_started())
+    act_on(event(*queue.front()));
 }
 
-void stream_state::queue_event(const std::function<void(command&)>& tell) {
-  for (size_t i = queue.size(); i-- > 0;) // the head last: it may go
-    tell(*queue[i]);
+void stream_state::queue_event(const std::function<command_outcome(command&)>& event) {
+  for (size_t i = queue.size(); i-- > 0;) { // the head last: it may end
+    const auto outcome = event(*queue[i]);
+    ensure(i == 0 || !outcome.has_ended, "only the head ends by what every command hears");
+    act_on(outcome);
+  }
 }
 
 namespace {
@@ -238,17 +249,16 @@ namespace {
 using stream_pointer = stream_actor::stateful_pointer<stream_state>;
 
 void on_offer(stream_state& state, const offer& x) {
-  if (x.key.epoch != epoch_number{} && state.stale(communicator_id{x.key.channel}, x.key.epoch))
+  if (x.key.epoch != epoch_number{} && state.epochs.is_stale(communicator_id{x.key.channel}, x.key.epoch))
     return;
   if (!state.queue.empty() && state.queue.front()->expects(x.key))
-    state.head_event([&](command& head) { head.on_offer(state, x); });
+    state.head_event([&](command& head) { return head.on_offer(state, x); });
   else if (x.key.epoch == epoch_number{}
            && std::none_of(state.queue.begin(), state.queue.end(), [&](auto& cmd) { return cmd->expects(x.key); }))
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
-                     refused::by(x.key,
-                                 make_error(errc::invalid_argument,
-                                            fmt::format("no receive waits for transfer {} on device 0x{:x} any more",
-                                                        x.key.channel, state.memory->id()))));
+                     refused::by(x.key, make_error(errc::invalid_argument,
+                                                   fmt::format("no receive waits for transfer {} on device 0x{:x}",
+                                                               x.key.channel, state.memory->id()))));
   else if (state.incoming.size() < state.options.offers_max)
     state.incoming.emplace(x.key, x);
   else
@@ -270,7 +280,7 @@ void on_pull(stream_state& state, const pull& x) {
     return;
   ++state.pulls_served;
   if (x.bytes == 0)
-    return; // a sign of life of one that reads the memory itself
+    return; // a sign of life of a receiver that reads the memory itself
   auto source = state.memory->at_runtime(window.address + x.offset, x.bytes);
   if (!source)
     return;
@@ -311,13 +321,14 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const proto::Quiesce& x) { collective_command::accept(state, x); },
     [&state](const proto::ProgressRequest& x) { collective_command::accept(state, x); },
     [&state](const offer& x) { on_offer(state, x); },
-    [&state](const taken& x) { state.head_event([&](command& head) { head.on_taken(state, x); }); },
+    [&state](const taken& x) { state.head_event([&](command& head) { return head.on_taken(state, x); }); },
     [&state](const refused& x) {
-      state.queue_event([&](command& cmd) { cmd.forewarn(state, x); });
-      state.head_event([&](command& head) { head.on_refused(state, x); });
+      for (auto& cmd : state.queue)
+        cmd->forewarn(state, x);
+      state.head_event([&](command& head) { return head.on_refused(state, x); });
     },
     [&state](const pull& x) { on_pull(state, x); },
-    [&state](const chunk& x) { state.head_event([&](command& head) { head.on_chunk(state, x); }); },
+    [&state](const chunk& x) { state.head_event([&](command& head) { return head.on_chunk(state, x); }); },
     [&state](const gpu_sim::MemcpyRequest& x,
              const byte_block& block) -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
       if (state.full())
@@ -349,7 +360,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const proto::EventRecordRequest& x, uint64_t record) {
       if (!state.full())
         return accepted<proto::EventRecordResponse>(state, make_event_record(event_id{x.event_id()}, record));
-      if (state.device) // nobody shall wait for a record that is never made
+      if (state.device) // no command is left waiting for a record that is never made
         state.self->send(state.device, atom::recorded_v, x.event_id(), record);
       return refusal<proto::EventRecordResponse>(queue_full(state));
     },
@@ -359,7 +370,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
       return accepted<proto::EventWaitResponse>(state, make_event_wait(event_id{x.event_id()}, record));
     },
     [&state](atom::recorded, uint64_t event, uint64_t record) {
-      state.queue_event([&](command& cmd) { cmd.on_recorded(state, event_id{event}, record); });
+      state.queue_event([&](command& cmd) { return cmd.on_recorded(state, event_id{event}, record); });
     },
     [&state](const gpu_sim::GetStreamStatusRequest&) {
       gpu_sim::GetStreamStatusResponse result;
@@ -378,16 +389,12 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     },
     [&state](const proto::FaultRequest& x) {
       if (x.at_step())
-        state.fault.armed = x;
+        state.faults.arm(x);
       else
-        state.strike(x, state.queue.empty() ? "idle" : state.queue.front()->kind());
+        state.suffer(x, state.queue.empty() ? "idle" : state.queue.front()->kind());
     },
     [&state](atom::resume, uint64_t call) { state.on_resume(call); },
-    [&state](atom::expire, uint64_t number) {
-      auto i = std::find_if(state.queue.begin(), state.queue.end(), [=](auto& cmd) { return cmd->number == number; });
-      if (i != state.queue.end())
-        (*i)->on_limit(state);
-    },
+    [&state](atom::expire, uint64_t number) { state.on_limit(number); },
   };
 }
 

@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ caf::error late(std::string text) {
   return make_error(errc::timed_out, std::move(text));
 }
 
-/// Tells the device how a transfer has ended.
+/// Reports to the device how a transfer has ended.
 void report_transfer(stream_state& stream, stream_id transfer, const caf::error& error) {
   gpu_sim::StreamId id;
   id.set_value(transfer.value);
@@ -31,10 +32,9 @@ void report_transfer(stream_state& stream, stream_id transfer, const caf::error&
     stream.self->send(stream.device, std::move(id), std::move(status));
 }
 
-/// Tells the device, then the stream.
-void end_transfer(stream_state& stream, stream_id transfer, uint64_t bytes, const caf::error& error) {
+command_outcome end_transfer(stream_state& stream, stream_id transfer, uint64_t bytes, const caf::error& error) {
   report_transfer(stream, transfer, error);
-  stream.done(bytes, error);
+  return command_outcome::ended(bytes, error);
 }
 
 class send_command : public command {
@@ -51,7 +51,7 @@ public:
       doomed_ = x.why();
   }
 
-  void begin(stream_state& stream) override {
+  command_outcome begin(stream_state& stream) override {
     auto range = stream.memory->at(request_.sendbuffaddr().value(), request_.numbytes());
     if (!range)
       return withdraw(stream, range.error());
@@ -61,22 +61,25 @@ public:
                        true);
     reads_seen_ = stream.reads_of(key_);
     stream.limit_head(stream.options.transfer_limit);
+    return command_outcome::goes_on();
   }
 
-  void on_taken(stream_state& stream, const taken& x) override {
-    if (x.key == key_)
-      end(stream, request_.numbytes(), {});
+  command_outcome on_taken(stream_state& stream, const taken& x) override {
+    return x.key == key_ ? end(stream, request_.numbytes(), {}) : command_outcome::goes_on();
   }
 
-  void on_refused(stream_state& stream, const refused& x) override {
-    if (x.key == key_)
-      end(stream, 0, x.why());
+  command_outcome on_refused(stream_state& stream, const refused& x) override {
+    return x.key == key_ ? end(stream, 0, x.why()) : command_outcome::goes_on();
   }
 
-  void on_limit(stream_state& stream) override {
-    if (auto reads = stream.reads_of(key_); std::exchange(reads_seen_, reads) != reads)
-      return stream.limit_head(stream.options.transfer_limit); // it is being read, piece by piece
-    auto limit_s = seconds_of(stream.options.transfer_limit);
+  command_outcome on_limit(stream_state& stream) override {
+    const auto reads = stream.reads_of(key_);
+    ensure(reads >= reads_seen_, "reads are counted up");
+    if (std::exchange(reads_seen_, reads) != reads) { // it is being read, piece by piece
+      stream.limit_head(stream.options.transfer_limit);
+      return command_outcome::goes_on();
+    }
+    const auto limit_s = seconds_of(stream.options.transfer_limit);
     if (std::exchange(withdrawn_, true))
       return end(stream, 0,
                  late(fmt::format("rank {} has not said within {:.1f} s whether it has transfer {}",
@@ -84,24 +87,26 @@ public:
     tell_receiver(stream, late(fmt::format("rank {} has posted no BeginReceive for transfer {} within {:.1f} s",
                                            request_.dstrank().value(), key_.channel, limit_s)));
     stream.limit_head(stream.options.transfer_limit);
+    return command_outcome::goes_on();
   }
 
 private:
-  /// Ends before anything was offered: the receiver shall not wait for it.
-  void withdraw(stream_state& stream, const caf::error& error) {
+  /// Ends before anything was offered, and spares the receiver its wait.
+  command_outcome withdraw(stream_state& stream, const caf::error& error) {
     stream.self->send(caf::actor_cast<device_actor>(destination_.device), refused::by(key_, error));
-    end(stream, 0, error);
+    return end(stream, 0, error);
   }
 
-  /// The receiver may just have begun to read: its answer decides.
+  /// The receiver may just have started to read: its answer decides.
   void tell_receiver(stream_state& stream, const caf::error& error) {
     stream.self->send(caf::actor_cast<device_actor>(destination_.device),
                       refused::by(key_, error, stream.self->ctrl()));
   }
 
-  void end(stream_state& stream, uint64_t bytes, const caf::error& error) {
+  command_outcome end(stream_state& stream, uint64_t bytes, const caf::error& error) {
+    ensure(bytes == 0 || !error, "a transfer that has failed moves no bytes");
     stream.retract(key_);
-    end_transfer(stream, stream_id{key_.channel}, bytes, error);
+    return end_transfer(stream, stream_id{key_.channel}, bytes, error);
   }
 
   gpu_sim::BeginSendRequest request_;
@@ -109,7 +114,7 @@ private:
   transfer_key key_;
   uint64_t reads_seen_ = 0;
   bool withdrawn_ = false;
-  caf::error doomed_; ///< What was said before it began.
+  caf::error doomed_; ///< The other end had refused it before it started.
 };
 
 class receive_command : public command {
@@ -130,7 +135,7 @@ public:
       stream.self->send(sender, refused::by(key_, doomed_));
   }
 
-  void begin(stream_state& stream) override {
+  command_outcome begin(stream_state& stream) override {
     auto early = stream.claim(key_);
     if (early)
       sender_ = early->sender;
@@ -141,11 +146,11 @@ public:
       return end(stream, doomed_);
     sink_.out = range->data();
     stream.limit_head(stream.options.transfer_limit);
-    if (early)
-      on_offer(stream, *early);
+    return early ? on_offer(stream, *early) : command_outcome::goes_on();
   }
 
-  void on_offer(stream_state& stream, const offer& x) override {
+  command_outcome on_offer(stream_state& stream, const offer& x) override {
+    ensure(!route_ && arrived_ == 0, "a receive takes one offer");
     sender_ = x.sender;
     if (x.source.device != source_)
       return end(
@@ -160,67 +165,72 @@ public:
       return end(stream, way.error());
     stream.memory->expect_bytes({sink_.out, request_.numbytes()});
     route_ = std::move(*way);
-    resume(stream);
+    return resume(stream);
   }
 
-  void resume(stream_state& stream) override {
-    auto progress = route_->advance(stream);
-    if (progress == route::progress::more && stream.now() >= sign_due_) { // or the sender thinks that nobody reads
+  command_outcome resume(stream_state& stream) override {
+    ensure(route_ != nullptr, "a block comes by a route");
+    const auto progress = route_->advance(stream);
+    if (progress == route::progress::more
+        && stream.now() >= sign_due_) { // a sender that hears nothing withdraws its offer
       sign_due_ = stream.now() + stream.options.transfer_limit / 4;
       stream.self->send(caf::actor_cast<stream_actor>(sender_), pull{key_, 0, 0});
     }
-    react(stream, progress);
+    return react(stream, progress);
   }
 
-  void on_chunk(stream_state& stream, const chunk& x) override {
-    if (route_ && x.key == key_)
-      react(stream, route_->on_chunk(stream, x));
+  command_outcome on_chunk(stream_state& stream, const chunk& x) override {
+    return route_ && x.key == key_ ? react(stream, route_->on_chunk(stream, x)) : command_outcome::goes_on();
   }
 
-  void on_refused(stream_state& stream, const refused& x) override {
-    if (x.key == key_)
-      end(stream, x.why());
+  command_outcome on_refused(stream_state& stream, const refused& x) override {
+    return x.key == key_ ? end(stream, x.why()) : command_outcome::goes_on();
   }
 
-  void on_limit(stream_state& stream) override {
-    if (auto seen = pieces_ + (route_ ? route_->arrived() : 0); std::exchange(pieces_seen_, seen) != seen)
-      return stream.limit_head(stream.options.transfer_limit);
-    auto limit_s = seconds_of(stream.options.transfer_limit);
-    end(stream, late(!route_ && arrived_ == 0 ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s",
-                                                            request_.srcrank().value(), key_.channel, limit_s)
-                                              : fmt::format("transfer {} from rank {} was not complete within {:.1f} s",
-                                                            key_.channel, request_.srcrank().value(), limit_s)));
+  command_outcome on_limit(stream_state& stream) override {
+    const auto seen = pieces_ + (route_ ? route_->arrived() : 0);
+    if (std::exchange(pieces_seen_, seen) != seen) {
+      stream.limit_head(stream.options.transfer_limit);
+      return command_outcome::goes_on();
+    }
+    const auto limit_s = seconds_of(stream.options.transfer_limit);
+    return end(stream,
+               late(!route_ && arrived_ == 0 ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s",
+                                                           request_.srcrank().value(), key_.channel, limit_s)
+                                             : fmt::format("transfer {} from rank {} was not complete within {:.1f} s",
+                                                           key_.channel, request_.srcrank().value(), limit_s)));
   }
 
-  /// Bytes from outside. Returns what is wrong with them.
-  caf::error take(stream_state& stream, const std::string& data) {
-    if (route_)
-      return make_error(errc::invalid_argument,
-                        fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_));
+  /// Bytes from outside. `problem`: what is wrong with them.
+  command_outcome take(stream_state& stream, const std::string& data, caf::error& problem) {
+    ensure(arrived_ <= request_.numbytes(), "no more bytes arrive than are expected");
+    if (route_) {
+      problem = make_error(errc::invalid_argument,
+                           fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_));
+      return command_outcome::goes_on();
+    }
     if (data.size() > request_.numbytes() - arrived_) {
-      auto problem = sizes(arrived_ + data.size());
-      end(stream, problem);
-      return problem;
+      problem = sizes(arrived_ + data.size());
+      return end(stream, problem);
     }
     sink_.put(arrived_, std::as_bytes(std::span{data}));
     arrived_ += data.size();
     ++pieces_;
-    if (arrived_ == request_.numbytes())
-      end(stream, {});
-    return {};
+    return arrived_ == request_.numbytes() ? end(stream, {}) : command_outcome::goes_on();
   }
 
   uint64_t transfer() const { return key_.channel; }
 
 private:
-  void react(stream_state& stream, route::progress progress) {
+  command_outcome react(stream_state& stream, route::progress progress) {
     ++pieces_;
     switch (progress) {
-      case route::progress::more: return stream.resume_later();
-      case route::progress::waiting: return;
+      case route::progress::more: stream.resume_later(); break;
+      case route::progress::waiting: break;
       case route::progress::done: return end(stream, {});
       case route::progress::broken: return end(stream, route_->error);
     }
+    return command_outcome::goes_on();
   }
 
   caf::error sizes(uint64_t sent) const {
@@ -230,14 +240,14 @@ private:
                   key_.channel, sent, request_.recvbuffaddr().value(), request_.numbytes()));
   }
 
-  void end(stream_state& stream, const caf::error& error) {
+  command_outcome end(stream_state& stream, const caf::error& error) {
     if (auto sender = caf::actor_cast<stream_actor>(sender_)) {
       if (!error)
         stream.self->send(sender, taken{key_});
       else
         stream.self->send(sender, refused::by(key_, error));
     }
-    end_transfer(stream, stream_id{key_.channel}, error ? 0 : request_.numbytes(), error);
+    return end_transfer(stream, stream_id{key_.channel}, error ? 0 : request_.numbytes(), error);
   }
 
   gpu_sim::BeginReceiveRequest request_;
@@ -250,7 +260,7 @@ private:
   uint64_t pieces_ = 0; ///< Progress, for the limit.
   uint64_t pieces_seen_ = 0;
   std::chrono::steady_clock::time_point sign_due_;
-  caf::error doomed_; ///< What was said before it began.
+  caf::error doomed_; ///< The other end had refused it before it started.
 };
 
 } // namespace
@@ -269,16 +279,16 @@ void refuse_transfer(stream_state& stream, stream_id transfer, const caf::error&
 }
 
 gpu_sim::StreamSendResponse receive_data(stream_state& stream, const gpu_sim::DataChunk& x) {
-  auto transfer = x.streamid().value();
-  receive_command* head = nullptr;
-  if (!stream.queue.empty())
-    head = dynamic_cast<receive_command*>(stream.queue.front().get());
-  if (head != nullptr && head->transfer() == transfer)
-    return verdict<gpu_sim::StreamSendResponse>(head->take(stream, x.data()));
-  return verdict<gpu_sim::StreamSendResponse>(
-    make_error(errc::invalid_argument,
-               fmt::format("the receive of transfer {} has not come to the head of its stream: it is at a {}", transfer,
-                           stream.queue.empty() ? "nothing" : stream.queue.front()->kind())));
+  const auto transfer = x.streamid().value();
+  auto* head = stream.queue.empty() ? nullptr : dynamic_cast<receive_command*>(stream.queue.front().get());
+  if (head == nullptr || head->transfer() != transfer)
+    return refusal<gpu_sim::StreamSendResponse>(
+      errc::invalid_argument,
+      fmt::format("the receive of transfer {} has not come to the head of its stream: it is at a {}", transfer,
+                  stream.queue.empty() ? "nothing" : stream.queue.front()->kind()));
+  caf::error problem;
+  stream.act_on(head->take(stream, x.data(), problem));
+  return verdict<gpu_sim::StreamSendResponse>(problem);
 }
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "actors/training/group_calls.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/fusing.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -15,7 +16,7 @@ namespace ringmaster::training {
 
 namespace {
 
-/// Who takes part: a pair that sends is one group, whoever sends.
+/// The ranks that take part. A pair is one group in both directions.
 group group_of(const exchange_desk::exchange& x) {
   const auto& first = x.front().about;
   if (first.what != op::send)
@@ -52,6 +53,7 @@ proto::CollectiveRequest request_of(const exchange_desk::exchange& x, group amon
     if (!in_place)
       result.add_outputs(0);
   }
+  ensure(x.size() == among.count, "all ranks of a group take part in its operation");
   for (auto& each : x) {
     const auto i = static_cast<int>(among.index_of(each.about.rank));
     const bool shows = each.about.what != op::receive;
@@ -70,7 +72,7 @@ proto::CollectiveRequest request_of(const exchange_desk::exchange& x, group amon
   return result;
 }
 
-/// Of a rank's input or output, whichever is larger.
+/// The larger of a rank's input and output.
 uint64_t moved_bytes(const proto::Collective& what, uint32_t ranks) {
   const auto world = ringmaster::request_of(what, ranks, 0);
   return std::max(input_count(what.kind(), world, 0), output_count(what.kind(), world, 0)) * size_of(what.datatype());
@@ -79,11 +81,13 @@ uint64_t moved_bytes(const proto::Collective& what, uint32_t ranks) {
 } // namespace
 
 void group_calls::run(const exchange_desk::exchange& x, done_function done) {
+  ensure(!x.empty(), "an exchange has ranks");
   const auto among = group_of(x);
   run(ranks_of(among), request_of(x, among, settings_.as), std::move(done));
 }
 
 void group_calls::broadcast(std::span<const place> all, uint64_t count, done_function done) {
+  ensure(all.size() > 1 && all.front().address != 0, "a broadcast has a source and another rank");
   auto request = request_of(op::broadcast, count, settings_.as);
   std::vector<place> in_order{all.begin(), all.end()};
   std::ranges::sort(in_order, {}, &place::rank);
@@ -98,6 +102,8 @@ void group_calls::broadcast(std::span<const place> all, uint64_t count, done_fun
 }
 
 void group_calls::run(std::vector<uint32_t> ranks, proto::CollectiveRequest request, done_function done) {
+  ensure(ranks.size() > 1, "an operation has two ranks or more");
+  ensure(std::ranges::is_sorted(ranks), "a communicator has its ranks in their order");
   auto& its = lines_[ranks];
   const auto bytes = moved_bytes(request.collective(), static_cast<uint32_t>(ranks.size()));
   its.waiting.push_back({std::move(request), bytes, std::move(done)});
@@ -108,7 +114,7 @@ void group_calls::run(std::vector<uint32_t> ranks, proto::CollectiveRequest requ
 void group_calls::flush() {
   for (auto& [where, each] : lines_)
     if (!each.busy && !ending_)
-      next(each);
+      start_next(each);
 }
 
 void group_calls::hold() {
@@ -118,9 +124,12 @@ void group_calls::hold() {
 }
 
 void group_calls::open(line& to, const std::vector<uint32_t>& ranks) {
+  ensure(to.ranks == 0 && !to.busy, "a communicator is created once");
+  ensure(!ending_, "no communicator is created after the end");
   to.ranks = static_cast<uint32_t>(ranks.size());
   to.busy = true;
   gpu_sim::CommInitRequest request;
+  ensure(ranks.back() < settings_.devices.size(), "a communicator is of ranks of the step");
   for (auto rank : ranks)
     request.add_deviceids(settings_.devices[rank].value);
   request.set_numdevices(to.ranks);
@@ -134,9 +143,9 @@ void group_calls::open(line& to, const std::vector<uint32_t>& ranks) {
           return not_opened(to, problem);
         to.communicator = communicator_id{y.commid()};
         if (ending_)
-          destroy(to.communicator, destroy_tries, [](auto&) {}); // it has done nothing yet
+          destroy(to.communicator, destroy_tries, [](auto&) {}); // it has run nothing
         else
-          next(to);
+          start_next(to);
       },
       [this, keep = shared_from_this(), &to](const caf::error& problem) { not_opened(to, problem); });
 }
@@ -147,7 +156,7 @@ void group_calls::not_opened(line& to, const caf::error& problem) {
 }
 
 size_t group_calls::count_together(std::span<const call> waiting) {
-  constexpr uint64_t bytes_max = 16u << 20; // more take longer than their messages, and have one limit
+  constexpr uint64_t bytes_max = 16u << 20; // larger series take longer than the messages that they save
   size_t result = 0;
   for (uint64_t bytes = 0; result < std::min<size_t>(waiting.size(), series_plans_max); ++result) {
     bytes += waiting[result].bytes;
@@ -157,22 +166,24 @@ size_t group_calls::count_together(std::span<const call> waiting) {
   return result;
 }
 
-void group_calls::gather(line& of) {
+void group_calls::take_next(line& of) {
+  ensure(of.under_way.empty(), "calls are taken when those before have ended");
   const auto end = of.waiting.begin() + static_cast<ptrdiff_t>(count_together(of.waiting));
   of.under_way.assign(std::move_iterator{of.waiting.begin()}, std::move_iterator{end});
   of.waiting.erase(of.waiting.begin(), end);
 }
 
-void group_calls::next(line& of) {
-  gather(of);
+void group_calls::start_next(line& of) {
+  ensure(of.communicator != communicator_id{}, "operations start on a communicator that exists");
+  take_next(of);
   of.busy = !of.under_way.empty();
   if (!of.busy)
     return;
-  of.due = self_->clock().now() + 2 * settings_.limit; // ours comes behind the communicator's own
+  of.due = self_->clock().now() + 2 * settings_.limit; // later than the communicator's own limit
   proto::CommWaitRequest wait;
   wait.set_comm_id(of.communicator.value);
   wait.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
-  auto refused = std::make_shared<caf::error>(); // the two go together, and are answered in their order
+  auto refused = std::make_shared<caf::error>(); // both requests are answered in their order
   self_->request(settings_.coordinator, caf::infinite, requests_of(of))
     .then(
       [refused](const proto::CollectiveResponses& y) {
@@ -195,7 +206,7 @@ caf::error group_calls::check_overdue() const {
   for (auto& [where, each] : lines_)
     if (!each.under_way.empty() && now >= each.due)
       return make_error(errc::timed_out,
-                        fmt::format("the coordinator has not told within {} how {} of communicator {} ended",
+                        fmt::format("the coordinator did not say within {} how {} of communicator {} ended",
                                     duration_text(2 * settings_.limit), counted(each.under_way.size(), "operation"),
                                     each.communicator));
   return caf::none;
@@ -213,7 +224,7 @@ proto::CollectiveRequests group_calls::requests_of(const line& of) const {
     request = each.request;
     request.set_comm_id(of.communicator.value);
     if (of.under_way.size() > 1)
-      request.set_answer_may_wait(true); // with others, and without a limit of its own: that of the wait is theirs
+      request.set_answer_may_wait(true); // the limit of the wait applies to all of them
     else
       request.set_timeout_ns(static_cast<uint64_t>(settings_.limit.count()));
   }
@@ -226,7 +237,7 @@ caf::error group_calls::check(const line& of, const gpu_sim::GetCommStatusRespon
   if (x.status() == gpu_sim::IN_PROGRESS)
     return make_error(errc::timed_out, x.error());
   if (static_cast<uint32_t>(x.devices_size()) != of.ranks)
-    return make_error(errc::device_lost, fmt::format("the operation was made over {} of {} ranks: {}", x.devices_size(),
+    return make_error(errc::device_lost, fmt::format("the operation ran over {} of {} ranks: {}", x.devices_size(),
                                                      of.ranks, x.asyncerror()));
   return caf::none;
 }
@@ -236,8 +247,9 @@ void group_calls::ended(line& of, const caf::error& problem) {
   const auto why = is_gone ? make_error(errc::aborted, fmt::format("communicator {} has ended", of.communicator))
                            : problem;
   auto all = std::exchange(of.under_way, {});
+  ensure(!all.empty() || static_cast<bool>(problem), "operations that end were under way");
   if (!problem && !ending_)
-    next(of); // before `done`, which may end all of this
+    start_next(of); // before `done`, which may end all of this
   for (auto& each : all)
     each.done(why);
 }
@@ -252,8 +264,8 @@ void group_calls::destroy(communicator_id which, uint32_t tries_left, done_funct
       destroy(which, tries_left - 1, done);
     else
       done(make_error(errc::timed_out,
-                      fmt::format("communicator {} is not known to have ended, though it was asked {} times, so that "
-                                  "its streams may still write to the ranks' memory: {}",
+                      fmt::format("communicator {} is not known to have ended after {} requests: its streams may still "
+                                  "write to the ranks' memory: {}",
                                   which, destroy_tries, render(problem))));
   };
   self_->request(settings_.coordinator, 2 * settings_.limit, request)
@@ -265,6 +277,7 @@ void group_calls::end(done_function done) {
   auto left = std::make_shared<size_t>(1);
   auto first = std::make_shared<caf::error>();
   auto one_ended = [left, first, done](const caf::error& problem) {
+    ensure(*left > 0, "each communicator ends once");
     if (problem && !*first)
       *first = problem;
     if (--*left == 0)

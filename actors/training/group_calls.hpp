@@ -15,16 +15,17 @@ namespace ringmaster::training {
 struct group_call_settings {
   coordinator_actor coordinator;
   std::vector<device_id> devices; ///< By rank.
-  std::string name;               ///< Of its communicators.
+  std::string name;               ///< Of the communicators.
   precision as = precision::float32;
   bool deterministic = false;
-  caf::timespan limit = std::chrono::seconds{30}; ///< For an operation.
+  caf::timespan limit = std::chrono::seconds{30}; ///< For one operation.
 };
 
-/// The communicators of a step's groups, of the world and of pairs that send: each is made when it is first needed.
-/// What comes to one while its operations are under way gathers, and is called together, up to some MiB, to be walked
-/// as a series: the sums of a bucket of small layers cost the messages of one. They give up when a device is lost, for
-/// a sum that misses a rank is worth nothing. Lives in the actor that asks for it; answers that are under way keep it.
+/// The communicators of a step: of its groups, of the world, and of pairs of ranks that send. Each is created when it
+/// is first needed. Calls that arrive while a communicator's operations are under way wait, and are then called
+/// together, up to a few MiB, as a series: the sums of a bucket of small layers cost the messages of one. A
+/// communicator aborts when a device is lost, because a sum without one rank is useless. Lives in the TRAINER; pending
+/// answers keep it alive.
 class group_calls : public std::enable_shared_from_this<group_calls> {
 public:
   using done_function = std::function<void(const caf::error&)>;
@@ -33,37 +34,37 @@ public:
     : self_(self), settings_(std::move(settings)) {}
   group_calls(const group_calls&) = delete;
 
-  /// Moves the data; every rank's addresses are there. It begins with the next `flush`. Errors: what the communicator
-  /// says, device_lost among it, and an answer that is not of all ranks, which all have that were called together.
+  /// Moves the data of an exchange whose addresses are all known. It starts with the next `flush`. Errors: the
+  /// communicator's, such as device_lost, also if its answer is not of all ranks; all operations that were called
+  /// together fail together.
   void run(const exchange_desk::exchange& x, done_function done);
-  /// So many elements, from the first of these ranks to the others; where they lie on each. Begins and fails as the
-  /// other.
+  /// Copies `count` elements from the first of these places to the others. Starts and fails like `run`.
   struct place {
     uint32_t rank = 0;
     uint64_t address = 0;
   };
   void broadcast(std::span<const place> all, uint64_t count, done_function done);
   void flush();
-  /// Makes the communicator of all ranks before it is needed, or where none is: a node with a rank is not drained away
-  /// from under it.
+  /// Creates the communicator of all ranks before it is needed, or if it never is: a node is not drained while one of
+  /// its devices is in a communicator.
   void hold();
-  /// Whether operations are answered in time. The communicator answers within the limit; whether its answer arrives at
-  /// all is for the owner to ask now and then: its timer serves for all operations, and one for each would cost two
-  /// more wake-ups of a thread. Errors: timed_out, "the coordinator has not told within 60 s how 2 operations of
-  /// communicator 1 ended".
+  /// Whether operations are answered in time. The communicator answers within the limit; the owner calls this now and
+  /// then because an answer could be lost. One timer serves for all operations: a timer for each would cost two more
+  /// wake-ups of a thread. Errors: timed_out, "the coordinator did not say within 60 s how 2 operations of communicator
+  /// 1 ended".
   caf::error check_overdue() const;
-  /// So much of the time nobody could hear.
+  /// This process was paused: limits are extended by this time.
   void excuse(caf::timespan late);
-  /// When no stream touches memory for any of them any more. Errors: timed_out, naming a communicator that is not known
-  /// to have ended, though it was asked several times: its streams may still write.
+  /// Ends all communicators; `done` is called when no stream uses memory for any of them. Errors: timed_out, with a
+  /// communicator that is not known to have ended after several requests: its streams may still write.
   void end(done_function done);
 
   struct call {
     proto::CollectiveRequest request;
-    uint64_t bytes = 0; ///< Of a rank.
+    uint64_t bytes = 0; ///< Of one rank.
     done_function done;
   };
-  /// How many of the first go together: one at least, and up to some MiB and the calls of a series.
+  /// How many of the first calls go together: at least one, up to a few MiB and the maximum of a series.
   static size_t count_together(std::span<const call> waiting);
 
 private:
@@ -72,19 +73,19 @@ private:
   struct line {
     communicator_id communicator;
     uint32_t ranks = 0;
-    bool busy = false; ///< Being made, or with operations under way.
+    bool busy = false; ///< It is being created, or has operations under way.
     std::vector<call> under_way, waiting;
-    caf::actor_clock::time_point due; ///< When we are to have heard of what is under way.
+    caf::actor_clock::time_point due; ///< For the answer to what is under way.
   };
 
   /// `ranks`: in the communicator's order.
   void run(std::vector<uint32_t> ranks, proto::CollectiveRequest request, done_function done);
-  /// Of these ranks; made anew where there is none.
+  /// Creates the communicator of these ranks.
   void open(line& to, const std::vector<uint32_t>& ranks);
   void not_opened(line& to, const caf::error& problem);
-  /// Moves the next that go together from those that wait.
-  static void gather(line& of);
-  void next(line& of);
+  /// Moves the next calls that go together from `waiting` to `under_way`.
+  static void take_next(line& of);
+  void start_next(line& of);
   void destroy(communicator_id which, uint32_t tries_left, done_function done);
   void ended(line& of, const caf::error& problem);
   proto::CollectiveRequests requests_of(const line& of) const;

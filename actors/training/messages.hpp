@@ -10,31 +10,31 @@
 
 #include <caf/meta/type_name.hpp>
 
-// What the actors of a training run tell each other. `attempt` counts the times that any step was begun, from 1: what
-// carries an older one is dropped.
+// The messages between the actors of a training run. `attempt` counts the attempts at all steps, from 1: messages of an
+// older attempt are dropped.
 
 namespace ringmaster::training {
 
-/// RANK -> TRAINER: I can begin, or cannot.
+/// RANK -> TRAINER: this rank is ready, or cannot take part.
 struct rank_ready {
   device_id device;
-  uint32_t place = 0;            ///< Where it stands among all ranks when all are there; as rank_settings has it.
-  caf::error problem;            ///< Why it cannot begin; none: it can.
-  std::vector<std::string> told; ///< As trainer_settings has it.
+  uint32_t place = 0;                ///< As in rank_settings.
+  caf::error problem;                ///< Why it cannot take part; none: it is ready.
+  std::vector<std::string> settings; ///< As in trainer_settings.
 };
 
-/// TRAINER -> RANK: begin this step as that rank of so many.
+/// TRAINER -> RANK: start this step, as this rank of a world of this size.
 struct step_order {
   uint64_t attempt = 0;
   uint64_t step = 0;
   uint32_t rank = 0;
   uint32_t world_size = 0;
   step_setting sides;
-  bool profiles = false; ///< What each operation takes is wanted.
-  bool forget = false;   ///< What it keeps is of no use: everything comes from elsewhere.
+  bool profiles = false; ///< The time of each operation is wanted.
+  bool forget = false;   ///< Its parts of the model are of no use: all parts come from elsewhere.
 };
 
-/// RANK -> TRAINER: I have come to a communication, and show what I have.
+/// RANK -> TRAINER: this rank has arrived at a communication, with this value.
 struct rank_arrival {
   uint64_t attempt = 0;
   uint64_t number = 0;
@@ -50,7 +50,7 @@ struct rank_arrival {
   uint64_t output = 0;
 };
 
-/// TRAINER -> RANK: make room for this value, which comes to you. The answer is a room_found.
+/// TRAINER -> RANK: allocate memory for this value, which is about to arrive. The answer is a room_found.
 struct room_wanted {
   uint64_t attempt = 0;
   uint64_t number = 0;
@@ -63,82 +63,81 @@ struct room_found {
   uint64_t address = 0;
 };
 
-/// TRAINER -> RANK: the communication has ended, and this is what you have now.
+/// TRAINER -> RANK: the communication has finished, with this result.
 struct exchange_ended {
   uint64_t attempt = 0;
   uint64_t number = 0;
   value_tag result;
-  double ended = 0; ///< By the clock of the trainer's process, in seconds.
+  double ended = 0; ///< In seconds, by the clock of the trainer's process.
 };
 
-/// RANK -> TRAINER: I have no part like this, of what the step begins with, and room for it at this address. The answer
-/// is a part_found.
+/// RANK -> TRAINER: this rank lacks a part of the model before the step, and has memory for it at this address. The
+/// answer is a part_found.
 struct part_wanted {
   uint64_t attempt = 0;
   uint32_t rank = 0;
   kept_part what;
   uint64_t address = 0;
 };
-/// Of no bytes: it lies there, by broadcast.
+/// Without bytes: the part was broadcast to that address.
 struct part_found {
   uint64_t attempt = 0;
   kept_part what;
   byte_block data;
 };
 
-/// TRAINER -> RANK: where do you keep this, for others in this step? The answer is its address; 0: it has not got it.
+/// TRAINER -> RANK: at which address is this part, for other ranks of the step? 0: the rank does not have it.
 struct part_sought {
   uint64_t attempt = 0;
   kept_part what;
 };
 
-/// TRAINER -> RANK: give me what you keep of it from the beginning of that step. The answer is its bytes; none: it has
-/// not got it.
+/// TRAINER -> RANK: send this part of the model as it was before that step. No bytes: the rank does not have it.
 struct part_request {
   uint64_t step = 0;
   kept_part what;
 };
 
-/// RANK -> TRAINER: I compute, and have said nothing for a while.
+/// RANK -> TRAINER: this rank computes, and has sent nothing for a while.
 struct rank_alive {
   uint64_t attempt = 0;
   uint32_t rank = 0;
 };
 
-/// RANK -> TRAINER: my process was told to end. The answer is a run_over, when the others have what I have.
+/// RANK -> TRAINER: its process was asked to stop. The answer is a run_over, when others have its parts of the model.
 struct rank_leaving {
   device_id device;
 };
 
-/// RANK -> TRAINER: the step is done, as far as I am concerned.
+/// RANK -> TRAINER: this rank has finished the step.
 struct rank_ended {
   uint64_t attempt = 0;
   uint32_t rank = 0;
   loss_sums losses;
-  uint32_t strays_at = no_layer;             ///< The first layer with an output that is no finite number.
-  uint64_t bytes_peak = 0, bytes_needed = 0; ///< As value_store has them.
-  std::vector<kept_part> made;               ///< Parts of the beginning of the next step.
-  std::vector<event> events;                 ///< Where they are wanted, in seconds of the process's steady clock.
+  uint32_t strays_at = no_layer;             ///< The first layer with an output that is not finite.
+  uint64_t bytes_peak = 0, bytes_needed = 0; ///< As in value_store.
+  std::vector<kept_part> made;               ///< Its parts of the model before the next step.
+  std::vector<event> events;                 ///< If they are wanted, in seconds of the process's steady clock.
 };
 
-/// RANK -> TRAINER: it cannot be done; by nobody, or, where memory is short, not by so few.
+/// RANK -> TRAINER: the step cannot be done: by no ranks, or, with out_of_memory, not by this number of ranks.
 struct rank_failed {
   uint64_t attempt = 0;
   uint32_t rank = 0;
   caf::error why;
 };
 
-/// TRAINER -> RANK: give up whatever attempt is under way. The answer says that it has, by this number.
+/// TRAINER -> RANK: give up the attempt under way. The answer is this number.
 struct step_abandoned {
   uint64_t attempt = 0;
 };
 
-/// TRAINER -> RANK: give your memory back, and end. The answer, of no meaning, comes when others may have the memory.
+/// TRAINER -> RANK: free the memory, and exit. The answer, of no meaning, comes when others can use the memory.
 struct run_over {};
 
-// Each crosses the network, field by field; an error as its text and code.
+// Each message crosses the network field by field; an error as its text and code.
 
-/// An error on its way between processes, or back from its text and code. No error is an empty text.
+/// An error as it is sent: its text and code. No error is an empty text.
 class error_on_wire {
 public:
   explicit error_on_wire(caf::error& x) : text(x ? render(x) : std::string{}), code(wire_code(x)), x_(x) {}
@@ -182,7 +181,7 @@ typename Inspector::result_type inspect(Inspector& f, kept_part& x) {
            }));
 }
 
-/// Without a run of positions, which no real layer has.
+/// Without a run of positions, which only simulated layers have.
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, value_tag& x) {
   auto kind = static_cast<uint8_t>(x.kind), has = static_cast<uint8_t>(x.has);
@@ -214,7 +213,7 @@ typename Inspector::result_type inspect(Inspector& f, event& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, rank_ready& x) {
   error_on_wire problem{x.problem};
-  return f(caf::meta::type_name("rank_ready"), x.device, x.place, problem.text, problem.code, x.told,
+  return f(caf::meta::type_name("rank_ready"), x.device, x.place, problem.text, problem.code, x.settings,
            caf::meta::load_callback([&]() -> caf::error {
              problem.restore();
              return caf::none;

@@ -1,6 +1,7 @@
 #include "actors/training/step_record.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -11,13 +12,15 @@
 namespace ringmaster::training {
 
 void step_record::put(proto::TrainingStep x) {
+  ensure(!latest_, "a step is recorded after the one before");
+  ensure(is_kept_, "steps are recorded while there is a journal");
   const auto number = ++recordings_;
   latest_ = {number, x.step(), self_->clock().now() + settings_.limit};
   self_->send(settings_.coordinator, std::move(x));
   proto::JournalFlushRequest written;
   written.set_unsynced(true);
   self_
-    ->request(settings_.coordinator, caf::infinite, written) // its owner looks for the limit
+    ->request(settings_.coordinator, caf::infinite, written) // `expire` has the limit
     .then([this, number](const proto::JournalFlushResponse& y) { answered(number, error_in(y)); },
           [this, number](const caf::error& problem) { answered(number, problem); });
 }
@@ -29,15 +32,16 @@ void step_record::answered(uint64_t number, const caf::error& problem) {
   if (code_of(problem) == errc::refused)
     is_kept_ = false;
   else
-    tell(step, problem);
+    note_change(step, problem);
   settings_.confirmed();
 }
 
-void step_record::tell(uint64_t step, const caf::error& problem) {
+void step_record::note_change(uint64_t step, const caf::error& problem) {
   if (problem)
     missing_ = {!problem_ ? step : std::min(missing_.begin, step), std::max(missing_.end, step + 1)};
   else
     missing_ = {};
+  ensure(!problem || (missing_.begin <= step && step < missing_.end), "a step that is not recorded is missing");
   const auto before = std::exchange(problem_, problem);
   if (problem && (!before || render(before) != render(problem)))
     settings_.note(fmt::format("the journal may lack step {}, and training goes on: {}", step, render(problem)));
@@ -49,7 +53,7 @@ bool step_record::expire() {
   if (!latest_ || self_->clock().now() < latest_->due)
     return false;
   answered(latest_->number,
-           make_error(errc::timed_out, fmt::format("the coordinator has not told within {} whether the journal has it",
+           make_error(errc::timed_out, fmt::format("the coordinator did not say within {} whether the journal has it",
                                                    duration_text(settings_.limit))));
   return true;
 }
@@ -59,7 +63,7 @@ void step_record::excuse(caf::timespan late) {
     latest_->due += late;
 }
 
-void step_record::tell_missing() const {
+void step_record::note_missing() const {
   if (!problem_)
     return;
   const auto end = std::max(missing_.end, latest_ ? latest_->step + 1 : 0);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/training/interfaces.hpp"
-#include "training/language/range_set.hpp"
+#include <ringmaster/strategy/range_set.hpp>
 
 #include <functional>
 #include <optional>
@@ -11,49 +11,50 @@ namespace ringmaster::training {
 
 struct step_record_settings {
   coordinator_actor coordinator;
-  caf::timespan limit = std::chrono::seconds{30}; ///< For its word that the journal has a step.
+  caf::timespan limit = std::chrono::seconds{30}; ///< For the answer that the journal has a step.
   std::function<void(const std::string&)>
-    note;                          ///< What becomes of it: when it begins to lack steps, and has them again.
-  std::function<void()> confirmed; ///< The latest is there, or is not awaited any more.
+    note;                          ///< For the user: when the journal starts to lack steps, and has them again.
+  std::function<void()> confirmed; ///< The journal has the latest step, or it is no longer awaited.
 };
 
-/// What the journal is told of a training: a record a step, one after the other, so whenever the coordinator's process
-/// ends its log lacks one at most. A journal that fails, or none, stops no training. Lives in the TRAINER.
+/// The journal's records of a training: one a step, each after the one before is written, so the log of the
+/// coordinator's process lacks one step at most when that process exits. Training continues without a journal. Lives in
+/// the TRAINER.
 class step_record {
 public:
   step_record(trainer_actor::pointer self, step_record_settings settings)
     : self_(self), settings_(std::move(settings)) {}
   step_record(const step_record&) = delete;
 
-  /// There is a journal, as far as is known.
+  /// Whether there is a journal, as far as is known.
   bool is_kept() const { return is_kept_; }
-  /// None is awaited before.
+  /// No other record is awaited.
   void put(proto::TrainingStep x);
   bool is_awaited() const { return latest_.has_value(); }
-  /// Gives up what is awaited beyond its limit, and says whether there was any.
+  /// Stops waiting for a record after its limit, and returns whether there was one.
   bool expire();
-  /// So much of the time nobody could hear.
+  /// This process was paused: limits are extended by this time.
   void excuse(caf::timespan late);
-  /// Which steps it lacks, where the run ends.
-  void tell_missing() const;
+  /// Notes which steps the journal lacks when the run ends.
+  void note_missing() const;
 
 private:
   struct recording {
     uint64_t number, step;
-    caf::actor_clock::time_point due; ///< Until when it is waited for.
+    caf::actor_clock::time_point due; ///< It is awaited until then.
   };
 
-  /// Of the recording of that number.
+  /// The answer for the record of that number.
   void answered(uint64_t number, const caf::error& problem);
-  void tell(uint64_t step, const caf::error& problem);
+  void note_change(uint64_t step, const caf::error& problem);
 
   trainer_actor::pointer self_;
   step_record_settings settings_;
   bool is_kept_ = true;
-  std::optional<recording> latest_; ///< That the journal has not confirmed.
+  std::optional<recording> latest_; ///< The record that the journal has not confirmed.
   uint64_t recordings_ = 0;
-  caf::error problem_; ///< Why the journal may lack steps, as it was reported; none: it has all.
-  range missing_;      ///< Steps that it may lack meanwhile.
+  caf::error problem_; ///< Why the journal may lack steps, as the user was told; none: it has all.
+  range missing_;      ///< Steps that it may lack.
 };
 
 } // namespace ringmaster::training

@@ -4,6 +4,7 @@
 #include "actors/calls/spin.hpp"
 #include "actors/scheduling/helping_hand.hpp"
 #include "messages/received_handles.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ training_rank_state::~training_rank_state() {
 void training_rank_state::start(rank_settings settings) {
   settings_ = std::move(settings);
   self->set_down_handler([this](const caf::down_msg& x) { down(x); });
-  self->monitor(settings_.trainer); // without it there is nothing to do
+  self->monitor(settings_.trainer); // without it the rank has nothing to do
   self->monitor(settings_.coordinator);
   gpu_sim::DeviceId id;
   id.set_value(settings_.device.value);
@@ -34,23 +35,23 @@ void training_rank_state::start(rank_settings settings) {
           [this](const caf::error& problem) { ready(problem); });
 }
 
-// CAF 0.17 answers a request to an actor of another process that has ended at the request's own limit only. So the rank
-// must know that the coordinator is gone.
+// CAF 0.17 answers a request to an actor of another process that has exited only after the request's own limit. So the
+// rank monitors the coordinator.
 void training_rank_state::down(const caf::down_msg& x) {
   if (x.source != settings_.coordinator.address()) {
     self->demonitor(settings_.coordinator.address());
     return self->quit(x.reason);
   }
-  coordinator_gone_ = true; // the trainer ends the run
+  coordinator_gone_ = true; // the trainer ends the run, too
   left();
 }
 
 void training_rank_state::found(const device_handle& x) {
   device_ = x.device->address();
-  self->monitor(device_); // no link: the device stays when the rank has done its part
+  self->monitor(device_); // no link: the device outlives the rank
   if (!x.memory)
     return ready(make_error(errc::unreachable,
-                            fmt::format("{} lets nobody reach its memory", text_of(settings_.device))));
+                            fmt::format("the memory of {} is not accessible", text_of(settings_.device))));
   auto memory = mapped_memory::reach(*x.memory, mapped_memory::access::write);
   if (!memory)
     return not_reached(caf::actor_cast<device_actor>(x.device), memory.error());
@@ -89,21 +90,25 @@ void training_rank_state::allocated(const gpu_sim::MemAddr& at, uint64_t bytes) 
   auto range = memory_->at(at.value(), bytes);
   if (!range)
     return ready(range.error());
+  ensure(!store_ && !computation_, "memory is allocated once");
+  ensure(range->size() == bytes, "the mapped range is what was allocated");
   store_.emplace(*range, at.value());
   computation_.emplace(*settings_.job, *store_);
   ready(caf::none);
 }
 
 void training_rank_state::ready(const caf::error& problem) {
-  // With a code of ours, also for a trainer of this process: a time-out of CAF is errc::timed_out.
+  // A code of ours, also for a trainer of this process: a time-out of CAF is errc::timed_out.
   auto ours = problem ? error_from_wire(wire_code(problem), render(problem)) : caf::error{};
-  self->send(settings_.trainer, rank_ready{settings_.device, settings_.place, std::move(ours), settings_.told});
+  self->send(settings_.trainer,
+             rank_ready{settings_.device, settings_.place, std::move(ours), settings_.shared_settings});
 }
 
 // -- a step --
 
 void training_rank_state::begin(const step_order& x) {
   stop();
+  ensure(computation_.has_value(), "a rank that starts a step was ready");
   order_ = x;
   stopped_ = false;
   events_.clear();
@@ -119,7 +124,8 @@ void training_rank_state::begin(const step_order& x) {
 }
 
 void training_rank_state::run(std::coroutine_handle<> next) {
-  looked_at_ = self->clock().now();
+  ensure(!stopped_ && next, "a program continues while its step is under way");
+  resumed_at_ = self->clock().now();
   try {
     next.resume();
   } catch (const std::exception& problem) {
@@ -129,13 +135,13 @@ void training_rank_state::run(std::coroutine_handle<> next) {
   if (stopped_)
     return;
   if (settings_.helps)
-    tell_and_help();
+    report_and_help();
   else
-    tell();
+    report();
 }
 
-void training_rank_state::tell() {
-  tell_arrivals();
+void training_rank_state::report() {
+  report_arrivals();
   if (!program_.body().done())
     return;
   rank_ended result{.attempt = order_.attempt,
@@ -151,13 +157,13 @@ void training_rank_state::tell() {
   self->send(settings_.trainer, std::move(result));
 }
 
-void training_rank_state::tell_and_help() {
+void training_rank_state::report_and_help() {
   const auto has_come = [this] { return !self->mailbox().empty(); };
   helping_hand::help(
-    self, [this] { tell(); }, has_come);
+    self, [this] { report(); }, has_come);
   if (movers_ == nullptr)
     movers_ = shared_memory_movers::of_this_process();
-  movers_ ? movers_->help_until(has_come, looks_for) : spin_until(has_come, looks_for);
+  movers_ ? movers_->help_until(has_come, polls_for) : spin_until(has_come, polls_for);
 }
 
 void training_rank_state::stop() {
@@ -182,7 +188,7 @@ caf::result<uint64_t> training_rank_state::leave() {
     promise.deliver(uint64_t{0});
     quit();
   };
-  if (!store_ || coordinator_gone_) { // nothing to free, or no coordinator that would
+  if (!store_ || coordinator_gone_) { // there is nothing to free, or no coordinator to ask
     left();
     return promise;
   }
@@ -219,7 +225,7 @@ byte_block training_rank_state::part(const part_request& x) const {
 }
 
 uint64_t training_rank_state::address_of(const part_sought& x) const {
-  // Also behind a failure of its own: what it keeps lies where it lay until the next step begins.
+  // Also after a failure of its own: what it keeps stays in place until the next step starts.
   const auto found = x.attempt != order_.attempt ? nullptr : computation_->kept().find(x.what);
   return found == nullptr ? 0 : found->address;
 }
@@ -238,9 +244,10 @@ void training_rank_state::fail(const pending& x, const caf::error& why) {
 bool training_rank_state::begin(pending& x) {
   if (stopped_)
     return false;
+  ensure(paused_ == nullptr && loading_ == nullptr, "a program does one thing at a time");
   if (needs_others(x))
     return exchange(x);
-  tell_arrivals(); // what follows may take long
+  report_arrivals(); // what follows can take long
   if (auto parts = computation_->missing(x); !parts.empty()) {
     load(x, parts);
     return false;
@@ -254,8 +261,8 @@ bool training_rank_state::begin(pending& x) {
   const auto ended = seconds_now();
   note(x, begun, ended, held);
   constexpr auto looks_every = std::chrono::milliseconds{500};
-  // The step may have been given up; if not, this is a sign of life.
-  if (!x.aside && self->clock().now() - looked_at_ > looks_every) {
+  // The step may have been given up; if not, this is news of the rank.
+  if (!x.aside && self->clock().now() - resumed_at_ > looks_every) {
     paused_ = &x;
     self->send(settings_.trainer, rank_alive{order_.attempt, order_.rank});
     self->send(self, atom::resume_v, order_.attempt);
@@ -266,6 +273,7 @@ bool training_rank_state::begin(pending& x) {
 }
 
 void training_rank_state::load(pending& x, const std::vector<kept_part>& missing) {
+  ensure(!missing.empty() && parts_awaited_.empty(), "parts are loaded for one operation at a time");
   for (auto& part : missing) {
     auto room = computation_->room_for(part);
     if (!room)
@@ -314,7 +322,8 @@ bool training_rank_state::exchange(pending& x) {
   mine.count = data->count;
   mine.input = data->input ? data->input->address + data->offset : 0;
   mine.output = data->output ? data->output->address + data->offset : 0;
-  x.ended = x.what == op::send; // nobody waits for it
+  x.ended = x.what == op::send; // no rank waits for it
+  ensure(!open_.contains(mine.number), "communications are numbered once");
   open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data), begun, held};
   arrivals_.push_back(std::move(mine));
   if (x.ended)
@@ -322,7 +331,7 @@ bool training_rank_state::exchange(pending& x) {
   return x.ended;
 }
 
-void training_rank_state::tell_arrivals() {
+void training_rank_state::report_arrivals() {
   if (!arrivals_.empty())
     self->send(settings_.trainer, std::exchange(arrivals_, {}));
 }
@@ -330,7 +339,9 @@ void training_rank_state::tell_arrivals() {
 void training_rank_state::make_room(const room_wanted& x) {
   if (stopped_ || x.attempt != order_.attempt)
     return;
+  ensure(open_.contains(x.number), "memory is wanted for a communication under way");
   auto& its = open_.at(x.number);
+  ensure(its.of != nullptr && its.data.output == nullptr, "memory is wanted once, for a result");
   auto room = computation_->room_for(x.what);
   if (!room)
     return fail(*its.of, room.error());
@@ -341,6 +352,7 @@ void training_rank_state::make_room(const room_wanted& x) {
 void training_rank_state::exchanged(const exchange_ended& x) {
   if (stopped_ || x.attempt != order_.attempt)
     return;
+  ensure(open_.contains(x.number), "a communication that has finished was under way");
   auto its = std::move(open_.extract(x.number).mapped());
   auto* of = its.of;
   if (of == nullptr)
@@ -349,10 +361,10 @@ void training_rank_state::exchanged(const exchange_ended& x) {
   if (of->what == op::receive)
     of->argument = x.result;
   computation_->complete(*of, std::move(its.data.output));
-  // Who computes meanwhile hears late of it, and knows the clock only of its own process.
+  // A rank that computes meanwhile handles this late; the trainer's time can only be used within one process.
   const bool is_ours = self->current_sender() && self->current_sender()->node() == self->node();
   note(*of, its.begun, is_ours && of->aside ? x.ended : seconds_now(), its.held);
-  its.data = {}; // the program runs on, and may need the room
+  its.data = {}; // the program continues, and may need the memory
   end(*of);
 }
 
@@ -375,6 +387,7 @@ void training_rank_state::restored(const part_found& x) {
 }
 
 void training_rank_state::end(pending& x) {
+  ensure(!x.ended, "an operation ends once");
   x.ended = true;
   if (x.waiter)
     run(x.waiter);

@@ -12,10 +12,10 @@
 
 namespace ringmaster::training {
 
-/// Of a node, to start a device again in place of one that a rank has lost; longer, and the rank is over.
+/// For a node to restart a device that a rank has lost. After that the rank exits.
 constexpr caf::timespan rejoin_limit = std::chrono::seconds{10};
 
-/// Of the steady clock, which processes do not share.
+/// By the steady clock, which is this process's own.
 double seconds_now();
 
 struct rank_settings {
@@ -23,15 +23,15 @@ struct rank_settings {
   coordinator_actor coordinator;
   trainer_actor trainer;
   device_id device;
-  uint32_t place = 0;            ///< Where it stands among all ranks when all are there.
-  uint64_t memory_bytes = 0;     ///< Of the device, for values; 0: all of it.
-  std::vector<std::string> told; ///< As trainer_settings has it.
-  bool helps = false;            ///< It has a thread of its own, which runs what it has woken while it waits.
+  uint32_t place = 0;                       ///< Ranks of a step are in the order of their places.
+  uint64_t memory_bytes = 0;                ///< Of the device, for values; 0: all of it.
+  std::vector<std::string> shared_settings; ///< As in trainer_settings.
+  bool helps = false;                       ///< It has a thread of its own, which runs other actors while it waits.
   caf::timespan request_limit = std::chrono::seconds{10};
 };
 
-/// The state of a RANK: the executor of its strategy's program. What needs no other rank is computed at once, in the
-/// actor's thread; for the rest it shows the trainer what it has, and goes on when the answer comes.
+/// The state of a RANK: the executor of its strategy's program. Operations that need no other rank are computed at
+/// once, in the actor's thread. For others it reports its arrival to the trainer, and continues when the answer comes.
 class training_rank_state : public executor {
 public:
   static inline const char* name = "training-rank";
@@ -47,7 +47,7 @@ public:
   void restored(const part_found& x);
   uint64_t abandon(uint64_t attempt);
   caf::result<uint64_t> leave();
-  /// Behind a look at the mailbox.
+  /// Continues after other messages were handled.
   void go_on(uint64_t attempt);
   byte_block part(const part_request& x) const;
   uint64_t address_of(const part_sought& x) const;
@@ -60,43 +60,43 @@ public:
   void release(uint32_t, uint64_t memory) noexcept override { store_->release(memory); }
 
 private:
-  /// For an answer, before it sleeps: of ranks that have as much to do the others come soon, and to wake a thread on
+  /// It polls for an answer this long before it sleeps: ranks with equal work arrive soon, and waking a thread on
   /// another core takes 23 to 80 us twice (two-phase waiting: Karlin, Li, Manasse and Owicki, Empirical studies of
-  /// competitive spinning, 1991). It gives way to whoever has no processor meanwhile.
-  static constexpr std::chrono::microseconds looks_for{500};
+  /// competitive spinning, 1991). It yields to threads that wait for a processor.
+  static constexpr std::chrono::microseconds polls_for{500};
 
   struct open_exchange {
-    pending* of; ///< Null: nobody waits for it.
+    pending* of; ///< Null: no operation waits for it.
     rank_computation::transfer data;
     double begun = 0;
-    uint64_t held = 0; ///< Bytes, then.
+    uint64_t held = 0; ///< Bytes in use at `begun`.
   };
 
   void found(const device_handle& x);
-  /// Its memory file may be gone because the device is, which nobody may have heard of yet.
+  /// The memory file may be missing because the device is lost, which may not have been reported yet.
   void not_reached(const device_actor& device, const caf::error& why);
-  /// `all`: bytes of the device, where the settings name none.
+  /// `all`: bytes of the device, which are used if the settings name no number.
   void allocate(uint64_t all);
   void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);
   void ready(const caf::error& problem);
   void down(const caf::down_msg& x);
-  /// Answers the request to leave, if there is one, and ends.
+  /// Answers the request to leave, if there is one, and exits.
   void left();
-  /// Ends: those that it watches live on, and would keep its memory for as long.
+  /// Exits. It stops monitoring first: actors that it monitors live on, and would keep its memory.
   void quit();
   bool exchange(pending& x);
-  /// What the operation loads is to come from elsewhere.
+  /// Parts that the operation loads have to come from elsewhere.
   void load(pending& x, const std::vector<kept_part>& missing);
-  /// Of communications that were begun with nothing between them: as one message.
-  void tell_arrivals();
-  /// What has come of the program so far.
-  void tell();
-  /// The same, and runs those who hear of it, up to the answer, if there is one by then; then looks for it for a while,
-  /// and as long as the process's communicators have slices that it can move.
-  void tell_and_help();
+  /// Reports the communications that were started one after the other, in one message.
+  void report_arrivals();
+  /// Reports what the program has done so far.
+  void report();
+  /// The same; then runs the actors that handle the report, up to the answer, if it comes; then polls for it for a
+  /// while, and for as long as the process's communicators have slices that it can move.
+  void report_and_help();
   void end(pending& x);
   void fail(const pending& x, const caf::error& why);
-  /// Goes on with the program at that place, and whatever is ready behind it.
+  /// Continues the program at that place.
   void run(std::coroutine_handle<> next);
   void stop();
   void note(const pending& x, double begun, double ended, uint64_t held);
@@ -109,18 +109,18 @@ private:
   std::optional<value_store> store_;
   std::optional<rank_computation> computation_;
   step_order order_;
-  model shape_; ///< As the step has it.
+  model shape_; ///< Of the step.
   std::optional<rank> rank_;
   strategy program_;
-  bool stopped_ = true; ///< Nothing of the step goes on.
+  bool stopped_ = true; ///< No step is under way.
   std::map<uint64_t, open_exchange> open_;
-  std::vector<rank_arrival> arrivals_; ///< That the trainer has not been told of.
+  std::vector<rank_arrival> arrivals_; ///< That were not reported yet.
   uint64_t numbers_ = 0;
   pending* loading_ = nullptr;                       ///< Waits for parts from elsewhere.
-  std::map<kept_part, block_pointer> parts_awaited_; ///< And where they are to lie.
+  std::map<kept_part, block_pointer> parts_awaited_; ///< And the memory for them.
   std::shared_ptr<shared_memory_movers> movers_;     ///< Of its process, if it helps them.
-  pending* paused_ = nullptr;                        ///< Is done, but there was no look at the mailbox for a while.
-  caf::actor_clock::time_point looked_at_{};         ///< At the mailbox.
+  pending* paused_ = nullptr;                 ///< It is done; the mailbox is handled before the program continues.
+  caf::actor_clock::time_point resumed_at_{}; ///< When the mailbox was handled last.
   std::vector<event> events_;
 };
 

@@ -1,7 +1,7 @@
 #include "client/parallel/own_collectives.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

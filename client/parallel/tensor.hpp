@@ -1,6 +1,6 @@
 #pragma once
 
-#include "training/language/range_set.hpp"
+#include <ringmaster/strategy/range_set.hpp>
 
 #include <caf/expected.hpp>
 

@@ -13,13 +13,13 @@ namespace ringmaster::training {
 /// The order in which a run's steps take its samples. Errors: those of sampler::of.
 caf::expected<sampler> order_of(const run_settings& x);
 
-/// What of the settings its trainer goes by.
+/// The settings of the run's trainer.
 trainer_settings trainer_settings_of(const run_settings& x);
 
-/// Which of so many samples a step is of, for the journal.
+/// The samples of a step, of `data_samples`, for the journal.
 proto::TrainingStep record_of(const training_job& job, uint32_t data_samples, uint64_t steps_an_epoch, uint64_t step);
 
-/// A run from its beginning to its end, in the thread that asked for it.
+/// A run from start to end, in the caller's thread.
 class active_run {
 public:
   active_run(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
@@ -27,16 +27,16 @@ public:
     : system_(system), coordinator_(std::move(coordinator)), settings_(std::move(settings)), watcher_(watcher),
       directory_(settings_.checkpoints, settings_.checkpoints_kept) {}
 
-  /// `leads`: the trainer is to be in this process, which alone writes the checkpoints. `with_others`: ranks are in
-  /// processes of their own, whose settings and data are compared.
+  /// `leads`: this process has the trainer, and alone writes checkpoints. `with_others`: each rank is a process, and
+  /// their settings and data are compared.
   caf::error prepare(bool leads, bool with_others);
-  /// `group`: of those who play the ranks, each in a process of its own; null: all are played here.
+  /// `group`: the processes of the ranks; null: all ranks are in this process.
   caf::expected<run_outcome> run(process_group* group);
-  /// Plays the rank of this process until there is no more to do.
+  /// Runs the rank of this process until the run has ended.
   caf::error play(process_group& group);
 
 private:
-  /// With the folder of checkpoints: this run's alone, and of no other one unless it goes on with that.
+  /// Claims the folder of checkpoints, which must be empty unless the run resumes from it.
   caf::error begin_in_folder();
   caf::error resume();
   caf::error find_devices(trainer_settings& to, process_group* group);
@@ -45,22 +45,22 @@ private:
   void step_done(const step_report& x);
   void profiled(const std::vector<event>& x, double seconds);
   void kill_one();
-  /// The trainer calls this object until it has ended: what the program throws is the run's problem, and no end of it.
+  /// Calls code of the program. What it throws ends the run later: the trainer calls this object until it has exited.
   void guarded(const std::function<void()>& what);
-  /// Does what the trainer has to say by now, or waits for it for a moment.
+  /// Handles the trainer's events, or waits a moment for one.
   void take_events();
-  /// Has the trainer end, where the program wants that, or something is wrong.
+  /// Asks the trainer to stop, if the program wants that, or there is a problem.
   void stop_if_requested();
-  /// The same until it has ended; and plays this process's rank, if it has one.
+  /// Handles events until the trainer has exited, and runs this process's rank, if it has one.
   void follow(own_rank* mine);
-  /// What has been measured by now.
+  /// Computes the measurements so far.
   void sum_up();
-  void image_taken(const model_image& x);
-  void tell_epoch(const model_image& x);
-  /// `next`: when another one comes, in the words of a sentence's end.
-  void save(const model_image& x, const std::string& next);
-  /// Nothing, and problem_, where the model gives no numbers, or what is held out cannot be read.
-  std::optional<loss_sums> tried(const model_image& x, uint32_t samples_max);
+  void image_taken(const model_snapshot& x);
+  void report_epoch(const model_snapshot& x);
+  /// `next`: when the next checkpoint follows, as the end of a sentence.
+  void save(const model_snapshot& x, const std::string& next);
+  /// Evaluates the model. Nothing, and problem_, if its outputs are not finite, or held-out data cannot be read.
+  std::optional<loss_sums> tried(const model_snapshot& x, uint32_t samples_max);
 
   caf::actor_system& system_;
   coordinator_actor coordinator_;
@@ -68,23 +68,23 @@ private:
   const run_watcher& watcher_;
   checkpoint_directory directory_;
   std::shared_ptr<const training_job> job_;
-  std::vector<std::string> job_settings_; ///< requested_settings.
-  /// No other run's, as the journal has it; and that of the first run of its training.
+  std::vector<std::string> job_settings_; ///< As requested_settings returns them.
+  /// Unique, for the journal; `training_` is the number of the first run of this training.
   const uint64_t number_ = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   uint64_t training_ = number_;
-  model_image from_;
-  std::vector<device_id> devices_; ///< That it began with.
+  model_snapshot from_;
+  std::vector<device_id> devices_; ///< That it started with.
   run_outcome outcome_;
   trainer_actor trainer_;
   event_queue events_{[this] { caf::anon_send(trainer_, atom::resume_v); }};
-  std::optional<caf::expected<model_image>> ended_;
-  std::atomic<bool> killed_{false}; ///< Who is to be killed on purpose.
+  std::optional<caf::expected<model_snapshot>> ended_;
+  std::atomic<bool> killed_{false}; ///< The device of `kill_at` has been killed.
   step_report latest_;
-  std::vector<double> first_seconds_, seconds_; ///< Of the steps of the first epoch, and of all others.
-  std::vector<size_t> profiled_;                ///< Of outcome_.profiles, where their seconds are.
-  std::map<uint64_t, step_report> epoch_steps_; ///< By their number.
-  caf::error problem_;                          ///< Why the run ends before its end.
-  bool stopped_ = false;                        ///< The trainer has been told to end.
+  std::vector<double> first_seconds_, seconds_; ///< Of steps of the first epoch, and of all others.
+  std::vector<size_t> profiled_;                ///< For each of outcome_.profiles, the index of its seconds.
+  std::map<uint64_t, step_report> epoch_steps_; ///< By number.
+  caf::error problem_;                          ///< Why the run ends early.
+  bool stopped_ = false;                        ///< The trainer was asked to stop.
 };
 
 } // namespace ringmaster::training

@@ -2,6 +2,7 @@
 
 #include "client/training/requested_settings.hpp"
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -13,15 +14,16 @@ namespace ringmaster::training {
 
 namespace {
 
-/// Of a run that goes on, in the order in which people are told: drawn data follows from the seed. And why.
-constexpr std::pair<const char*, std::string_view> circumstances_that_stay[] = {
-  {"seed", "which samples a step takes follows from it"},
-  {"global_batch", "which samples a step takes follows from it"},
-  {"optimizer", "what it keeps is in the checkpoint, and means nothing to another"},
+/// What a run that resumes must have in common with the checkpoint, in the order of checks, and why. Generated data
+/// follow from the seed, so the seed is first.
+constexpr std::pair<const char*, std::string_view> fixed_circumstances[] = {
+  {"seed", "the samples of a step follow from it"},
+  {"global_batch", "the samples of a step follow from it"},
+  {"optimizer", "its state is in the checkpoint, and another optimizer cannot use it"},
   {"data", "an epoch would have samples of both"},
-  {"data_digest", "some of the data's bytes are others, and an epoch would have samples of both"}};
-constexpr std::string_view what_would_do
-  = "told as it was the run goes on, and with another --checkpoint it begins anew";
+  {"data_digest", "some bytes of the data differ, and an epoch would have samples of both"}};
+constexpr std::string_view checkpoint_advice
+  = "with the old value the run continues, and with another --checkpoint it starts again";
 
 constexpr std::string_view adam_arrays[] = {"adam.m.", "adam.v."};
 
@@ -33,7 +35,7 @@ std::string_view type_of(precision x) {
   return x == precision::float32 ? "F32" : "F64";
 }
 
-/// Calls it for every tensor of the model: its name, the part it is of, where in that it begins, and the parameter.
+/// Calls `f` for every tensor of the model: its name, its part, its offset in the part, and the parameter.
 template <class Function>
 void for_each_tensor(const training_job& job, Function f) {
   for (uint32_t l = 0; l < job.layers.size(); ++l) {
@@ -53,7 +55,7 @@ std::vector<uint64_t> shape_of(const parameter& x) {
   return x.rows == 1 ? std::vector{x.columns} : std::vector{x.rows, x.columns};
 }
 
-/// What a step's samples, and what comes of them, follow from, beside the model: by its name in the metadata.
+/// What a step's samples and results follow from, apart from the model, by name in the metadata.
 tensor_metadata circumstances_of(const training_job& job, const data_set& data) {
   return {{"optimizer", std::string{name_of(job.update.kind)}},
           {"seed", std::to_string(job.seed)},
@@ -62,7 +64,7 @@ tensor_metadata circumstances_of(const training_job& job, const data_set& data) 
           {"data_digest", digest_text(data)}};
 }
 
-/// What may be another one in each run, and is told then: the same.
+/// What can change from run to run, and is noted then.
 tensor_metadata choices_of(const training_job& job) {
   return {{"learning_rate", fmt::to_string(job.update.rate)},
           {"weight_decay", fmt::to_string(job.update.weight_decay)}};
@@ -70,9 +72,10 @@ tensor_metadata choices_of(const training_job& job) {
 
 } // namespace
 
-std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x) {
+std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_snapshot& x) {
   std::map<kept_part, std::vector<std::byte>> whole;
   for (auto& [what, data] : x.parts) {
+    ensure(what.layer < job.layers.size(), "a part is of a layer of the model");
     const auto of = whole_part(what.kind, what.layer);
     auto& bytes = whole[of];
     bytes.resize(bytes_of(job, of));
@@ -82,17 +85,18 @@ std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job,
 }
 
 caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const data_set& data,
-                           const model_image& x) {
+                           const model_snapshot& x) {
   auto whole = whole_parts(job, x);
   std::vector<stored_tensor> tensors;
   for_each_tensor(job, [&](std::string name, const kept_part& part, uint64_t at, const parameter& its) {
+    ensure(at + its.elements() * bytes_of(job.as) <= whole[part].size(), "a snapshot has the whole of each tensor");
     const auto bytes = std::span<const std::byte>{whole[part]}.subspan(at, its.elements() * bytes_of(job.as));
     tensors.push_back({std::move(name), std::string{type_of(job.as)}, shape_of(its), bytes});
   });
-  auto said = circumstances_of(job, data);
-  said["model"] = layers_text(job);
-  said.merge(choices_of(job));
-  return to.save(x.step, std::move(tensors), said);
+  auto metadata = circumstances_of(job, data);
+  metadata["model"] = layers_text(job);
+  metadata.merge(choices_of(job));
+  return to.save(x.step, std::move(tensors), metadata);
 }
 
 caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
@@ -104,30 +108,31 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
     return std::optional<found_checkpoint>{};
   auto& content = (*newest)->content;
   const auto file = from.file_of((*newest)->step).string();
-  auto said = content.metadata().find("model");
-  if (said != content.metadata().end() && said->second != layers_text(job))
-    return malformed(fmt::format("{} is of another model: {}; this one is {}; {}", file, said->second, layers_text(job),
-                                 what_would_do));
+  auto model = content.metadata().find("model");
+  if (model != content.metadata().end() && model->second != layers_text(job))
+    return malformed(fmt::format("{} is of another model: {}; this one is {}; {}", file, model->second,
+                                 layers_text(job), checkpoint_advice));
   const auto ours = circumstances_of(job, data);
-  for (auto& [name, reason] : circumstances_that_stay)
+  for (auto& [name, reason] : fixed_circumstances)
     if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != ours.at(name))
       return malformed(fmt::format("{}: its {} is {}, and this run's {}: {}; {}", file, name, its->second,
-                                   ours.at(name), reason, what_would_do));
+                                   ours.at(name), reason, checkpoint_advice));
   found_checkpoint result;
   result.notes = std::move((*newest)->torn);
   for (auto& [name, now] : choices_of(job))
     if (auto its = content.metadata().find(name); its != content.metadata().end() && its->second != now)
-      result.notes.push_back(fmt::format("{}: its {} was {}, and is {} from here on", file, name, its->second, now));
+      result.notes.push_back(fmt::format("{}: its {} was {}, and is {} from now on", file, name, its->second, now));
   result.image.step = (*newest)->step;
   std::map<kept_part, std::vector<std::byte>> whole;
   caf::error problem;
   for_each_tensor(job, [&](const std::string& name, const kept_part& part, uint64_t at, const parameter& its) {
     auto* found = content.find(name);
     if (found != nullptr && found->type != type_of(job.as) && (found->type == "F32" || found->type == "F64"))
-      problem = malformed(fmt::format("{} has numbers of float{}, and this run of float{}: its --precision is another",
+      problem = malformed(fmt::format("{} has numbers of float{}, and this run of float{}: its --precision differs",
                                       file, found->type.substr(1), type_of(job.as).substr(1)));
-    else if (found == nullptr || found->type != type_of(job.as) || found->shape != shape_of(its))
-      problem = malformed(fmt::format("{} does not go with this model, its optimizer ({}) and its precision: the "
+    else if (found == nullptr || found->type != type_of(job.as) || found->shape != shape_of(its)
+             || found->bytes.size() != its.elements() * bytes_of(job.as))
+      problem = malformed(fmt::format("{} does not match this model, its optimizer ({}) and its precision: the "
                                       "tensor {} must be {} of {} x {}",
                                       file, name_of(job.update.kind), name, type_of(job.as), its.rows, its.columns));
     if (problem)

@@ -7,23 +7,23 @@
 namespace ringmaster::training {
 
 /// Each weight and optimizer state of the model, whole.
-std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_image& x);
+std::map<kept_part, std::vector<std::byte>> whole_parts(const training_job& job, const model_snapshot& x);
 
-/// Writes the model as it is before a step: each parameter whole, "layers.3.weight", and what Adam keeps for it,
-/// "adam.m.layers.3.weight" and "adam.v. ...", and beside them what it is, and of which data. How it was cut among
-/// ranks is not in it: any strategy, on any number of ranks, goes on from it. Errors: those of
+/// Writes the model as it is before a step: each parameter whole, as "layers.3.weight", and Adam's state of it, as
+/// "adam.m.layers.3.weight" and "adam.v. ...", with metadata on the model and its data. The file does not depend on how
+/// ranks shared the model: any strategy, on any number of ranks, can resume from it. Errors: those of
 /// checkpoint_directory::save.
 caf::error save_checkpoint(const checkpoint_directory& to, const training_job& job, const data_set& data,
-                           const model_image& x);
+                           const model_snapshot& x);
 
 struct found_checkpoint {
-  model_image image;
-  std::vector<std::string> notes; ///< Newer ones that cannot be used, and why; what this run has chosen otherwise.
+  model_snapshot image;
+  std::vector<std::string> notes; ///< Newer files that cannot be used, and why; settings that differ.
 };
 
-/// The newest one; nothing where there is none. Errors: those of checkpoint_directory::newest; corrupt, where it is of
-/// another model, optimizer, precision, seed, global batch or data, saying which. What a file does not say is not
-/// compared.
+/// The newest checkpoint; nothing if there is none. Errors: those of checkpoint_directory::newest; corrupt, if it is of
+/// another model, optimizer, precision, seed, global batch or data, with the difference. Metadata that a file lacks are
+/// not compared.
 caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
                                                                const training_job& job, const data_set& data);
 

@@ -3,6 +3,7 @@
 #include "actors/calls/await_down.hpp"
 #include "actors/scheduling/awaited_end.hpp"
 #include "actors/scheduling/awake_clock.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <spdlog/spdlog.h>
@@ -18,31 +19,34 @@ own_rank::own_rank(caf::actor_system& system, process_group& group, rank_setting
 }
 
 void own_rank::start() {
+  ensure(!over_ && !device_by_, "a rank starts with a device");
   handle_ = caf::actor_cast<caf::actor>(system_.spawn<caf::detached>(training_rank, settings_));
   awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(handle_));
   self_->monitor(handle_);
 }
 
-void own_rank::look(std::chrono::milliseconds limit) {
+void own_rank::poll(std::chrono::milliseconds limit) {
   if (device_by_)
-    look_for_device();
+    search_device();
   if (const auto down = await_down(*self_, limit))
     ended(down->reason);
 }
 
 void own_rank::ended(const caf::error& reason) {
+  ensure(!over_, "a rank is over once");
   problem_ = reason == caf::exit_reason::user_shutdown ? caf::error{} : reason;
   over_ = !problem_ || leaves_;
   if (!over_)
     device_by_ = awake_clock::now() + rejoin_limit;
 }
 
-void own_rank::look_for_device() {
-  constexpr std::chrono::milliseconds look_every{100};
+void own_rank::search_device() {
+  constexpr std::chrono::milliseconds search_interval{100};
   over_ = leaves_;
-  if (over_ || awake_clock::now() < look_at_)
+  if (over_ || awake_clock::now() < search_at_)
     return;
-  look_at_ = awake_clock::now() + look_every;
+  search_at_ = awake_clock::now() + search_interval;
+  ensure(device_by_.has_value(), "a device is searched after one was lost");
   const auto found = group_.device_in_place_of(settings_.device);
   over_ = !found && awake_clock::now() >= *device_by_;
   if (!found)

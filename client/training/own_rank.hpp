@@ -11,30 +11,31 @@
 
 namespace ringmaster::training {
 
-/// The rank that this process of a group plays in a training, whatever becomes of its device: where that is lost,
-/// before the first step or in the middle, and its node starts another one, the rank joins again with it, between two
-/// steps, as the rank that it was. The process may have stood still, and have been taken for dead.
+/// The rank of this process, one of a group, in a training. If its device is lost, before the first step or later, and
+/// its node starts another one, the rank joins again with that device between two steps, at the same place. The device
+/// can also be taken for lost because this process was paused.
 class own_rank {
 public:
-  /// Plays with the device that the group began with. `with.device` is set here.
+  /// Starts with this process's device in the group. `with.device` is set here.
   own_rank(caf::actor_system& system, process_group& group, rank_settings with);
   own_rank(const own_rank&) = delete;
 
-  /// Does what is to be done by now, after `limit` at most if nothing is; to be called again and again.
-  void look(std::chrono::milliseconds limit);
-  /// The trainer needs it no more, or its node has started no device again in time. It is heard of in `look`.
+  /// Handles what has happened, or waits for it up to `limit`. To be called repeatedly.
+  void poll(std::chrono::milliseconds limit);
+  /// Whether the rank has exited for good: the trainer has let it go, or its node has not started a device in time.
+  /// Changes in `poll`.
   bool over() const { return over_; }
-  /// Why it is over, where it should not be.
+  /// Why it is over before the trainer has let it go.
   const caf::error& problem() const { return problem_; }
-  /// Has the trainer let it go behind the step, when the others have what it has.
+  /// Asks the trainer to let it go after the step, when others have its parts of the model.
   void ask_to_leave();
-  /// It takes part no more.
+  /// Stops the rank.
   void leave();
 
 private:
   void start();
   void ended(const caf::error& reason);
-  void look_for_device();
+  void search_device();
 
   caf::actor_system& system_;
   process_group& group_;
@@ -43,8 +44,8 @@ private:
   caf::actor handle_;
   bool over_ = false, leaves_ = false;
   caf::error problem_;
-  std::optional<awake_clock::time_point> device_by_; ///< It has none; then it is over.
-  awake_clock::time_point look_at_;                  ///< For one.
+  std::optional<awake_clock::time_point> device_by_; ///< Set while it has no device: it is over then.
+  awake_clock::time_point search_at_;                ///< The next search for a device.
 };
 
 } // namespace ringmaster::training

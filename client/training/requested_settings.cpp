@@ -1,5 +1,6 @@
 #include "client/training/requested_settings.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/links/link_checksum.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -13,7 +14,7 @@ namespace ringmaster::training {
 
 namespace {
 
-/// One that cannot be read counts as zeros.
+/// A sample that cannot be read counts as zeros.
 uint64_t fingerprint_of(const data_set& x) {
   constexpr uint32_t samples_max = 16;
   const auto count = std::min(samples_max, x.count());
@@ -30,7 +31,7 @@ uint64_t fingerprint_of(const data_set& x) {
   return link_checksum(std::as_bytes(std::span{both}));
 }
 
-/// "plain"
+/// What computes the layers: "plain".
 std::string makings_text(const training_job& job) {
   std::set<std::string_view> all;
   for (auto& each : job.layers)
@@ -60,6 +61,7 @@ std::vector<std::string> requested_settings(const training_job& job, const data_
   const auto whole = [](const data_set& x) {
     return fmt::format("{} of {}, digest {}", counted(x.count(), "sample"), x.name(), digest_text(x));
   };
+  ensure(job.strategy != nullptr && !job.layers.empty(), "a job has a strategy and layers");
   const auto& m = job.shape;
   const auto& by = job.update;
   return {
@@ -73,10 +75,10 @@ std::vector<std::string> requested_settings(const training_job& job, const data_
     fmt::format("global batch {}", m.global_batch),
     job.all_at_once ? "a micro-batch that follows from the number of ranks"
                     : fmt::format("micro-batch {}", m.micro_batch),
-    fmt::format("{} tensor-parallel and {} data-parallel ranks, {} that share the model (0: as the strategy likes)",
+    fmt::format("{} tensor-parallel and {} data-parallel ranks, {} that share the model (0: the strategy chooses)",
                 m.parallel.tp, m.parallel.dp, m.parallel.shard_ranks),
-    fmt::format("chunks {}, prefetch {}, ZeRO stage {}, virtual ranks {}{}", m.parallel.chunks, m.prefetch,
-                m.parallel.zero, m.virtual_ranks, m.parallel.sequence_parallel ? ", sequence-parallel" : ""),
+    fmt::format("chunks {}, prefetch {}, ZeRO stage {}, virtual ranks {}{}", m.parallel.chunks, m.prefetch, m.parallel.zero,
+                m.virtual_ranks, m.parallel.sequence_parallel ? ", sequence-parallel" : ""),
     fmt::format("data: {}", whole(data)),
     held_out == nullptr ? std::string{"no held-out data"} : fmt::format("held-out data: {}", whole(*held_out)),
     fmt::format("sums in {} order, a model that the host has {}", deterministic ? "one" : "any",

@@ -19,11 +19,11 @@ bool would_do(const run_settings& x) {
   return can_train(x.job, {x.ranks, setting_of(x.job.shape)});
 }
 
-/// The option with the first of `count` values from, from + by, ... that would do; none: none would.
+/// The option with the first of `count` values from, from + by, ... that would do; nothing if none would.
 template <class Set>
 std::optional<std::string> first_of(std::string_view option, const run_settings& x, uint64_t from, int by,
                                     uint64_t count, Set set) {
-  constexpr uint64_t most = 256; // whoever is further off wants another run
+  constexpr uint64_t most = 256; // values further off are another run
   for (uint64_t i = 0; i < std::min(count, most); ++i) {
     const auto value = by > 0 ? from + i : from - i;
     auto changed = x;
@@ -69,7 +69,7 @@ caf::error check_samples_at_once(const run_settings& x) {
   for (size_t l = 0; l < x.job.layers.size(); ++l)
     if (const auto least = x.job.layers[l]->samples_min(); found < least)
       return make_error(errc::invalid_argument,
-                        fmt::format("layer {}, {}, learns of {} at once at least, and {} on {} has {}: {}", l,
+                        fmt::format("layer {}, {}, needs {} at once, and {} on {} has {}: {}", l,
                                     x.job.layers[l]->name(), counted(least, "sample"), x.job.strategy->name,
                                     counted(x.ranks, "rank"), found, advice(x)));
   return caf::none;

@@ -20,7 +20,8 @@ caf::expected<sampler> order_of(const run_settings& x) {
 
 namespace {
 
-/// Whether this number of ranks can share each layer. Errors: as of layer::cannot_share, "layer 0, conv 3x3 ...: why".
+/// Whether this number of ranks can share each layer. Errors: those of layer::cannot_share, "layer 0, conv 3x3 ...:
+/// why".
 caf::error unshared(const run_settings& x, const model_layers& layers, uint32_t tensor) {
   for (size_t l = 0; tensor > 1 && l < layers.size(); ++l)
     if (auto why = layers[l]->cannot_share(tensor))
@@ -59,21 +60,21 @@ caf::error check(const run_settings& x) {
   const auto& first = *x.job.layers.front();
   const auto& data = *x.data.training;
   if (x.job.shape.layers != x.job.layers.size())
-    return make_error(errc::invalid_argument, fmt::format("the strategy is told of {}, and the model has {}",
+    return make_error(errc::invalid_argument, fmt::format("the strategy is configured for {}, and the model has {}",
                                                           counted(x.job.shape.layers, "layer"), x.job.layers.size()));
   for (size_t l = 0; l + 1 < x.job.layers.size(); ++l)
     if (x.job.layers[l]->outputs() != x.job.layers[l + 1]->inputs())
       return make_error(errc::invalid_argument,
-                        fmt::format("{} makes {} outputs, and {} behind it takes {}", x.job.layers[l]->name(),
+                        fmt::format("{} has {} outputs, and {} after it takes {}", x.job.layers[l]->name(),
                                     x.job.layers[l]->outputs(), x.job.layers[l + 1]->name(),
                                     x.job.layers[l + 1]->inputs()));
   const auto steps = data.count() / x.job.shape.global_batch * x.epochs;
-  if (x.kill_at && (*x.kill_at == 0 || *x.kill_at >= steps)) // when the step before it has been committed
-    return make_error(
-      errc::invalid_argument,
-      fmt::format("no device can be killed in step {}: {}", *x.kill_at,
-                  steps < 2 ? std::string{"this run has no step behind the first, which is step 0"}
-                            : fmt::format("of this run's {}, 1 to {} can be told", counted(steps, "step"), steps - 1)));
+  if (x.kill_at && (*x.kill_at == 0 || *x.kill_at >= steps)) // once the step before it has been committed
+    return make_error(errc::invalid_argument,
+                      fmt::format("no device can be killed in step {}: {}", *x.kill_at,
+                                  steps < 2 ? std::string{"this run has only one step, step 0"}
+                                            : fmt::format("of this run's {}, 1 to {} are possible",
+                                                          counted(steps, "step"), steps - 1)));
   if (first.inputs() != data.shape().elements())
     return make_error(errc::invalid_argument,
                       fmt::format("{} takes {} inputs, and a sample of {} has {} ({})", first.name(), first.inputs(),

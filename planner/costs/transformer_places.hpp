@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planner/estimates/rank_parameters.hpp"
-#include "training/language/value.hpp"
+#include <ringmaster/strategy/value.hpp>
 
 namespace ringmaster::training {
 

@@ -2,8 +2,8 @@
 
 #include "planner/models/language_model.hpp"
 #include "planner/systems/number_format.hpp"
-#include "training/language/group.hpp"
-#include "training/language/parallel_setting.hpp"
+#include <ringmaster/strategy/group.hpp>
+#include <ringmaster/strategy/parallel_setting.hpp>
 
 #include <algorithm>
 #include <optional>

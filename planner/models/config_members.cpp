@@ -28,7 +28,7 @@ std::string_view config_members::first_of(std::span<const std::string_view> keys
 
 bool config_members::flag(std::string_view key, bool absent) {
   const bool of_part = has(key),
-             of_all = !of_part && around_ && around_->at(key).is_there() && !around_->at(key).is_null();
+             of_all = !of_part && around_ && around_->at(key).exists() && !around_->at(key).is_null();
   if (!of_part && !of_all)
     return absent;
   auto read = (of_part ? object_ : *around_).at(key).flag();
@@ -38,7 +38,7 @@ bool config_members::flag(std::string_view key, bool absent) {
   return absent;
 }
 
-std::vector<json_place> config_members::list(std::string_view key) {
+std::vector<json_field> config_members::list(std::string_view key) {
   if (!has(key))
     return {};
   auto read = object_.at(key).list();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 
 #include <caf/error.hpp>
 
@@ -22,10 +22,10 @@ public:
   };
 
   /// The file's object, whose document must stay; or that of a part, and the one around it, which may have its flags.
-  explicit config_members(json_place object) : object_(std::move(object)) {}
-  config_members(json_place object, json_place around) : object_(std::move(object)), around_(std::move(around)) {}
+  explicit config_members(json_field object) : object_(std::move(object)) {}
+  config_members(json_field object, json_field around) : object_(std::move(object)), around_(std::move(around)) {}
 
-  bool has(std::string_view key) const { return object_.at(key).is_there() && !object_.at(key).is_null(); }
+  bool has(std::string_view key) const { return object_.at(key).exists() && !object_.at(key).is_null(); }
   bool is_null(std::string_view key) const { return object_.at(key).is_null(); }
   /// Whether it is this text.
   bool says(std::string_view key, std::string_view text) const;
@@ -35,7 +35,7 @@ public:
   uint32_t size(std::string_view key) { return size(key, allowed{}); }
   bool flag(std::string_view key, bool absent);
   /// Empty if it is missing.
-  std::vector<json_place> list(std::string_view key);
+  std::vector<json_field> list(std::string_view key);
 
   /// Refuses other values, which a language_model cannot express.
   void must_be(std::string_view key, bool usual);
@@ -47,8 +47,8 @@ public:
   const caf::error& problem() const { return problem_; }
 
 private:
-  json_place object_;
-  std::optional<json_place> around_;
+  json_field object_;
+  std::optional<json_field> around_;
   caf::error problem_;
 };
 

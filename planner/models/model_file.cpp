@@ -2,10 +2,12 @@
 
 #include "messages/errc.hpp"
 #include "planner/models/known_models.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/nearest_word.hpp"
 #include "runtime/text/text_file.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,7 +17,7 @@ namespace ringmaster::training {
 namespace {
 
 /// Where a file of a model of several parts has that of its text. The file itself, where it has none.
-json_place text_part(const json_place& file) {
+json_field text_part(const json_field& file) {
   for (auto part : {"text_config", "llm_config", "language_config", "thinker_config"}) {
     const auto inner = file.at(part);
     auto members = inner.members();
@@ -25,7 +27,7 @@ json_place text_part(const json_place& file) {
   return file;
 }
 
-std::string text_at(const json_place& x) {
+std::string text_at(const json_field& x) {
   auto text = x.text();
   return text ? *text : "";
 }
@@ -39,13 +41,13 @@ std::string plain(std::string_view name) {
   return result;
 }
 
-bool has(const json_place& x, std::string_view key) {
-  return x.at(key).is_there() && !x.at(key).is_null();
+bool has(const json_field& x, std::string_view key) {
+  return x.at(key).exists() && !x.at(key).is_null();
 }
 
 /// Families whose members a file has, the likeliest first: by the class that it names, then by the members that only
 /// some have.
-std::vector<std::string_view> likely_families(const json_place& file) {
+std::vector<std::string_view> likely_families(const json_field& file) {
   std::vector<std::string_view> result;
   if (auto classes = file.at("architectures").list(); classes && !classes->empty()) {
     const auto wanted = plain(text_at(classes->front()));
@@ -77,7 +79,7 @@ std::vector<std::string_view> likely_families(const json_place& file) {
 }
 
 /// The refusal offers the first family that the file can be read as.
-caf::error unknown_family(const json_place& type, const json_place& file, const json_place& all) {
+caf::error unknown_family(const json_field& type, const json_field& file, const json_field& all) {
   const auto known = "known families are: " + known_families_text();
   for (auto name : likely_families(file)) {
     config_members members{file, all};
@@ -104,8 +106,8 @@ caf::expected<language_model> parse_model(std::string_view document, const model
   auto read = parse_json(document);
   if (!read)
     return std::move(read.error());
-  const json_place all{"model", document, *read};
-  if (read->what != json_value::type::object)
+  const json_field all{"model", *read};
+  if (!all.is_object())
     return all.wrong("an object, as Hugging Face's config.json");
   const auto file = text_part(all), inner = file.at("model_type"), outer = all.at("model_type");
   auto* family = model_family_of(opts.family ? *opts.family : text_at(inner));
@@ -114,13 +116,13 @@ caf::expected<language_model> parse_model(std::string_view document, const model
   if (family == nullptr && opts.family)
     return unknown_model_family(*opts.family);
   if (family == nullptr)
-    return unknown_family(inner.is_there() ? inner : outer, file, all);
+    return unknown_family(inner.exists() ? inner : outer, file, all);
   config_members members{file, all};
   auto x = model_reader{members, *family, opts.sequence}.read();
   if (members.problem())
     return members.problem();
   if (auto problem = problem_of(x))
-    return file.refused(render(problem));
+    return invalid(render(problem));
   x.text_only = has(all, "vision_config") || has(all, "audio_config") || has(all, "thinker_config");
   return x;
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -18,10 +19,6 @@
 namespace ringmaster::training {
 
 namespace {
-
-caf::error refused(std::string_view document, size_t offset, const std::string& why) {
-  return make_error(errc::invalid_argument, fmt::format("{}: {}", line_and_column(document, offset), why));
-}
 
 std::string names_of_systems() {
   std::string names;
@@ -81,7 +78,7 @@ constexpr sheet_member sheet_members[] = {
 
 class system_reader {
 public:
-  system_reader(std::string_view document, const json_value& object) : document_(document), object_(object) {}
+  explicit system_reader(const json_value& object) : object_(object) {}
 
   caf::expected<gpu_system> read() {
     for (auto step : {&system_reader::read_names, &system_reader::read_members, &system_reader::reach_what_is_said,
@@ -89,7 +86,7 @@ public:
       if (auto problem = (this->*step)())
         return problem;
     if (x_.reserved_bytes >= x_.memory_bytes)
-      return refused(document_, object_.offset, "reserved_bytes must be less than memory_bytes");
+      return invalid("reserved_bytes must be less than memory_bytes");
     return x_;
   }
 
@@ -97,24 +94,21 @@ private:
   /// "like" and "name".
   caf::error read_names() {
     std::string name = "own";
-    for (size_t i = 0; i < object_.entries.size(); ++i) {
-      auto& key = object_.keys[i];
-      auto& value = object_.entries[i];
-      if (key.name != "like" && key.name != "name")
+    for (const auto& [key, value] : object_.items()) {
+      if (key != "like" && key != "name")
         continue;
-      if (value.what != json_value::type::text)
-        return refused(document_, value.offset, fmt::format("\"{}\" must be a text", key.name));
-      if (has_control_characters(value.text))
-        return refused(document_, value.offset,
-                       fmt::format("\"{}\" must be in one line, without control characters", key.name));
-      if (key.name == "name")
-        name = value.text;
-      else if (like_ = known(value.text) ? known(value.text) : beginning_so(value.text); like_ == nullptr)
-        return refused(document_, value.offset, unknown_system("system", value.text));
+      if (!value.is_string())
+        return invalid(fmt::format("\"{}\" must be a text", key));
+      if (has_control_characters(value.get_ref<const std::string&>()))
+        return invalid(fmt::format("\"{}\" must be in one line, without control characters", key));
+      const auto text = value.get<std::string>();
+      if (key == "name")
+        name = text;
+      else if (like_ = known(text) ? known(text) : beginning_so(text); like_ == nullptr)
+        return invalid(unknown_system("system", text));
     }
     if (like_ == nullptr)
-      return refused(document_, object_.offset,
-                     "\"like\" is missing: the known system whose other constants are taken");
+      return invalid("\"like\" is missing: the known system whose other constants are taken");
     x_ = *like_;
     x_.name = std::move(name);
     if (x_.constants_of.empty())
@@ -132,22 +126,20 @@ private:
   }
 
   caf::error read_members() {
-    for (size_t i = 0; i < object_.entries.size(); ++i) {
-      auto& key = object_.keys[i];
-      auto& value = object_.entries[i];
-      if (key.name == "like" || key.name == "name")
+    for (const auto& [key, value] : object_.items()) {
+      if (key == "like" || key == "name")
         continue;
       auto all = system_constants();
-      auto found = std::ranges::find(all, std::string_view{key.name}, &system_constant::name);
+      auto found = std::ranges::find(all, std::string_view{key}, &system_constant::name);
       if (found == all.end())
-        return refused(document_, key.offset, fmt::format("a system has no \"{}\"{}", key.name, meant(key.name)));
-      auto number = system_member_of(key.name, value);
+        return invalid(fmt::format("a system has no \"{}\"{}", key, meant(key)));
+      auto number = system_member_of(key, value);
       if (!number)
-        return refused(document_, value.offset, render(number.error()));
-      if (auto problem = problem_of_member(key.name, *number))
-        return refused(document_, value.offset, render(problem));
+        return invalid(render(number.error()));
+      if (auto problem = problem_of_member(key, *number))
+        return invalid(render(problem));
       x_.*found->member = *number;
-      if (key.name.starts_with("launch_expert"))
+      if (key.starts_with("launch_expert"))
         x_.experts_of = {}; // the largest part of it is its own
     }
     return caf::none;
@@ -158,14 +150,12 @@ private:
     for (auto& each : sheet_members) {
       const auto *said = given(each.said), *reached = given(each.reached);
       if (said != nullptr && reached != nullptr)
-        return refused(document_, said->offset,
-                       fmt::format("\"{}\", a data sheet's, and \"{}\", what is reached of it, are two ways to say "
+        return invalid(fmt::format("\"{}\", a data sheet's, and \"{}\", what is reached of it, are two ways to say "
                                    "the same: say one",
                                    each.said, each.reached));
       const auto known_said = like_->*each.said_member;
       if (said != nullptr && known_said == 0)
-        return refused(document_, said->offset,
-                       fmt::format("{} has no such link, so \"{}\" cannot be scaled: say \"{}\"", like_->name,
+        return invalid(fmt::format("{} has no such link, so \"{}\" cannot be scaled: say \"{}\"", like_->name,
                                    each.said, each.reached));
       if (said != nullptr)
         x_.*each.reached_member *= x_.*each.said_member / known_said;
@@ -187,9 +177,8 @@ private:
                     limit{"hop_bandwidth", "network_per_device", x_.hop_bandwidth, x_.network_per_device},
                     limit{"network_bandwidth", "network_per_device", x_.network_bandwidth,
                           by_switches * x_.network_per_device * x_.devices_per_host}})
-      if (const auto* told = given(x.reached); told != nullptr && x.most > 0 && x.is > x.most)
-        return refused(
-          document_, told->offset,
+      if (given(x.reached) != nullptr && x.most > 0 && x.is > x.most)
+        return invalid(
           fmt::format("{} is {:.4g} bytes a second; as {} has {} at most {:.4g} can be reached: say \"{}\" "
                       "if yours is faster",
                       x.reached, x.is, like_->name, x.said, x.most, x.said));
@@ -198,34 +187,28 @@ private:
 
   caf::error check_trays() {
     const auto* tray = given("devices_per_tray");
-    const auto* host = given("devices_per_host");
     if (x_.devices_per_tray == 0 || std::fmod(x_.devices_per_host, x_.devices_per_tray) == 0)
       return caf::none;
-    return refused(document_, (tray != nullptr ? tray : host)->offset,
-                   fmt::format("devices_per_tray is {}{}; a domain of {} devices has whole trays, or none (0)",
+    return invalid(fmt::format("devices_per_tray is {}{}; a domain of {} devices has whole trays, or none (0)",
                                x_.devices_per_tray, tray != nullptr ? "" : fmt::format(", as {} has it", like_->name),
                                x_.devices_per_host));
   }
 
   caf::error check_pods() {
-    const auto *devices = given("devices_per_pod"), *bandwidth = given("pod_bandwidth");
     if ((x_.devices_per_pod > 0) != (x_.pod_bandwidth > 0))
-      return refused(
-        document_, (devices != nullptr ? devices : bandwidth)->offset,
+      return invalid(
         "pods are described by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: say both");
     if (std::fmod(x_.devices_per_pod, x_.devices_per_host) != 0)
-      return refused(document_, devices->offset,
-                     fmt::format("devices_per_pod is {}; a pod has whole domains, of {} devices", x_.devices_per_pod,
+      return invalid(fmt::format("devices_per_pod is {}; a pod has whole domains, of {} devices", x_.devices_per_pod,
                                  x_.devices_per_host));
     return caf::none;
   }
 
   const json_value* given(std::string_view name) const {
-    auto at = std::ranges::find(object_.keys, name, &json_value::key::name);
-    return at == object_.keys.end() ? nullptr : &object_.entries[static_cast<size_t>(at - object_.keys.begin())];
+    const auto at = object_.find(std::string{name});
+    return at == object_.end() ? nullptr : &*at;
   }
 
-  std::string_view document_;
   const json_value& object_;
   const gpu_system* like_ = nullptr;
   gpu_system x_;
@@ -237,9 +220,9 @@ caf::expected<gpu_system> parse_system(std::string_view document) {
   auto read = parse_json(document);
   if (!read)
     return std::move(read.error());
-  if (read->what != json_value::type::object)
-    return refused(document, read->offset, "a system is an object");
-  return system_reader{document, *read}.read();
+  if (!read->is_object())
+    return invalid("a system is an object");
+  return system_reader{*read}.read();
 }
 
 caf::expected<gpu_system> system_of(const std::string& name_or_file) {

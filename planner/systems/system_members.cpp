@@ -4,6 +4,7 @@
 #include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -75,14 +76,14 @@ const member_kind& kind_of(std::string_view name) {
 } // namespace
 
 caf::expected<double> system_member_of(const std::string& name, const json_value& value) {
-  if (value.what == json_value::type::number)
-    return value.number;
+  if (value.is_number())
+    return value.get<double>();
   auto& kind = kind_of(name);
   if (kind.parse == nullptr)
     return make_error(errc::invalid_argument, fmt::format("\"{}\" must be a number", name));
-  if (value.what != json_value::type::text)
+  if (!value.is_string())
     return make_error(errc::invalid_argument, fmt::format("\"{}\" must be a number of {}", name, kind.written));
-  auto x = kind.parse(value.text);
+  auto x = kind.parse(value.get_ref<const std::string&>());
   if (!x)
     return make_error(errc::invalid_argument, fmt::format("\"{}\": {}", name, render(x.error())));
   return x;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 
 #include <caf/expected.hpp>
 

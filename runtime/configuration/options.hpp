@@ -16,8 +16,8 @@
 
 namespace ringmaster {
 
-/// All that can be configured, with its defaults. A member `a.b_c` is the key `b-c` of section `[a]`; what each is
-/// for stands in option_entries and in config/caf-application.conf.
+/// The configuration with its defaults. A member `a.b_c` is the key `b-c` of section `[a]`. option_entries and
+/// config/caf-application.conf describe each.
 struct options {
   using duration = std::chrono::nanoseconds;
 
@@ -28,7 +28,7 @@ struct options {
     std::string memory_dir;
   } device;
 
-  /// Not "stream": CAF has a section of that name.
+  /// Not named "stream", which is a section of CAF.
   struct {
     duration timeout = std::chrono::seconds{15};
     uint64_t slice_bytes = 1ull << 20;
@@ -42,7 +42,7 @@ struct options {
 
   /// Bulk connections between hosts.
   struct {
-    std::vector<std::string> addresses; ///< None: the node's own.
+    std::vector<std::string> addresses; ///< Empty: the node's own.
     uint16_t port = 0;
     uint32_t connections = 1;
     uint64_t eager_bytes = 16ull << 10;
@@ -62,8 +62,8 @@ struct options {
 
   restart_intensity::options supervisor;
 
-  /// What operations take, from which "auto" picks; the defaults are those of a small two-core machine. See
-  /// cost_constants and process_constants. Bandwidths and rates in bytes a second.
+  /// The costs of operations, by which "auto" selects an algorithm; the defaults are those of a small machine with two
+  /// cores. See cost_constants and process_constants. Bandwidths and rates are bytes per second.
   struct {
     duration operation = std::chrono::microseconds{440};
     duration latency = std::chrono::microseconds{410};
@@ -110,11 +110,11 @@ struct options {
     std::string listen_host = "auto"; ///< The local address of the route to the coordinator.
     uint16_t listen_port = 0;
     std::string join;                                 ///< See parse_endpoint.
-    duration join_timeout = std::chrono::seconds{20}; ///< As middleman.connection-timeout.
+    duration join_timeout = std::chrono::seconds{20}; ///< Like middleman.connection-timeout.
     duration orphan_timeout = std::chrono::seconds{60};
   } node;
 
-  /// Of a program of which each process plays one.
+  /// For a program whose processes are one rank each.
   struct {
     duration join_timeout = std::chrono::seconds{30};
     duration leave_timeout = std::chrono::minutes{5};
@@ -122,7 +122,7 @@ struct options {
   } ranks;
 
   struct {
-    duration patience = std::chrono::minutes{1}; ///< Until a rank that is not heard of counts as hung.
+    duration patience = std::chrono::minutes{1}; ///< After this time without a message a rank counts as hung.
   } training;
 
   struct {
@@ -130,9 +130,9 @@ struct options {
   } log;
 };
 
-/// One key: its place in the struct, what it may be and what it is for.
+/// One key: its member, its allowed values and its purpose.
 struct option_entry {
-  /// How a number may be written beside plain digits: "64K", "10GB/s".
+  /// The unit in which a number may be written: "64K", "10GB/s".
   enum class unit : uint8_t { none, bytes, bytes_a_second };
   using value_pointer
     = std::variant<bool*, uint16_t*, uint32_t*, uint64_t*, options::duration*, std::string*, std::vector<std::string>*>;
@@ -141,22 +141,22 @@ struct option_entry {
   std::string_view key;
   value_pointer value;
   std::string_view purpose;
-  uint64_t min = 0; ///< Of a number, or of a duration in ns.
+  uint64_t min = 0; ///< For a number, or a duration in ns.
   uint64_t max = UINT64_MAX;
-  std::vector<std::string_view> words{}; ///< Of a text, all that it may be; none: anything.
+  std::vector<std::string_view> words{}; ///< The allowed texts; empty: any text.
   unit counted_in = unit::none;
 };
 
-/// Every key there is, pointing into `target`, which must outlive the entries.
+/// All keys, with pointers into `target`, which must outlive them.
 std::vector<option_entry> option_entries(options& target);
 
 /// "an integer from 1 to 64", "a duration from 1ms to 60min", "\"memory\" or \"messages\""
 std::string allowed_text(const option_entry& entry);
 
-/// What somebody wrote for a key that is counted in bytes. Errors: invalid_argument.
+/// The number of bytes in a configured text. Errors: invalid_argument.
 caf::expected<uint64_t> parse_counted(option_entry::unit counted_in, std::string_view text);
 
-/// The value as one writes it in the configuration file: 100ms, "shrink", ["1,localhost,7080"].
+/// The value in the syntax of the configuration file: 100ms, "shrink", ["1,localhost,7080"].
 std::string value_text(const option_entry& entry);
 
 /// Errors: invalid_config, naming the key, its value and what is allowed.

@@ -16,7 +16,7 @@ std::optional<fs::path> in_source_tree(fs::path directory, const fs::path& file)
   return std::nullopt;
 }
 
-/// The first of the two that there is.
+/// The first of the two that exists.
 std::optional<fs::path> installed(const fs::path& here, const fs::path& in_system) {
   for (auto& place : {here, in_system})
     if (std::error_code ignored; fs::exists(place, ignored))

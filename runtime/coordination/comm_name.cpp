@@ -6,7 +6,7 @@ namespace ringmaster {
 
 namespace {
 
-/// Of a character of several bytes, one behind its first (UTF-8).
+/// A continuation byte of a UTF-8 character.
 bool is_behind_first(char x) {
   return (static_cast<unsigned char>(x) & 0xC0) == 0x80;
 }

@@ -17,6 +17,20 @@ caf::error communicator_registry::admit(size_t more) const {
                                 alive_.size(), more, alive_max_));
 }
 
+communicator_id communicator_registry::new_id() {
+  const auto id = ids_->new_communicator();
+  ensure(!alive_.contains(id) && !failed_.contains(id), "a communicator's number is given once");
+  return id;
+}
+
+void communicator_registry::made(communicator_id id, known_communicator what) {
+  ensure(ids_->was_given(id), "a communicator has a number that was given");
+  ensure(!failed_.contains(id), "a communicator that has failed is not made again");
+  ensure(what.lost.empty(), "a new communicator has lost no device");
+  alive_[id] = std::move(what);
+  ensure(alive_.size() <= alive_max_, "no more communicators are alive than are admitted");
+}
+
 std::optional<known_communicator> communicator_registry::ended(communicator_id id, const caf::error& reason) {
   constexpr size_t failed_max = 4096;
   auto found = alive_.extract(id);
@@ -28,6 +42,7 @@ std::optional<known_communicator> communicator_registry::ended(communicator_id i
     failed_[id] = reason;
   if (failed_.size() > failed_max)
     failed_.erase(failed_.begin());
+  ensure(failed_.size() <= failed_max, "only the latest failures are kept");
   return std::move(found.mapped());
 }
 
@@ -39,7 +54,7 @@ const known_communicator* communicator_registry::find(communicator_id id) const 
 caf::expected<const known_communicator*> communicator_registry::known(communicator_id id) const {
   if (auto found = find(id))
     return found;
-  auto text = fmt::format("there is no communicator {}: CommInit makes one and says its number", id);
+  auto text = fmt::format("there is no communicator {}: CommInit makes one and returns its number", id);
   if (auto failed = failed_.find(id); failed != failed_.end())
     text = fmt::format("communicator {} has failed: {}", id, render(failed->second));
   else if (ids_->was_given(id))

@@ -25,6 +25,7 @@ caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about
                                     about.name(), other.about.pid(), other.about.hostname()));
   auto id = ids_->new_node();
   ensure(nodes_.count(id) == 0, "a node gets a number of its own");
+  ensure(id != node_id{}, "a node's number is not 0");
   nodes_[id] = {std::move(about), std::move(handle), joined_ns, false};
   return id;
 }
@@ -40,7 +41,7 @@ std::optional<known_node> device_registry::node_gone(node_id id) {
 void device_registry::node_apart(node_id id, const std::string& peer, const caf::error& why) {
   auto node = nodes_.find(id);
   if (node == nodes_.end() || find_node(peer) == nullptr)
-    return; // one of them has left, which is another matter
+    return; // one of them has left the cluster
   if (why)
     node->second.apart[peer] = render(why);
   else
@@ -97,6 +98,8 @@ std::string device_registry::place_of(node_id id) const {
 
 void device_registry::joined(known_device device) {
   auto id = id_of(device.metadata);
+  ensure(id != device_id{}, "a device's number is not 0");
+  ensure(device.communicators.empty(), "a device that joins is in no communicator");
   ids_->taken(id); // one may have chosen its own
   if (tells_places_)
     device.metadata.set_place(place_of(device.node));
@@ -118,6 +121,7 @@ std::optional<known_device> device_registry::gone(device_id id, const std::strin
   gone_[id] = cause;
   if (gone_.size() > gone_max)
     gone_.erase(gone_.begin());
+  ensure(gone_.size() <= gone_max, "only the latest causes are kept");
   return std::move(found.mapped());
 }
 
@@ -137,12 +141,14 @@ caf::expected<const known_device*> device_registry::known(device_id id) const {
   if (auto gone = gone_.find(id); gone != gone_.end())
     return with_cause(errc::unknown_device, fmt::format("device 0x{:x} has died", id), gone->second);
   return make_error(errc::unknown_device,
-                    fmt::format("there is no device 0x{:x}; {} devices are here", id, devices_.size()));
+                    fmt::format("there is no device 0x{:x}; the cluster has {} devices", id, devices_.size()));
 }
 
 void device_registry::take(device_id id, communicator_id communicator) {
-  if (auto i = devices_.find(id); i != devices_.end())
-    i->second.communicators.insert(communicator);
+  auto i = devices_.find(id);
+  ensure(i != devices_.end(), "a device that is taken is in the cluster");
+  const bool is_new = i->second.communicators.insert(communicator).second;
+  ensure(is_new, "a device is in a communicator once");
 }
 
 void device_registry::leave(device_id id, communicator_id communicator) {
@@ -173,9 +179,10 @@ size_t device_registry::free_count() const {
 
 caf::expected<device_ids> device_registry::free_devices(size_t wanted, const std::string& who) const {
   if (auto free = free_count(); free < wanted)
-    return make_error(errc::too_few_devices,
-                      fmt::format("{} asks for {} devices, but {} are free: {} are here, {} of them in communicators",
-                                  who, wanted, free, devices_.size(), devices_.size() - free));
+    return make_error(
+      errc::too_few_devices,
+      fmt::format("{} asks for {} devices, but {} are free: the cluster has {}, {} of them in communicators", who,
+                  wanted, free, devices_.size(), devices_.size() - free));
   std::map<std::string, device_id> first_of_host;
   std::map<node_id, device_id> first_of_node;
   auto host_of = [this](const known_device& x) {
@@ -193,7 +200,7 @@ caf::expected<device_ids> device_registry::free_devices(size_t wanted, const std
   for (auto& x : places)
     if (result.size() < wanted)
       result.push_back(std::get<2>(x));
-  ensure(result.size() == wanted, "as many free devices are found as were counted");
+  ensure(result.size() == wanted, "all free devices that were counted are found");
   return result;
 }
 
@@ -204,8 +211,8 @@ caf::error device_registry::check(const std::vector<device_ids>& groups) const {
       if (auto there = known(id); !there)
         return std::move(there.error());
       else if (is_draining(**there))
-        return make_error(errc::in_use,
-                          fmt::format("device 0x{:x} is about to go: node {} is drained", id, name_of((*there)->node)));
+        return make_error(errc::in_use, fmt::format("device 0x{:x} is about to leave: node {} is drained", id,
+                                                    name_of((*there)->node)));
       auto rank = places.size();
       if (auto [i, added] = places.emplace(id, rank); !added)
         return make_error(errc::invalid_argument,

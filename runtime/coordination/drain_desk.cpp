@@ -1,6 +1,7 @@
 #include "runtime/coordination/drain_desk.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,8 +9,11 @@
 namespace ringmaster {
 
 void drain_desk::begin(node_id node, number who) {
+  ensure(devices_.nodes().contains(node), "a node that is drained is in the cluster");
+  ensure(!drained_.contains(node), "a node that has exited is not drained again");
   devices_.set_draining(node, true);
-  drains_[node].waiting.insert(who);
+  const bool is_new = drains_[node].waiting.insert(who).second;
+  ensure(is_new, "each request to drain has a number of its own");
 }
 
 std::vector<node_id> drain_desk::nodes() const {
@@ -29,6 +33,7 @@ std::map<communicator_id, std::vector<device_id>> drain_desk::communicators_of(n
 }
 
 drain_desk::step drain_desk::next(node_id node) {
+  ensure(drains_.contains(node), "a drain that goes on was started");
   step result;
   auto& x = drains_.at(node);
   auto used = communicators_of(node);
@@ -55,9 +60,10 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
       devices_.leave(device, communicator);
   auto i = drains_.find(node);
   if (i == drains_.end())
-    return; // nobody waits for it any more
+    return; // the node has exited, or its drain was cancelled
   auto& x = i->second;
-  x.asked.erase(communicator);
+  const auto erased = x.asked.erase(communicator);
+  ensure(erased <= 1 && (erased == 1 || !x.told), "a communicator answers before the node is asked to exit");
   x.problems.erase(communicator);
   if (problem)
     x.problems[communicator] = problem;
@@ -78,20 +84,20 @@ std::optional<drain_desk::ending> drain_desk::gone(node_id node) {
   auto& x = found.mapped();
   if (x.told)
     drained_.insert(node);
+  ensure(x.told || !drained_.contains(node), "a node exits once");
   return ending{{x.waiting.begin(), x.waiting.end()}, std::move(x.done), x.told};
 }
 
 std::string drain_desk::waits_for(node_id node, const drain& x) const {
   if (x.told)
-    return "it has been told to end, and has not";
+    return "it was asked to exit, and has not";
   std::vector<std::string> result;
   for (auto& [id, devices] : communicators_of(node)) {
     auto known = communicators_.find(id);
     auto problem = x.problems.find(id);
-    auto why = problem != x.problems.end() ? render(problem->second)
-               : known != nullptr && known->policy == proto::ABORT
-                 ? "its policy is \"abort\", so that its end is waited for"
-                 : "what runs on it has not ended";
+    auto why = problem != x.problems.end()                         ? render(problem->second)
+               : known != nullptr && known->policy == proto::ABORT ? "its policy is \"abort\", so it must end first"
+                                                                   : "its operations have not finished";
     result.push_back(fmt::format("communicator {} has its device 0x{:x}: {}", id.value, fmt::join(devices, " 0x"),
                                  why));
   }
@@ -107,7 +113,7 @@ std::optional<std::string> drain_desk::expired(number who) {
     if (x.waiting.empty() && !x.told) {
       devices_.set_draining(node, false);
       drains_.erase(i);
-      result += "; its devices are free for communicators to come again";
+      result += "; its devices are available for new communicators again";
     }
     return result;
   }

@@ -13,18 +13,18 @@
 
 namespace ringmaster {
 
-/// Nodes that are to end: nobody gets their devices, their ranks leave their communicators, and when all have the node
-/// is told to end. The coordinator's; it changes the registry of devices, and sends nothing: after every event that may
-/// have freed or brought devices it says what is to be done for a node.
+/// Nodes that are drained: no communicator gets their devices, their ranks leave their communicators, and then the node
+/// is asked to exit. It changes the registry of devices, and sends nothing: after every event that may have freed or
+/// brought devices, `next` says what to do for a node.
 ///
-///   asked --all its devices are in no communicator--> told to end --its process is gone--> answered
-///     \_ the limit of the last that waits passes: not draining any more
+///   draining --none of its devices is in a communicator--> asked to exit --its process has exited--> answered
+///     \_ the limit of the last request passes: no longer draining
 class drain_desk {
 public:
-  using number = uint64_t; ///< Of somebody who waits for an answer.
+  using number = uint64_t; ///< Of a request that waits for an answer.
 
   struct step {
-    /// These communicators are to let these devices go: `answered` says what came of it.
+    /// Ask these communicators to release these devices, then call `answered`.
     std::map<communicator_id, std::vector<device_id>> ask;
     bool end_node = false;
   };
@@ -32,24 +32,24 @@ public:
   drain_desk(device_registry& devices, const communicator_registry& communicators)
     : devices_(devices), communicators_(communicators) {}
 
-  /// The node is there.
+  /// Precondition: the node is in the cluster.
   void begin(node_id node, number who);
   std::vector<node_id> nodes() const;
   step next(node_id node);
-  /// The communicator has let these devices go. After a problem it is asked again at the next event.
+  /// The communicator has released these devices. After a problem it is asked again at the next event.
   void answered(node_id node, communicator_id communicator, const std::vector<device_id>& devices, epoch_number epoch,
                 const caf::error& problem);
 
   struct ending {
     std::vector<number> to;
     std::vector<std::string> done; ///< A line for each communicator that goes on.
-    bool told = false;             ///< It was told to end; else it went before that.
+    bool told = false;             ///< It was asked to exit; else it was lost before that.
   };
-  /// Whether it was told to end; also of one that is gone, whose devices' ends may come behind it.
+  /// Whether it was asked to exit. Also true of a node that has exited: its devices' down messages may come later.
   bool is_given(node_id node) const;
-  /// The node is gone. None: it was not to end.
+  /// The node has exited. None: it was not being drained.
   std::optional<ending> gone(node_id node);
-  /// The limit has passed. None: it has been answered. Else what was waited for.
+  /// The limit has passed. None: the request has been answered. Else what it waited for.
   std::optional<std::string> expired(number who);
 
 private:
@@ -68,7 +68,7 @@ private:
   device_registry& devices_;
   const communicator_registry& communicators_;
   std::map<node_id, drain> drains_;
-  std::set<node_id> drained_; ///< Gone, as they were told. An id is never used twice.
+  std::set<node_id> drained_; ///< Exited when asked to. An id is never used twice.
 };
 
 } // namespace ringmaster

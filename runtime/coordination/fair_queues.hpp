@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,9 +13,9 @@
 namespace ringmaster {
 
 /// Shares a receiver's mailbox among the peers that send it requests. Each peer has a few requests in the mailbox at a
-/// time; its other ones wait in a queue of its own, and one of them follows for each that was handled. So the requests
-/// of the other peers wait for a few of one that sends many, and not for all of them. A peer whose queue is full is
-/// refused. Requests of one peer keep their order. Pure; not thread-safe.
+/// time; its others wait in its own queue, and one of them follows for each that was handled. So a peer that sends many
+/// requests delays the others by a few of them only. A peer whose queue is full is refused. Requests of one peer keep
+/// their order. Pure; not thread-safe.
 template <class Peer, class Request>
 class fair_queues {
 public:
@@ -31,12 +33,14 @@ public:
   place add(const Peer& peer, Request& request, const limits& most) {
     auto& its = entry_of(peer);
     if (its.in_mailbox < most.in_mailbox) {
+      ensure(its.waiting.empty(), "requests of one peer keep their order");
       ++its.in_mailbox;
       return place::mailbox;
     }
     if (its.waiting.size() >= most.waiting_max)
       return place::nowhere;
     its.waiting.push_back(std::move(request));
+    ensure(its.waiting.size() <= most.waiting_max, "a peer's queue has a limit");
     return place::queue;
   }
 
@@ -46,6 +50,7 @@ public:
     if (found == peers_.end())
       return std::nullopt; // the receiver has ended meanwhile
     auto& its = found->second;
+    ensure(its.in_mailbox > 0, "a request that was handled was in the mailbox");
     if (its.waiting.empty()) {
       if (--its.in_mailbox == 0)
         spare_ = peers_.extract(found);

@@ -1,7 +1,9 @@
 #include "runtime/coordination/id_ledger.hpp"
 
 #include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
+#include <utility>
 
 namespace ringmaster {
 
@@ -10,6 +12,19 @@ void id_ledger::start_above(const proto::JournalState& known) {
   given_.device = std::max(given_.device, device_id{known.device_id()});
   given_.communicator = std::max(given_.communicator, communicator_id{known.comm_id()});
   floor_ = std::max(floor_, device_id{known.device_id()});
+  ensure(floor_ <= given_.device, "devices of earlier runs have given ids");
+}
+
+node_id id_ledger::new_node() {
+  const auto last = std::exchange(given_.node, given_.node.next());
+  ensure(last < given_.node, "no node's number is given twice");
+  return given_.node;
+}
+
+communicator_id id_ledger::new_communicator() {
+  const auto last = std::exchange(given_.communicator, given_.communicator.next());
+  ensure(last < given_.communicator, "no communicator's number is given twice");
+  return given_.communicator;
 }
 
 device_id id_ledger::new_device(device_id wanted) {
@@ -22,6 +37,7 @@ device_id id_ledger::new_device(device_id wanted) {
 void id_ledger::taken(device_id id) {
   devices_.insert(id);
   given_.device = std::max(given_.device, id);
+  ensure(!devices_.empty() && *devices_.rbegin() <= given_.device, "no device's number is above the highest");
 }
 
 std::optional<proto::Record> id_ledger::mark() {
@@ -36,6 +52,8 @@ std::optional<proto::Record> id_ledger::mark() {
   move(given_.node, marked_.node);
   move(given_.device, marked_.device);
   move(given_.communicator, marked_.communicator);
+  ensure(marked_.node >= given_.node && marked_.device >= given_.device && marked_.communicator >= given_.communicator,
+         "a mark is ahead of what was given");
   if (ahead)
     return std::nullopt;
   return record_of(marked_);

@@ -9,32 +9,32 @@
 namespace ringmaster {
 
 /// Which ids of nodes, devices and communicators were ever given. None is given twice: the ledger outlives the
-/// coordinator, which its supervisor may start again, and by marks in the journal its process. A mark says up to where
-/// ids may have been given; it is written well before they are. After a process that was killed they go on above the
-/// mark, after one that ended in order where it stopped.
+/// coordinator, which its supervisor may start again, and by marks in the journal its process. A mark is the highest id
+/// that may have been given; it is written well before. After a process was killed, ids continue above the mark; after
+/// one that exited in order, they continue where it stopped.
 class id_ledger {
 public:
-  static constexpr uint64_t reserve = 1024; ///< How far a mark is ahead.
+  static constexpr uint64_t reserve = 1024; ///< Ids between the last one given and the mark.
 
   id_ledger() = default;
   explicit id_ledger(const proto::JournalState& known) { start_above(known); }
 
-  /// Ids of earlier runs end here.
+  /// Ids of earlier runs end here; new ones are above.
   void start_above(const proto::JournalState& known);
 
-  node_id new_node() { return given_.node = given_.node.next(); }
-  communicator_id new_communicator() { return given_.communicator = given_.communicator.next(); }
+  node_id new_node();
+  communicator_id new_communicator();
   /// The id that is wanted, if it was never given, or a new one.
   device_id new_device(device_id wanted);
-  /// It has chosen its own.
+  /// A device has chosen its own id.
   void taken(device_id id);
 
   /// Whether it may have been given, in this run or an earlier one.
   bool was_given(communicator_id id) const { return id != communicator_id{} && id <= given_.communicator; }
 
-  /// To be written before more ids are given; none: the last mark is far enough ahead.
+  /// Write it before more ids are given. None: the last mark is far enough ahead.
   std::optional<proto::Record> mark();
-  /// To be written at the end in good order: what was given, and no more.
+  /// Write it at an orderly exit: the highest ids that were given.
   proto::Record last_mark() const { return record_of(given_); }
 
 private:

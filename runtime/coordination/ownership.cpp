@@ -1,9 +1,11 @@
 #include "runtime/coordination/ownership.hpp"
 
 #include "runtime/invariants/ensure.hpp"
+
 namespace ringmaster {
 
 void ownership::made(client_id owner, communicator_id what) {
+  ensure(owner != client_id{}, "an owner is a known client");
   ended(what);
   communicators_[what] = owner;
   const bool is_new = owners_[owner].communicators.insert(what).second;
@@ -11,6 +13,7 @@ void ownership::made(client_id owner, communicator_id what) {
 }
 
 void ownership::allocated(client_id owner, owned_range what) {
+  ensure(owner != client_id{}, "an owner is a known client");
   freed(what);
   ranges_[what] = owner;
   const bool is_new = owners_[owner].ranges.insert(what).second;
@@ -41,6 +44,8 @@ void ownership::gone(device_id device) {
     lost.push_back(i->first);
   for (auto& x : lost)
     freed(x);
+  const auto next = ranges_.lower_bound({device, 0});
+  ensure(next == ranges_.end() || next->first.device != device, "no range of a device that has gone is owned");
 }
 
 std::optional<client_id> ownership::owner_of(communicator_id what) const {
@@ -60,6 +65,7 @@ ownership::belongings ownership::take(client_id owner) {
     const auto erased = ranges_.erase(x);
     ensure(erased == 1, "a range knows its owner");
   }
+  ensure(!owns_anything(owner), "a client that has ended owns nothing");
   return std::move(found.mapped());
 }
 

@@ -10,7 +10,7 @@
 
 namespace ringmaster {
 
-/// Whoever asks the coordinator for something that goes with him.
+/// A client of the coordinator that owns something.
 using client_id = strong_id<struct client_id_tag>;
 
 /// A range of a device's memory, by its first address.
@@ -21,8 +21,8 @@ struct owned_range {
   friend auto operator<=>(const owned_range&, const owned_range&) = default;
 };
 
-/// What clients have made and nobody has given back: what is to be given back when they are gone. The coordinator's; it
-/// does nothing by itself. Whatever is here has one owner, and who owns nothing is not known.
+/// What clients own: what is destroyed or freed when they end. Everything in it has one owner, and every client in it
+/// owns something.
 class ownership {
 public:
   struct belongings {
@@ -33,15 +33,15 @@ public:
   void made(client_id owner, communicator_id what);
   void allocated(client_id owner, owned_range what);
 
-  // It has been given back, whoever did so.
+  // It was destroyed or freed, or its device is gone.
   void ended(communicator_id what);
   void freed(owned_range what);
   void gone(device_id device);
 
-  /// Whose it is; none where it outlives whoever made it.
+  /// The owner; none if it outlives the client that made it.
   std::optional<client_id> owner_of(communicator_id what) const;
   bool owns_anything(client_id owner) const { return owners_.count(owner) != 0; }
-  /// The client is gone: what it leaves behind, which from now on is nobody's.
+  /// The client has ended: takes what it owned out of the records.
   belongings take(client_id owner);
 
 private:

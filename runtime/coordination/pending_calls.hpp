@@ -13,20 +13,22 @@
 
 namespace ringmaster {
 
-/// Clients' calls that a device or a communicator (`Receiver`: its id) has not answered: how to answer for one that
-/// ends first, or is late. Each is answered once, by the receiver or here. The coordinator's.
-/// `Peer`: whose calls are counted together.
+/// Clients' calls that a device or a communicator (`Receiver`: its id) has not answered. A call whose receiver ends
+/// first or is late fails here. Each call is answered once, by the receiver or here. `Peer`: whose calls are counted
+/// together.
 template <class Receiver, class Peer = uint64_t>
 class pending_calls {
 public:
   using number = uint64_t;
   using time_point = deadlines::time_point;
 
-  /// `fail` tells the client why there is no answer. `peer`: who has called.
+  /// `fail` answers the client with an error. `peer`: the caller.
   number begun(Receiver who, time_point due, std::function<void(const caf::error&)> fail, Peer peer = {}) {
     ensure(static_cast<bool>(fail), "a call that waits can be failed");
     ++by_peer_[peer];
-    calls_.emplace(++last_, call{who, std::move(fail), std::move(peer)});
+    const bool is_new = calls_.emplace(++last_, call{who, std::move(fail), std::move(peer)}).second;
+    ensure(is_new, "each call has a number of its own");
+    ensure(by_peer_.size() <= calls_.size(), "a peer that is counted has a call");
     limits_.add(last_, due);
     return last_;
   }
@@ -46,7 +48,7 @@ public:
     return found == by_peer_.end() ? 0 : found->second;
   }
 
-  /// When to call `expire` next, which then is taken for arranged; none where an earlier time will do.
+  /// When to call `expire` next: the caller must arrange that. None: an earlier call is arranged.
   std::optional<time_point> timer() { return limits_.timer(); }
 
   /// Fails those whose limit has passed.
@@ -58,9 +60,9 @@ public:
       }
   }
 
-  /// Nobody will answer any more: fails all that wait for it.
+  /// The receiver has ended: fails all calls that wait for it.
   void gone(Receiver who, const caf::error& why) {
-    std::vector<call> failed; // whoever is told may call again
+    std::vector<call> failed; // `fail` may start a call
     for (auto i = calls_.begin(); i != calls_.end();)
       if (i->second.receiver == who) {
         limits_.remove(i->first);

@@ -59,17 +59,18 @@ caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::a
                       fmt::format("there is no rank {} of {}: ranks are counted from 0, and {} at most", x.rank(),
                                   x.world_size(), world_size_max));
   if (groups_.count(x.group()) == 0 && groups_.size() >= groups_max)
-    return make_error(errc::too_many, fmt::format("{} groups of ranks are there already", groups_max));
+    return make_error(errc::too_many, fmt::format("{} groups of ranks exist already", groups_max));
   auto& group = groups_[x.group()];
   if (group.ranks.empty())
     group.ranks.resize(x.world_size());
   if (group.ranks.size() != x.world_size())
     return make_error(errc::invalid_argument,
-                      fmt::format("rank {} says that there are {} ranks of \"{}\", others say {}", x.rank(),
+                      fmt::format("rank {} has a world size of {} for \"{}\", but other ranks have {}", x.rank(),
                                   x.world_size(), x.group(), group.ranks.size()));
+  ensure(who != 0, "a rank that waits has a number");
   auto& rank = group.ranks[x.rank()];
   if (rank.is_here)
-    return make_error(errc::in_use, fmt::format("rank {} of \"{}\" is there already, with device 0x{:x}", x.rank(),
+    return make_error(errc::in_use, fmt::format("rank {} of \"{}\" has come already, with device 0x{:x}", x.rank(),
                                                 x.group(), rank.device));
   absent_.erase({x.group(), x.rank()});
   forget_expired(absent_, now);
@@ -106,24 +107,26 @@ std::vector<rendezvous_desk::number> rendezvous_desk::formed(const std::string& 
   ensure(!group.communicator, "a group forms once");
   ensure(std::all_of(group.ranks.begin(), group.ranks.end(), [](auto& x) { return x.is_here; }),
          "a group forms when all of its ranks have come");
+  ensure(result.size() == group.ranks.size(), "all ranks wait for their communicator");
   group.communicator = *communicator;
   for (auto& rank : group.ranks)
     rank.waits = 0;
   std::erase_if(absent_, [&](auto& x) { return x.first.first == name; });
   if (have_formed_.size() >= groups_max)
-    have_formed_.clear();
+    have_formed_.clear(); // it only spares ranks an error
   have_formed_.insert(name);
   return result;
 }
 
 std::optional<rendezvous_desk::left_group> rendezvous_desk::leaves(const proto::FinalizeRequest& x, number who) {
+  ensure(who != 0, "a rank that leaves has a number");
   auto found = groups_.find(x.group());
   departures_.push_back({x.group(), x.rank(), true});
   if (found == groups_.end() || !found->second.communicator || x.rank() >= found->second.ranks.size())
     return left_group{{}, {who}};
   auto& rank = found->second.ranks[x.rank()];
   if (rank.waits != 0)
-    return left_group{{}, {who}}; // it has said so before
+    return left_group{{}, {who}}; // it has called Finalize before
   ensure(rank.is_here, "a rank leaves that has come");
   rank.waits = who;
   rank.has_left = true;
@@ -134,6 +137,7 @@ std::optional<rendezvous_desk::left_group> rendezvous_desk::take_if_left(groups:
   auto& group = x->second;
   if (!group.communicator || !std::all_of(group.ranks.begin(), group.ranks.end(), [](auto& y) { return y.has_left; }))
     return std::nullopt;
+  ensure(std::ranges::all_of(group.ranks, [](auto& y) { return y.is_here; }), "only ranks that have come leave");
   left_group result{*group.communicator, waiting(group)};
   groups_.erase(x);
   return result;
@@ -148,14 +152,14 @@ std::vector<rendezvous_desk::answer> rendezvous_desk::absent(const proto::RankAb
   auto found = groups_.find(x.group());
   bool gathers = found != groups_.end() && !found->second.communicator;
   if (!gathers && (found != groups_.end() || have_formed_.count(x.group()) != 0))
-    return {}; // it came when it was to
+    return {}; // it has come in time
   if (gathers && x.rank() >= found->second.ranks.size())
     return {};
   forget_expired(absent_, now);
   if (absent_.size() < world_size_max)
     absent_[{x.group(), x.rank()}] = {x.cause(), now + absent_kept};
   if (!gathers || found->second.ranks[x.rank()].is_here)
-    return {}; // nobody waits, or what becomes of its device says more
+    return {}; // no rank waits, or the loss of its device will say more
   answer result{waiting(found->second), missing({x.group(), x.rank()}, found->second.ranks.size(), x.cause())};
   groups_.erase(found);
   return {std::move(result)};
@@ -210,13 +214,13 @@ std::optional<rendezvous_desk::answer> rendezvous_desk::expired(number who, cons
     if (rank == group.ranks.end())
       continue;
     if (group.communicator) {
-      rank->waits = 0; // it goes all the same
+      rank->waits = 0; // it counts as having left
       auto at_work = ranks_that(group.ranks, [](auto& x) { return !x.has_left; });
       return answer{{who},
                     make_error(errc::timed_out, fmt::format("{} of {} of \"{}\" had not left after {}",
                                                             ranks_text(at_work), group.ranks.size(), name, limit))};
     }
-    // All of them: what one has given up can never come together, and each is to hear the same names.
+    // All of them: a group that one rank has given up cannot come together, and all get the same error.
     answer result{waiting(group), make_error(errc::timed_out, fmt::format("{} did not come within {}",
                                                                           missing_of(name, group).text, limit))};
     groups_.erase(i);

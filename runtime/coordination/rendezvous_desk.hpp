@@ -17,33 +17,33 @@
 
 namespace ringmaster {
 
-/// That a rank of a group which has come together is no longer one of it.
+/// A rank has left a group that had come together.
 struct rank_departure {
   std::string group;
   uint32_t rank = 0;
-  bool finalized = false; ///< It has said so itself; else it was lost while others had not left.
+  bool finalized = false; ///< It has called Finalize; else it was lost before all others had left.
 
   friend bool operator==(const rank_departure&, const rank_departure&) = default;
 };
 
-/// Processes that become the ranks of a communicator, and leave it together. The coordinator's; it is told who asks,
-/// and tells what to answer. Who asks has a number, until it is answered.
+/// Processes that become the ranks of a communicator, and leave it together. Each request has a number until it is
+/// answered; the desk decides which requests are answered, and how.
 ///
 ///   gathering --all have come, communicator made--> working --all have left or are lost--> gone
-///       \_ a limit passes, one is lost or will not come: gone, with the names of those that are missing
+///       \_ a limit passes, a rank is lost or will not come: gone; the error names the missing ranks
 class rendezvous_desk {
 public:
   using number = uint64_t;
   using time_point = std::chrono::steady_clock::time_point;
   static constexpr auto absent_kept = std::chrono::seconds{60};
 
-  /// What all of these are to be told.
+  /// Answer all of these.
   struct answer {
     std::vector<number> to;
     caf::error problem;
   };
 
-  /// All ranks have come: a communicator of these is to be made, and `formed` told.
+  /// All ranks have come: make a communicator of these devices, then call `formed`.
   struct complete_group {
     std::string name;
     std::vector<device_id> devices; ///< In rank order.
@@ -55,32 +55,32 @@ public:
     size_t count = 0;
   };
 
-  /// All have left: the communicator is to end, then these are to be told.
+  /// All have left: destroy the communicator, then answer these.
   struct left_group {
     communicator_id communicator;
     std::vector<number> to;
   };
 
-  /// A rank has come. None: others are missing. Errors: invalid_argument for a rank that there cannot be, and for sizes
-  /// that differ; in_use where the rank is there already. Who gets an error is answered.
+  /// A rank has come. None: others are missing. Errors: invalid_argument for an impossible rank and for sizes that
+  /// differ; in_use if the rank has come already. After an error the number is not waiting.
   caf::expected<std::optional<complete_group>> arrived(const proto::RendezvousRequest& x, number who,
                                                        time_point now = {});
-  /// The communicator of a complete group is there, or why it is not. Whom to tell.
+  /// The communicator of a complete group was made, or could not be. Returns the requests to answer.
   std::vector<number> formed(const std::string& name, const caf::expected<communicator_id>& communicator);
-  /// A rank has done its part. None: others have not. A group that is gone needs nobody's leaving.
+  /// A rank has finished. None: others have not. A rank of a group that is gone may leave at once.
   std::optional<left_group> leaves(const proto::FinalizeRequest& x, number who);
-  /// The device is lost, and with it a rank: a group that gathers cannot come together, one that works is left by it.
+  /// A device is lost, and its rank with it: a gathering group fails, and the rank counts as having left a working one.
   std::vector<answer> lost(device_id device, const std::string& cause);
-  /// The process of a rank has ended. Where its group gathers it cannot come together, and whoever comes within
-  /// `absent_kept` hears so, too: unless the rank comes. Of a group that has come together it says nothing new.
+  /// The process of a rank has ended. A gathering group fails, and so do ranks that come within `absent_kept`, unless
+  /// the rank itself comes. For a group that has come together this changes nothing.
   std::vector<answer> absent(const proto::RankAbsentRequest& x, time_point now = {});
   /// Of ranks since the last call, in order.
   std::vector<rank_departure> take_departures() { return std::exchange(departures_, {}); }
-  /// Groups that nobody is in any more, after a loss.
+  /// A group that has no rank left, after a loss.
   std::optional<left_group> next_left();
-  /// The ranks for which a group that gathers waits. None: it has come together, or another rank waits longer.
+  /// The ranks that a gathering group waits for. None: it has come together, or another rank has waited longer.
   std::optional<missing_ranks> awaited_by(number who) const;
-  /// The limit has passed. None: it has been answered.
+  /// The limit has passed. None: the request has been answered.
   std::optional<answer> expired(number who, const std::string& limit);
 
 private:

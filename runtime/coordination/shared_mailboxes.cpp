@@ -1,6 +1,7 @@
 #include "runtime/coordination/shared_mailboxes.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/mailbox/shared_mailbox.hpp"
 
 #include <fmt/format.h>
@@ -11,15 +12,15 @@ caf::expected<proto::MeetingResponse> shared_mailboxes::page_of(communicator_id 
                                                                 uint32_t ranks) {
   auto no = [&](std::string_view why) {
     return make_error(errc::unreachable,
-                      fmt::format("the ranks of communicator {} do not meet in memory: {}", id, why));
+                      fmt::format("the ranks of communicator {} have no shared-memory mailbox: {}", id, why));
   };
   if (slot_bytes_ == 0)
     return no("ranks.meet-bytes is 0, or route.use \"messages\"");
   if (ranks > shared_mailbox::ranks_max)
-    return no(fmt::format("there are {} of them, {} at most can", ranks, shared_mailbox::ranks_max));
+    return no(fmt::format("there are {} of them, and a mailbox has at most {}", ranks, shared_mailbox::ranks_max));
   auto& known = pages_[id];
   if (epoch < known.epoch)
-    return no(fmt::format("it is in epoch {} by now", known.epoch));
+    return no(fmt::format("it is now in epoch {}", known.epoch));
   if (epoch > known.epoch) {
     remove(known);
     known = {epoch, ranks, nullptr};
@@ -29,9 +30,10 @@ caf::expected<proto::MeetingResponse> shared_mailboxes::page_of(communicator_id 
     known.file = std::move(*made);
   }
   if (!known.file)
-    return no("its devices are also used by others than its ranks");
+    return no("its devices are also used by calls other than its ranks'");
   if (ranks != known.ranks)
     return no(fmt::format("epoch {} has {} ranks, not {}", epoch, known.ranks, ranks));
+  ensure(known.epoch == epoch, "a mailbox is of its communicator's latest epoch");
   proto::MeetingResponse result;
   result.set_success(true);
   result.set_slot_bytes(slot_bytes_);

@@ -10,18 +10,18 @@
 
 namespace ringmaster {
 
-/// The pages on which ranks of communicators meet without a message, one for each communicator's latest epoch. The
-/// coordinator makes them, and closes one before anything happens to a rank's device that the ranks do not do
-/// themselves: so what they do there is in order with everything else.
+/// The shared-memory mailboxes in which ranks of communicators run small collectives without a message, one for each
+/// communicator's latest epoch. The coordinator makes them, and closes one before anything happens to a rank's device
+/// that the ranks do not do themselves: so the ranks' operations are in order with everything else.
 class shared_mailboxes {
 public:
-  /// `slot_bytes`: a rank's largest input; 0: nobody meets.
+  /// `slot_bytes`: a rank's largest input; 0: there are no mailboxes.
   explicit shared_mailboxes(uint64_t slot_bytes = 0) : slot_bytes_(slot_bytes) {}
 
-  /// The page of this epoch, made for whoever asks first. Errors: unreachable where there are none, or none any more;
-  /// io_error.
+  /// The mailbox of this epoch, made for the first rank that asks. Errors: unreachable if there is none, or it was
+  /// closed; io_error.
   caf::expected<proto::MeetingResponse> page_of(communicator_id id, epoch_number epoch, uint32_t ranks);
-  /// The ranks of this communicator go by messages from now on, until its epoch changes.
+  /// The ranks of this communicator use messages from now on, until its epoch changes.
   void close(communicator_id id);
   /// The communicator has ended.
   void ended(communicator_id id);

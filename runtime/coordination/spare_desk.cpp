@@ -23,6 +23,17 @@ void spare_desk::asked(number id, proto::SpareRequest request) {
   searches_[id].request = std::move(request);
 }
 
+const proto::SpareRequest& spare_desk::request(number id) const {
+  ensure(has(id), "a request that is looked at is open");
+  return searches_.at(id).request;
+}
+
+void spare_desk::answered(number id) {
+  ensure(has(id), "a request for a spare is answered once");
+  ensure(searches_.at(id).copies_pending == 0, "a request is answered when all copies have ended");
+  searches_.erase(id);
+}
+
 std::vector<spare_desk::number> spare_desk::waiting() const {
   std::vector<number> result;
   for (auto& [id, x] : searches_)
@@ -40,7 +51,7 @@ device_id spare_desk::free_device(const search& x) const {
 }
 
 spare_desk::step spare_desk::next(number id, bool wanted) {
-  ensure(searches_.count(id) != 0, "a search goes on that has begun");
+  ensure(searches_.count(id) != 0, "a search that goes on has been started");
   auto& x = searches_.at(id);
   ensure(x.device == device_id{}, "a search goes on without a device");
   if (!wanted)
@@ -59,7 +70,7 @@ spare_desk::step spare_desk::next(number id, bool wanted) {
 }
 
 spare_desk::step spare_desk::nobody(search& x) const {
-  if (x.second_best) // better than an empty place, if nobody has taken it meanwhile
+  if (x.second_best) // better than an empty place, if it is still free
     if (auto device = devices_.find(x.second_best->first); device != nullptr && devices_.is_free(*device)) {
       devices_.take(x.second_best->first, communicator_of(x.request));
       return {kind::hand_over, x.second_best->first, x.second_best->second};
@@ -83,6 +94,7 @@ spare_desk::step spare_desk::expired(number id, bool wanted) {
 }
 
 spare_desk::step spare_desk::restoring(number id, size_t copies, caf::error missing, bool wanted) {
+  ensure(has(id), "a device is restored for an open request");
   auto& x = searches_.at(id);
   ensure(x.device != device_id{} && x.copies_pending == 0, "a device is restored once");
   x.copies_pending = copies;
@@ -92,19 +104,21 @@ spare_desk::step spare_desk::restoring(number id, size_t copies, caf::error miss
 }
 
 spare_desk::step spare_desk::copied(number id, caf::error problem, bool wanted) {
+  ensure(has(id), "a request is open while copies are under way");
   auto& x = searches_.at(id);
-  ensure(x.copies_pending > 0, "a copy ends that was begun");
+  ensure(x.copies_pending > 0, "a copy that ends was started");
   if (!x.problem)
     x.problem = std::move(problem);
   return --x.copies_pending == 0 ? restored(id, x, wanted) : step{};
 }
 
 spare_desk::step spare_desk::restored(number id, search& x, bool wanted) {
+  ensure(x.copies_pending == 0 && x.device != device_id{}, "a device is judged when all copies to it have ended");
   bool alive = devices_.find(x.device) != nullptr;
   bool another_may = !alive || (x.problem && x.restorable);
   if (alive && !another_may)
     return {kind::hand_over, x.device, x.problem};
-  // It has died, or is about to: a dying device refuses a copy before anybody hears of its death.
+  // It has died, or is about to: a dying device refuses a copy before its death is noticed.
   auto device = std::exchange(x.device, device_id{});
   devices_.leave(device, communicator_of(x.request));
   if (alive)

@@ -6,9 +6,9 @@
 
 namespace ringmaster {
 
-/// Requests for spares: which device stands in for a lost one, and what becomes of a request whose device dies or
-/// refuses its inputs. The coordinator's; it takes devices in the registry and gives them back, and sends nothing:
-/// after every event it says what is to be done for a request.
+/// Requests for spares: which device replaces a lost one, and what happens to a request whose device dies or refuses
+/// its inputs. The desk takes devices in the registry and gives them back, and sends nothing: after every event it says
+/// what to do for a request.
 ///
 ///   waiting --device free--> restoring --all copies made, or the host has not all--> handed over
 ///     ▲  └──time over──> refused         │
@@ -21,7 +21,7 @@ public:
     enum class kind {
       wait,      ///< Nothing, for now.
       restore,   ///< Copy the inputs to `device`, which has been taken; then say `restoring`.
-      hand_over, ///< Answer with `device`; `problem`: why it has not got the inputs.
+      hand_over, ///< Answer with `device`; `problem`: why it does not have the inputs.
       refuse     ///< Answer that there is none: `problem`.
     };
     kind what = kind::wait;
@@ -32,21 +32,21 @@ public:
   explicit spare_desk(device_registry& devices) : devices_(devices) {}
 
   void asked(number id, proto::SpareRequest request);
-  bool has(number id) const { return searches_.count(id) != 0; }
-  const proto::SpareRequest& request(number id) const { return searches_.at(id).request; }
-  /// Those that wait for a device: ask `next` when one has joined or is free, or a communicator has ended.
+  bool has(number id) const { return searches_.contains(id); }
+  const proto::SpareRequest& request(number id) const;
+  /// Those that wait for a device: call `next` when one has joined or is free, or a communicator has ended.
   std::vector<number> waiting() const;
 
   /// For one that is `waiting`, or has just asked. `wanted`: its communicator is alive.
   step next(number id, bool wanted);
-  /// It waits for a device no longer.
+  /// Its limit has passed: it no longer waits for a device.
   step expired(number id, bool wanted);
-  /// So many copies are under way to the device; `missing`: what the host has not got, if it has not all.
+  /// `copies` copies are under way to the device; `missing`: why the host has not all inputs, if so.
   step restoring(number id, size_t copies, caf::error missing, bool wanted);
-  /// One of them has ended. `problem`: none, if it was made.
+  /// One of them has ended. `problem`: none, if it succeeded.
   step copied(number id, caf::error problem, bool wanted);
   /// The answer has been given.
-  void answered(number id) { searches_.erase(id); }
+  void answered(number id);
 
 private:
   struct search {

@@ -1,6 +1,7 @@
 #include "runtime/drawing/chart.hpp"
 
 #include "runtime/drawing/svg_canvas.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace {
 
 using anchor = svg_canvas::anchor;
 
-/// A logarithmic axis; its ends are powers of the base.
+/// A logarithmic axis between two powers of the base.
 struct axis {
   double base, low, high; ///< In powers.
   double start, end;      ///< In pixels.
@@ -37,15 +38,19 @@ class chart_painter {
 
 public:
   explicit chart_painter(const chart& x) : chart_(x) {
+    ensure(!x.lines.empty(), "a chart has a line");
     auto lowest_size = UINT64_MAX, highest_size = uint64_t{0};
     auto lowest = HUGE_VAL, highest = 0.0;
-    for (auto& line : x.lines)
+    for (auto& line : x.lines) {
+      ensure(!line.points.empty(), "a line of a chart has a point");
       for (auto& point : line.points) {
         lowest_size = std::min(lowest_size, point.bytes);
         highest_size = std::max(highest_size, point.bytes);
         lowest = std::min(lowest, point.value);
         highest = std::max(highest, point.value);
       }
+    }
+    ensure(lowest_size > 0 && lowest > 0, "logarithmic axes have values above 0");
     auto first = std::log2(static_cast<double>(lowest_size)), last = std::log2(static_cast<double>(highest_size));
     sizes_ = {2, first, std::max(last, first + 1), left, width - right};
     values_ = {10, std::floor(std::log10(lowest)), std::ceil(std::log10(highest)), height - bottom, top};
@@ -73,7 +78,7 @@ private:
       canvas_.text(left - 10, y, letter_size, value_text(chart_.unit, values_.value(power)), anchor::end,
                    svg_canvas::ink, false);
     }
-    auto step = std::max(1.0, std::ceil((sizes_.high - sizes_.low) / 9)); // so many names fit
+    auto step = std::max(1.0, std::ceil((sizes_.high - sizes_.low) / 9)); // at most ten labels fit
     for (auto power = std::ceil(sizes_.low); power <= sizes_.high; power += step) {
       auto x = sizes_.at_power(power);
       auto size = bytes_text(static_cast<uint64_t>(sizes_.value(power)));
@@ -87,7 +92,7 @@ private:
 
   void across(double y, svg_canvas::stroke line) { canvas_.line(left, y, width - right, y, line); }
 
-  /// Beside the lines' ends, moved apart where they would cover each other.
+  /// Next to the ends of the lines, moved apart where they would overlap.
   std::vector<double> name_heights() const {
     std::vector<double> result;
     std::vector<size_t> order;
@@ -96,7 +101,7 @@ private:
       result.push_back(values_.at(line.points.back().value));
     }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return result[a] < result[b]; });
-    auto below = height - bottom; // first upwards from the bottom, then downwards from the top
+    auto below = height - bottom; // from the bottom up, then from the top down
     for (auto i = order.rbegin(); i != order.rend(); ++i, below -= name_distance)
       below = result[*i] = std::min(result[*i], below);
     auto above = top;

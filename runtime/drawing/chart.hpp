@@ -18,7 +18,7 @@ struct chart_line {
 
 enum class chart_unit { microseconds, gigabytes_per_second };
 
-/// Measured values over sizes.
+/// Measured values by size.
 struct chart {
   std::string title;
   std::string remark; ///< Below the title.
@@ -27,7 +27,7 @@ struct chart {
   std::vector<chart_line> lines; ///< At least one.
 };
 
-/// As a picture, SVG, both axes logarithmic. The lines' names stand at their ends.
+/// The chart as SVG with two logarithmic axes. Each line's name is at its end.
 std::string svg_of(const chart& x);
 
 } // namespace ringmaster

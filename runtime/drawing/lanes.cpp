@@ -1,5 +1,7 @@
 #include "runtime/drawing/lanes.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -8,7 +10,7 @@ namespace ringmaster {
 
 namespace {
 
-/// In half columns, so that what a rank does by itself lies around it.
+/// In half columns, so that local work is centred on its rank.
 struct extent {
   uint32_t first = 0, last = 0;
 
@@ -34,7 +36,7 @@ lane_plan lanes_of(const drawn_round& round) {
   std::stable_sort(sorted.begin(), sorted.end(), [&](auto a, auto b) { return key(a) < key(b); });
   lane_plan plan;
   plan.lanes.resize(all.size());
-  std::vector<std::vector<extent>> taken; // of the lanes of this order
+  std::vector<std::vector<extent>> taken; // extents in the lanes of this order
   uint32_t base = 0, order = 0;
   for (auto i : sorted) {
     if (all[i].order != order) {
@@ -53,6 +55,7 @@ lane_plan lanes_of(const drawn_round& round) {
     plan.lanes[i] = base + static_cast<uint32_t>(free - taken.begin());
   }
   plan.count = base + static_cast<uint32_t>(taken.size());
+  ensure(std::ranges::all_of(plan.lanes, [&](auto lane) { return lane < plan.count; }), "each arrow has a lane");
   return plan;
 }
 

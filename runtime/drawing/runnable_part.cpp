@@ -1,5 +1,6 @@
 #include "runtime/drawing/runnable_part.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ public:
       dropped_[rank].resize(ranks[rank].steps.size(), false);
     }
     match();
+    ensure(partners_.size() == ranks_.size() && dropped_.size() == ranks_.size(), "every rank is examined");
   }
 
   std::vector<schedule> run() {
@@ -46,7 +48,7 @@ private:
 
   bool has_peer(uint32_t rank, const step& x) const { return x.peer < ranks_.size() && x.peer != rank; }
 
-  /// Of each sender and receiver the first send meets the first receive, and so on.
+  /// For each pair of ranks, the k-th send matches the k-th receive.
   void match() {
     std::map<std::pair<uint32_t, uint32_t>, std::array<std::vector<step_ref>, 2>> channels; // sends, receives
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
@@ -96,8 +98,8 @@ private:
       drop(other->rank, other->index);
   }
 
-  /// A rank does not finish a round that lacks a step, a chain breaks where one is missing, and messages between two
-  /// ranks stay in their order.
+  /// Drops steps that depend on a dropped one: of later rounds, of the same chain, and later messages of the same pair
+  /// of ranks.
   void drop_what_follows(uint32_t rank) {
     std::optional<uint32_t> last_round;
     std::vector<std::pair<uint32_t, bool>> broken; // peers, and whether they send

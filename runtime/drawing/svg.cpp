@@ -19,10 +19,10 @@ constexpr double width_min = 720, left_margin = 104, right_margin = 24, title_he
 constexpr std::string_view fault_colour = "#b00020", faint = "#c4c4cc", paper = "#ffffff", band = "#f4f4f8",
                            empty = "#ececf0";
 
-/// The sizes that fit the story.
+/// Sizes for a given walk-through.
 struct measures {
-  double cell_width = 0, cell_height = 0; ///< Of sums: of one contribution.
-  double pitch = 0;                       ///< From rank to rank.
+  double cell_width = 0, cell_height = 0; ///< For sums: of one contribution.
+  double pitch = 0;                       ///< Distance between two ranks.
   bool cell_labels = false;
 
   static measures of(const walk_through& story) {
@@ -118,7 +118,7 @@ private:
     y_ = title_height;
   }
 
-  /// A round: the ranks, its arrows, and what everybody has afterwards.
+  /// A round: the ranks, its arrows, and the data of each rank after it.
   void paint_band(const std::string& name, const drawn_round& round, const std::vector<rank_holdings>& now,
                   const std::vector<rank_holdings>& before) {
     auto plan = lanes_of(round);
@@ -143,7 +143,7 @@ private:
     y_ = end;
   }
 
-  /// Between ranks of different hosts, as far down as the band goes: what crosses it goes across.
+  /// Lines between ranks of different hosts: arrows that cross one go between hosts.
   void paint_host_bounds(double end) {
     for (uint32_t rank = 1; rank < story_.hosts.size(); ++rank)
       if (story_.hosts[rank] != story_.hosts[rank - 1])
@@ -169,7 +169,7 @@ private:
       canvas_.line(centre - 4, y, centre + 4, y, {svg_canvas::ink, 1.8});
       canvas_.line(centre, y - 4, centre, y + 4, {svg_canvas::ink, 1.8});
     }
-    paint_chip(start + direction * (m_.pitch / 2 - 5), y, label, colour); // before the arrow crosses any line
+    paint_chip(start + direction * (m_.pitch / 2 - 5), y, label, colour); // before the arrow crosses a line
   }
 
   void paint_chip(double x, double y, const std::string& label, std::string_view colour) {
@@ -243,7 +243,7 @@ private:
   svg_canvas canvas_;
   double y_ = 0;
   uint32_t bands_ = 0;
-  bool inputs_done_ = false; ///< They are nothing new.
+  bool inputs_done_ = false; ///< The inputs are drawn and not framed as new.
 };
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "runtime/drawing/svg_canvas.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,6 +30,7 @@ std::string attributes(std::string_view fill, const svg_canvas::stroke& line) {
 
 /// Red, green and blue of "#rrggbb".
 std::array<int, 3> parts_of(std::string_view colour) {
+  ensure(colour.size() == 7 && colour.front() == '#', "a color is #rrggbb");
   std::array<int, 3> result{};
   for (size_t i = 0; i < result.size(); ++i)
     std::from_chars(colour.data() + 1 + 2 * i, colour.data() + 3 + 2 * i, result[i], 16);
@@ -82,7 +85,7 @@ void svg_canvas::steps(std::span<const point> curve, double end, double base, st
 void svg_canvas::text(double x, double y, double size, std::string_view text, anchor where, std::string_view fill,
                       bool bold) {
   constexpr std::array anchors{"start", "middle", "end"};
-  constexpr double middle = 0.35; // of the letters' size, above the line on which they stand
+  constexpr double middle = 0.35; // of the letter size, above the baseline
   fmt::format_to(std::back_inserter(body_),
                  R"(<text x="{:.1f}" y="{:.1f}" font-size="{:.4g}" text-anchor="{}" fill="{}"{}>{}</text>)"
                  "\n",
@@ -100,7 +103,7 @@ std::string svg_canvas::finish(double width, double height) const {
 }
 
 std::string distinct_colour(uint32_t index, uint32_t count) {
-  // Hues around the circle; where there are many, neighbours differ in lightness as well.
+  // Hues around the color circle; many neighbours differ in lightness as well.
   auto hue = 6.0 * index / std::max(count, 1u) + 3.5; // the first is blue
   auto lightness = count > 8 && index % 2 == 1 ? 0.68 : 0.46;
   constexpr double saturation = 0.62;
@@ -120,6 +123,7 @@ std::string mixed_colour(std::string_view from, std::string_view to, double part
 }
 
 double axis_tick(double range) {
+  ensure(range > 0 && std::isfinite(range), "an axis has a range");
   const auto power = std::pow(10, std::floor(std::log10(range / 5)));
   for (auto x : {1., 2., 5.})
     if (range / (x * power) <= 6)

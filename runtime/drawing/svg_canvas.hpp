@@ -13,9 +13,9 @@ public:
   struct stroke {
     std::string_view colour = "none";
     double width = 1;
-    std::string_view dashes = ""; ///< As stroke-dasharray; empty: none.
+    std::string_view dashes = ""; ///< The stroke-dasharray; empty: none.
   };
-  static constexpr std::string_view ink = "#222222"; ///< Of letters, and of lines that count.
+  static constexpr std::string_view ink = "#222222"; ///< The color of letters and main lines.
   enum class anchor { start, middle, end };
   struct point {
     double x = 0, y = 0;
@@ -26,25 +26,25 @@ public:
   void circle(double x, double y, double radius, std::string_view fill, stroke line);
   /// An arrowhead with its point at (x, y); `direction` is 1 to the right, -1 to the left.
   void arrowhead(double x, double y, int direction, std::string_view fill);
-  /// A step curve, filled down to `base`: from each point's x on it is at the point's y, and it ends at `end`.
+  /// A step function from each point's x at the point's y, filled down to `base`; it ends at `end`.
   void steps(std::span<const point> curve, double end, double base, std::string_view fill, stroke line);
   /// `y` is the middle of the letters.
   void text(double x, double y, double size, std::string_view text, anchor where, std::string_view fill, bool bold);
 
-  /// The whole file.
+  /// The finished file.
   std::string finish(double width, double height) const;
 
 private:
   std::string body_;
 };
 
-/// Colour `index` of `count` that differ as far as possible, as "#rrggbb".
+/// Color `index` of `count` colors that differ as much as possible, as "#rrggbb".
 std::string distinct_colour(uint32_t index, uint32_t count);
-/// A colour, `part` of the way to another one; all of them "#rrggbb".
+/// A color between two, `part` of the way; all are "#rrggbb".
 std::string mixed_colour(std::string_view from, std::string_view to, double part);
-/// 1, 2 or 5 times a power of ten, some five of which fill the range of an axis.
+/// The distance of ticks: 1, 2 or 5 times a power of ten, for about five ticks within the range.
 double axis_tick(double range);
-/// Black or white, whichever can be read on the colour.
+/// Black or white, for good contrast with the color.
 std::string_view text_colour_on(std::string_view colour);
 
 } // namespace ringmaster

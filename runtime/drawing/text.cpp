@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t pattern_columns_max = 72;
 
-/// Which ranks' inputs are in a sum: "01..4", or "3/16" where that would be too wide; otherwise what the cell is.
+/// The ranks whose inputs are in a sum: "01..4", or "3/16" if that is too wide; otherwise the cell's label.
 std::string cell_text(const walk_through& story, const content& x, bool patterns) {
   if (!story.shows_sums())
     return x.block == content::nothing ? "." : label_of(story, {x});
@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  /// "[3] -> 1; [2] <+ 7": what goes out and what comes in, and what is added to what is there; chains in their order.
+  /// "[3] -> 1; [2] <+ 7": blocks sent, received, and received and added; chains in their order.
   std::string activities_text(const drawn_round& round, uint32_t rank) const {
     enum side : int { alone, outwards, inwards };
     std::multimap<std::pair<uint32_t, side>, std::string> parts;
@@ -94,14 +94,14 @@ private:
 std::string text_of(const walk_through& story, std::string_view formula) {
   auto text = fmt::format("{}: {}, {} rank{}{}\n{}\n", name_of(story.kind), story.algorithm, story.world_size,
                           story.world_size == 1 ? "" : "s", hosts_text(story), formula);
-  text
-    += story.kind == proto::BARRIER
-         ? "[S] -> R: rank R is told that the ranks S have come; [S] <- R: it comes from there.\n"
-           "Behind the bar, who has come.\n"
-       : story.shows_sums()
-         ? "[B] -> R: block B goes to rank R; [B] <- R: it comes from there; [B] <+ R: and is added to what is here.\n"
-           "Behind the bar, block by block, the ranks whose inputs are in it.\n"
-         : "[B] -> R: block B goes to rank R; [B] <- R: it comes from there. Behind the bar, what the rank has.\n";
+  text += story.kind == proto::BARRIER
+            ? "[S] -> R: rank R learns that the ranks S have arrived; [S] <- R: this comes from R.\n"
+              "After the bar: the ranks that have arrived.\n"
+          : story.shows_sums()
+            ? "[B] -> R: block B goes to rank R; [B] <- R: block B comes from R; [B] <+ R: and is added to the local "
+              "one.\n"
+              "After the bar: for each block the ranks whose inputs are in it.\n"
+            : "[B] -> R: block B goes to rank R; [B] <- R: it comes from R. After the bar: the blocks of the rank.\n";
   table rows{story};
   for (size_t i = 0; i < story.rounds.size(); ++i)
     text += fmt::format("\nround {}\n{}", i, rows.round_text(story.rounds[i]));

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/simulation/message_graph.hpp"
 
 #include <fmt/format.h>
@@ -14,11 +15,11 @@ namespace ringmaster {
 
 namespace {
 
-/// What one element holds: `block` is the number of an element of the input here.
+/// The content of one element: `block` is the index of an input element here.
 using elements = std::vector<content>;
 using rank_elements = std::array<elements, 3>; ///< By buffer.
 
-/// A part of the story in elements, before they are gathered in blocks and cells.
+/// An activity in elements, before these are combined to blocks and cells.
 struct raw_activity {
   uint32_t round = 0;
   drawn_activity drawn{};
@@ -52,7 +53,7 @@ public:
   }
 
 private:
-  /// The steps of the rank's current round, and the round up to which its holdings are known.
+  /// The steps of the rank's current round, and the number of rounds whose results are recorded.
   struct rank_progress {
     uint32_t first = 0, next = 0, recorded = 0;
   };
@@ -110,6 +111,7 @@ private:
     auto& p = progress_[rank];
     auto end = graph_.first_steps[rank + 1];
     p.first = p.next;
+    ensure(p.first <= end, "a rank's rounds have its own steps");
     auto round = p.first == end ? static_cast<uint32_t>(history_.size()) : graph_.steps[p.first].round;
     for (; p.recorded < round; ++p.recorded)
       history_[p.recorded][rank] = memory_[rank];
@@ -118,7 +120,7 @@ private:
         begin(rank, p.next);
   }
 
-  /// Ranks that wait for ever keep what they have.
+  /// Ranks in a deadlock keep their data.
   void note_stuck_ranks() {
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
       auto& p = progress_[rank];
@@ -131,14 +133,14 @@ private:
     }
   }
 
-  /// A barrier's token says what its sender knows now.
+  /// A barrier's token contains the ranks that its sender knows.
   void begin(uint32_t rank, uint32_t index) {
     begun_[index] = true;
     if (is_barrier())
       token_[index] = memory_[rank][static_cast<size_t>(buffer::output)][0];
   }
 
-  /// Does what the rank can do now. False if that is nothing.
+  /// Performs all activities of the rank that can start. Returns whether there was one.
   bool advance(uint32_t rank) {
     auto& p = progress_[rank];
     auto moved = false;
@@ -173,7 +175,7 @@ private:
     return {token};
   }
 
-  /// Returns what was sent.
+  /// Returns the elements sent.
   elements pass_elements(uint32_t source, uint32_t destination, const activity& x) {
     const auto& sent = at(source, x.source_step).source;
     const auto& s = at(destination, x.destination_step);
@@ -191,6 +193,7 @@ private:
   }
 
   void end_step(uint32_t rank, uint32_t index, uint32_t order) {
+    ensure(begun_[index] && !ended_[index], "a step ends once, after it began");
     ended_[index] = true;
     if (index + 1 < progress_[rank].next && graph_.steps[index + 1].then) {
       begin(rank, index + 1);
@@ -198,7 +201,7 @@ private:
     }
   }
 
-  /// A block begins where a message's data does, and ends where one's does.
+  /// Blocks start and end where the data of a message does.
   void gather_blocks() {
     std::set<uint32_t> starts{0};
     uint32_t inputs = 0, sources = 0;
@@ -225,6 +228,7 @@ private:
   content in_blocks(content x) const { return x.block == content::nothing ? x : content{block_of_[x.block], x.ranks}; }
 
   void gather_cells() {
+    ensure(!block_of_.empty() && story_.blocks >= 1, "the input has been divided into blocks");
     for (auto& x : raw_) {
       for (const auto& element : x.moved)
         if (auto c = in_blocks(element);
@@ -245,7 +249,7 @@ private:
     }
   }
 
-  /// A cell begins at the first element, and at each that holds something else than the one before at any time.
+  /// A cell starts at the first element, and at each element whose content differs from the previous one at any time.
   void gather_cells(uint32_t rank, buffer where) {
     auto index = static_cast<size_t>(where);
     for (size_t i = 0; i < memory_[rank][index].size(); ++i) {
@@ -276,7 +280,7 @@ private:
   std::vector<uint32_t> block_of_; ///< By element of the input.
 };
 
-/// "0-3", "5", "0, 2": the numbers, which are sorted here; empty where that would be long.
+/// "0-3", "5", "0, 2": the sorted numbers; empty if the text would be long.
 std::string numbers_text(std::vector<uint32_t> numbers, std::string_view prefix) {
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
@@ -294,7 +298,7 @@ std::string numbers_text(std::vector<uint32_t> numbers, std::string_view prefix)
   return runs <= 3 ? text : "";
 }
 
-/// "0>1", "0>1,3,5", "0,5>2", "1>4 2>0": by whom and for whom; empty where that would be long.
+/// "0>1", "0>1,3,5", "0,5>2", "1>4 2>0": from and to which ranks; empty if the text would be long.
 std::string pairs_text(const std::vector<uint32_t>& sources, const std::vector<uint32_t>& blocks) {
   auto all_same = [](auto& x) { return std::all_of(x.begin(), x.end(), [&](auto y) { return y == x.front(); }); };
   if (all_same(sources) || all_same(blocks)) {

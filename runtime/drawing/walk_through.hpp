@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <caf/error.hpp>
 #include <caf/expected.hpp>
@@ -17,27 +17,27 @@ inline constexpr uint32_t drawn_ranks_max = 16;
 inline constexpr uint64_t drawn_elements_max = 4096; ///< Of a buffer.
 inline constexpr uint32_t drawn_rounds_max = 1 << 14;
 
-/// What some elements hold: elements of a block of the input, as the sum of some ranks' inputs or as one rank's.
+/// The content of some elements: a block of the input, of one rank or summed over several.
 struct content {
   static constexpr uint32_t nothing = UINT32_MAX;
 
   uint32_t block = nothing;
-  uint32_t ranks = 0; ///< A bit for each rank whose input is in it.
+  uint32_t ranks = 0; ///< A bit for each rank whose input it contains.
 
   friend auto operator<=>(const content&, const content&) = default;
 };
 
-/// A message, or what a rank does by itself: then source and destination are the same rank.
+/// A message, or local work, whose source and destination are the same rank.
 struct drawn_activity {
   action what = action::recv; ///< The receiver's.
   uint32_t source = 0, destination = 0;
-  uint32_t order = 0;              ///< Within its round: how many steps it stands behind in a chain of `then`.
-  std::vector<content> contents{}; ///< Each one once, in the order of the elements.
+  uint32_t order = 0;              ///< Within its round: the number of steps before it in a chain of `then`.
+  std::vector<content> contents{}; ///< Without duplicates, in the order of the elements.
 };
 
-/// What a rank has, in as few cells as tell it all: a cell's elements hold the same throughout the schedule.
+/// The data of a rank in cells. The elements of a cell have the same content throughout the schedule.
 struct rank_holdings {
-  std::vector<content> output{}; ///< BARRIER: of whom the rank knows that they have come.
+  std::vector<content> output{}; ///< BARRIER: the ranks known to have arrived.
   std::vector<content> scratch{};
 };
 
@@ -46,20 +46,20 @@ struct drawn_round {
   std::vector<rank_holdings> after{}; ///< By rank.
 };
 
-/// What a schedule does, for a picture: who sends what to whom in each round, and what each rank has then.
+/// The execution of a schedule, for a picture: the messages of each round, and the data of each rank after it.
 struct walk_through {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   std::string algorithm{};
   uint32_t world_size = 0;
-  std::vector<uint32_t> hosts{};              ///< By rank, as `plan_request` has them.
-  uint32_t blocks = 0;                        ///< Into which the schedule cuts the inputs.
-  bool one_source = false;                    ///< All data is one rank's, so a block says what it is.
-  std::vector<std::vector<content>> inputs{}; ///< By rank, a cell a block.
+  std::vector<uint32_t> hosts{};              ///< By rank, as in `plan_request`.
+  uint32_t blocks = 0;                        ///< The number of blocks into which the schedule divides the inputs.
+  bool one_source = false;                    ///< All data comes from one rank, so a block identifies it.
+  std::vector<std::vector<content>> inputs{}; ///< By rank, a cell for each block.
   std::vector<drawn_round> rounds{};
-  caf::error fault{}; ///< What is wrong with the schedules, as far as that is known.
+  caf::error fault{}; ///< The first known fault of the schedules.
 
-  /// Blocks tell data apart, and ranks are what is added up; otherwise it is the rank that the data comes from.
-  /// A barrier's tokens carry what adds up as well: who is known to have come.
+  /// Blocks identify data, and ranks are summed. Otherwise the source rank identifies data. A barrier's tokens are sums
+  /// too: the ranks that have arrived.
   bool shows_sums() const { return reduces(kind) || kind == proto::BARRIER; }
   bool coloured_by_block() const { return shows_sums() || one_source; }
   bool is_whole(const content& x) const {
@@ -67,21 +67,21 @@ struct walk_through {
   }
 };
 
-/// Walks through the schedules of all ranks, which need not be proved. Errors: invalid_argument for more than 16 ranks
-/// or 4096 elements, for ranges out of bounds, and sends and receives that do not fit. Where ranks wait for ever,
-/// `fault` says so, and the story has what they did before.
+/// Executes the schedules of all ranks, proved or not. Errors: invalid_argument for more than 16 ranks or 4096
+/// elements, for ranges out of bounds, and for sends and receives that do not match. After a deadlock `fault` describes
+/// it, and the result has all activities before it.
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request,
                                  std::span<const schedule> ranks);
 
-/// The same for a registered algorithm. Errors also as of `plan`.
+/// The same for a registered algorithm. Errors: also those of `plan`.
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request);
 
-/// ", on hosts 0 1 2 | 3 4": the ranks of each; empty where all are on one.
+/// ", on hosts 0 1 2 | 3 4": the ranks of each host; empty for one host.
 std::string hosts_text(const walk_through& story);
 
-/// "3", "4-7", "0, 2", "6 blocks": what the content is of, by block or by the rank it comes from; for sums of one block
-/// only, whose inputs: "x3", "x0-x3", "sum"; of a barrier, who has come: "0-3", "all";
-/// where each rank has a block for each, "0>1", "0>1,3".
+/// "3", "4-7", "0, 2", "6 blocks": the content's blocks or source ranks. "x3", "x0-x3", "sum": the inputs in a sum of
+/// one block. "0-3", "all": the ranks that have arrived at a barrier. "0>1", "0>1,3": source and destination, if each
+/// rank has a block for each rank.
 std::string label_of(const walk_through& story, const std::vector<content>& contents);
 
 } // namespace ringmaster

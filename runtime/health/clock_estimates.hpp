@@ -11,11 +11,11 @@
 
 namespace ringmaster {
 
-/// How far another clock is before one's own, from a question and its answer: whatever took its time on the way, the
-/// answer was given between the two moments (Cristian, "Probabilistic clock synchronization", 1989).
+/// How far another clock is ahead of ours, from a request and its answer: whatever the delays, the answer was given
+/// between the two moments (Cristian, "Probabilistic clock synchronization", 1989).
 struct clock_offset {
   int64_t offset_ns = 0;
-  uint64_t error_ns = 0; ///< The truth is at most so far off.
+  uint64_t error_ns = 0; ///< The true offset differs by at most this.
 
   static clock_offset of(uint64_t asked_ns, uint64_t theirs_ns, uint64_t answered_ns) {
     auto half = (answered_ns - asked_ns + 1) / 2;
@@ -23,13 +23,13 @@ struct clock_offset {
   }
 };
 
-/// How far the clocks of nodes are before ours, from the progress requests that they answer. Only what is worth a
-/// record is told. Pure: the caller passes the time in, that on the wall.
+/// How far the clocks of nodes are ahead of ours, from the progress requests that they answer. Only estimates worth a
+/// record are returned. Pure: the caller passes the wall clock's time in.
 class clock_estimates {
 public:
   /// A request of this number goes out.
   void asked(uint64_t number, uint64_t now_ns);
-  /// The node answers it, at `theirs_ns` by its own clock. None: what is known of it is as good.
+  /// The node answers it, at `theirs_ns` by its own clock. None: the known estimate is as good.
   std::optional<proto::NodeClock> answered(node_id node, uint64_t number, uint64_t theirs_ns, uint64_t now_ns);
 
 private:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -9,23 +11,27 @@
 
 namespace ringmaster {
 
-/// Limits of things that are waited for, of which most end before. One timer serves them all: an actor's delayed
-/// message cannot be taken back, and one for each would pile up.
+/// Limits of calls, most of which are answered before. One timer serves all of them: an actor's delayed message cannot
+/// be cancelled, and one for each call would pile up.
 class deadlines {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
   void add(uint64_t number, time_point when) {
-    when_[number] = when;
+    const bool is_new = when_.emplace(number, when).second;
+    ensure(is_new, "a call has one limit");
     order_.emplace(when, number);
+    ensure(when_.size() == order_.size(), "each limit is in the order");
   }
 
   void remove(uint64_t number) {
-    if (auto i = when_.extract(number))
-      order_.erase({i.mapped(), number});
+    if (auto i = when_.extract(number)) {
+      const auto erased = order_.erase({i.mapped(), number});
+      ensure(erased == 1, "a limit is in the order");
+    }
   }
 
-  /// Those that have passed, earliest first. They are forgotten.
+  /// Takes those that have passed, earliest first.
   std::vector<uint64_t> take_due(time_point now) {
     std::vector<uint64_t> result;
     while (!order_.empty() && order_.begin()->first <= now) {
@@ -35,10 +41,11 @@ public:
     }
     while (!timers_.empty() && *timers_.begin() <= now)
       timers_.erase(timers_.begin());
+    ensure(when_.size() == order_.size(), "a limit that has passed is forgotten");
     return result;
   }
 
-  /// When to set a timer, which then is taken for set; none where an earlier one will do.
+  /// When to set a timer: the caller must set it. None: an earlier timer is set.
   std::optional<time_point> timer() {
     if (order_.empty() || (!timers_.empty() && *timers_.begin() <= order_.begin()->first))
       return std::nullopt;

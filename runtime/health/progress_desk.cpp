@@ -1,5 +1,7 @@
 #include "runtime/health/progress_desk.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 namespace ringmaster {
 
 std::optional<proto::ProgressReport> progress_desk::ask(key request, std::set<device_id> devices) {
@@ -31,6 +33,7 @@ std::optional<proto::ProgressReport> progress_desk::on_limit(key request) {
   auto i = open_.find(request);
   if (i == open_.end() || std::exchange(i->second.reported, true))
     return std::nullopt;
+  ensure(!i->second.silent.empty(), "an open request waits for a device");
   auto result = i->second.report;
   i->second.report.clear_devices();
   return result;

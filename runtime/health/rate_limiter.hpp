@@ -5,7 +5,7 @@
 
 namespace ringmaster {
 
-/// For what anybody outside can cause as often as he likes: it is told once in a while, with how often it was. Not
+/// Rate limiter for log lines that outside events can trigger: one now and then, with how often the event happened. Not
 /// thread-safe.
 class rate_limiter {
 public:
@@ -13,7 +13,7 @@ public:
 
   explicit rate_limiter(std::chrono::seconds between) : between_(between) {}
 
-  /// It has happened. Returns how often since it was told last, if it is to be told now; else 0.
+  /// The event has happened. Returns how often since the last line, if a line is due now; else 0.
   uint64_t happened(time_point now) {
     ++untold_;
     if (settings_ && now < last_ + between_)

@@ -7,9 +7,8 @@
 
 namespace ringmaster {
 
-/// Tells restarts that help from restarts that do not: at most `restarts_max` within any `period`. A supervisor that
-/// may not restart gives up. Pure: the time is passed in, and never runs backwards.
-/// Source: Erlang/OTP's supervisor, "maximum restart intensity".
+/// Limit on restarts: at most `restarts_max` within any `period`. A supervisor that may not restart gives up. Pure: the
+/// time is passed in, and never runs backwards. Source: Erlang/OTP's supervisor, "maximum restart intensity".
 class restart_intensity {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -22,10 +21,10 @@ public:
 
   explicit restart_intensity(options opts) : options_(opts) {}
 
-  /// Counts a restart at `now`; false where it is one too many.
+  /// Counts a restart at `now`; false if it is one too many.
   bool allow(time_point now);
 
-  /// Why the last call said what it said: "6 restarts within 10.0 s, 5 are allowed".
+  /// The reason of the last result: "6 restarts within 10.0 s, 5 are allowed".
   std::string reason() const;
 
 private:
@@ -33,11 +32,11 @@ private:
   std::deque<time_point> restarts_; ///< Within the last period, at most restarts_max + 1.
 };
 
-/// What the end of a child says of its next start.
+/// What the end of a child means for its next start.
 enum class restart_verdict : uint8_t {
-  counts,   ///< It failed: as often as restart_intensity allows.
-  pardoned, ///< That was no fault of its own: as often as it likes.
-  starved   ///< It never ran, for the system lacks what it needs, and may have that again: later. See `restart_delay`.
+  counts,   ///< It failed: it starts again if restart_intensity allows.
+  pardoned, ///< Not its own fault: it starts again without a limit.
+  starved   ///< It never ran, because the system lacks resources for now: it starts later. See `restart_delay`.
 };
 
 /// How long a child waits that was starved `times` times in a row, from 1: 500 ms, then twice as long each time, and

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <chrono>
 #include <optional>
 
 namespace ringmaster {
 
-/// How long a process that is asked again and again has said nothing. Pure: the caller passes the time in.
+/// How long a process that is asked again and again has not answered. Pure: the caller passes the time in.
 class silence {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -21,15 +23,18 @@ public:
     since_.reset();
     return result;
   }
-  /// Whoever asks stood still himself.
+  /// The observer itself was paused.
   void start_afresh(time_point now) {
     if (since_)
       since_ = now;
   }
-  duration length(time_point now) const { return since_ ? now - *since_ : duration{}; }
+  duration length(time_point now) const {
+    ensure(!since_ || now >= *since_, "time does not run backwards");
+    return since_ ? now - *since_ : duration{};
+  }
 
 private:
-  std::optional<time_point> since_; ///< The first request that nothing was heard after.
+  std::optional<time_point> since_; ///< The first request without an answer after it.
 };
 
 } // namespace ringmaster

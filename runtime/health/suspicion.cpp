@@ -1,14 +1,21 @@
 #include "runtime/health/suspicion.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace ringmaster {
 
+suspicion::suspicion(options opts) : options_(opts) {
+  ensure(opts.late > 0 && opts.late <= opts.window, "a suspicion needs some of the last answers to be late");
+}
+
 void suspicion::on_request(uint64_t number, time_point now) {
   observe(now);
   expire(now);
+  ensure(pending_.empty() || pending_.back().number < number, "requests have rising numbers");
   pending_.push_back({number, now});
 }
 
@@ -31,11 +38,13 @@ suspicion::verdict suspicion::evaluate(time_point now) {
   observe(now);
   expire(now);
   auto late = latest_answers().late;
+  ensure(late <= outcomes_.size(), "no more answers are late than there were");
   return {late >= options_.late, late == 0 ? std::string{} : reason_at(now, late)};
 }
 
-/// Notices that the caller itself stood still.
+/// Detects a pause of the observer itself.
 void suspicion::observe(time_point now) {
+  ensure(!last_seen_ || now >= *last_seen_, "time does not run backwards");
   if (last_seen_ && now - *last_seen_ > options_.interval + options_.late_after)
     forgive_pending(now);
   last_seen_ = now;
@@ -71,6 +80,7 @@ void suspicion::count(bool late) {
   outcomes_.push_back(late);
   if (outcomes_.size() > options_.window)
     outcomes_.pop_front();
+  ensure(outcomes_.size() <= options_.window, "only the latest answers count");
 }
 
 std::string suspicion::reason_at(time_point now, size_t late) const {

@@ -20,7 +20,7 @@ public:
   struct options {
     duration interval = std::chrono::milliseconds{100}; ///< Between two requests.
     duration late_after = std::chrono::milliseconds{500};
-    /// A process that is silent as a whole for so long is lost; for less, it has paused.
+    /// A process that is silent as a whole for longer is lost; for less, it has paused.
     duration pause_max = std::chrono::milliseconds{2500};
     uint32_t late = 3;   ///< X, 1..window
     uint32_t window = 5; ///< Y, 1..64
@@ -28,20 +28,20 @@ public:
 
   struct verdict {
     bool suspected = false;
-    /// Empty where none is late: "3 of its last 5 answers were late (no answer to request 17 for 1.2 s)"
+    /// Empty if none is late: "3 of its last 5 answers were late (no answer to request 17 for 1.2 s)"
     std::string reason;
   };
 
-  explicit suspicion(options opts) : options_(opts) {}
+  explicit suspicion(options opts);
 
   /// A request went out. Each has a number of its own.
   void on_request(uint64_t number, time_point now);
-  /// `busy_for`: how long the device has owed the next move, zero where it waits for somebody else. An answer to a
+  /// `busy_for`: how long the device has owed the next move, zero if it waits for another device. An answer to a
   /// request that has been counted as late changes nothing.
   void on_answer(uint64_t number, duration busy_for, time_point now);
 
-  /// Judges at `now`; to be called at each tick, every `interval`. Where the caller came late by more than
-  /// `late_after`, it was the observer that stood still: what was pending then starts afresh and counts neither way,
+  /// Judges at `now`; call it at each tick, every `interval`. If the call is late by more than
+  /// `late_after`, the observer itself was paused: what was pending then starts again and counts neither way,
   /// and how long a device had been busy before counts no more.
   verdict evaluate(time_point now);
 
@@ -52,8 +52,8 @@ public:
   };
   record latest_answers() const;
 
-  /// The device could not answer until now, through no fault of its own: what is pending starts afresh, and nothing
-  /// that was late before counts.
+  /// The device could not answer until now, and not by its own fault: what is pending starts again, and earlier late
+  /// answers do not count.
   void start_afresh(time_point now);
 
 private:
@@ -79,9 +79,9 @@ private:
   options options_;
   std::deque<request> pending_;           ///< Oldest first.
   std::deque<bool> outcomes_;             ///< The last Y; true: late.
-  lateness latest_;                       ///< Meaningful where an outcome is late.
+  lateness latest_;                       ///< Meaningful if an outcome is late.
   std::optional<time_point> last_seen_;   ///< The caller's last call.
-  std::optional<time_point> fresh_since_; ///< Where the caller's last standstill ended.
+  std::optional<time_point> fresh_since_; ///< The end of the observer's last pause.
 };
 
 } // namespace ringmaster

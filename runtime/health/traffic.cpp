@@ -1,5 +1,7 @@
 #include "runtime/health/traffic.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 
 namespace ringmaster {
@@ -10,7 +12,7 @@ void traffic::heard(device_id device, epoch_number epoch, sequence_number sequen
     return;
   auto& latest = attempts_[device];
   if (std::tie(epoch, sequence) < std::tie(latest.epoch, latest.sequence))
-    return; // overtaken by what came later
+    return; // a later report has overtaken it
   if (latest.epoch != epoch || latest.sequence != sequence)
     latest = {epoch, sequence, {}};
   for (auto& x : received) {
@@ -25,11 +27,13 @@ void traffic::moved(const std::string& route, uint64_t bytes, time_point now) {
   auto& way = ways_[route];
   way.bytes += bytes;
   auto number = number_of(now);
+  ensure(way.lately.empty() || way.lately.back().number <= number, "time does not run backwards");
   if (way.lately.empty() || way.lately.back().number != number)
     way.lately.push_back({number, 0});
   way.lately.back().bytes += bytes;
   while (way.lately.front().number <= number - window / step)
     way.lately.pop_front();
+  ensure(way.lately.size() <= static_cast<size_t>(window / step), "a rate covers one window");
 }
 
 std::vector<traffic::row> traffic::rows(time_point now) const {

@@ -13,9 +13,9 @@
 
 namespace ringmaster {
 
-/// How many bytes a communicator's ranks have got by each way, so far and lately. A rank says again and again what it
-/// has received of an operation, and once more when it has finished: what is new counts. Pure: the caller passes the
-/// time in.
+/// How many bytes a communicator's ranks have received by each route, in all and lately. A rank reports repeatedly what
+/// it has received of an operation, and once more when it has finished: the difference counts. Pure: the caller passes
+/// the time in.
 class traffic {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -23,10 +23,10 @@ public:
   /// Over how long a rate is taken, and in which steps.
   static constexpr std::chrono::milliseconds window{5000}, step{500};
 
-  /// `received`: in this attempt, by route, from its begin on.
+  /// `received`: in this attempt since its start, by route.
   void heard(device_id device, epoch_number epoch, sequence_number sequence,
              const google::protobuf::RepeatedPtrField<proto::RouteBytes>& received, time_point now);
-  /// Bytes that nobody reports.
+  /// Bytes that are not reported elsewhere.
   void moved(const std::string& route, uint64_t bytes, time_point now);
   void forget(device_id device) { attempts_.erase(device); }
 

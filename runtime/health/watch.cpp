@@ -1,5 +1,7 @@
 #include "runtime/health/watch.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -23,6 +25,7 @@ watch::verdict watch::look(const std::vector<device_id>& devices, time_point now
   std::set<device_id> suspected;
   for (auto& x : result.suspects)
     suspected.insert(x.first);
+  ensure(suspected.size() <= devices.size(), "only devices that are watched are suspected");
   auto most = overload_.look(suspected, devices.size(), now);
   if (most.began)
     result.overload = fmt::format(
@@ -33,8 +36,9 @@ watch::verdict watch::look(const std::vector<device_id>& devices, time_point now
   return result;
 }
 
-/// Notices that the caller itself stood still.
+/// Detects a pause of the observer itself.
 void watch::observe(time_point now) {
+  ensure(!last_look_ || now >= *last_look_, "time does not run backwards");
   if (last_look_ && now - *last_look_ > options_.interval + options_.late_after)
     for (auto& [number, process] : processes_)
       process.start_afresh(now);
@@ -47,7 +51,7 @@ std::string watch::judge(watched& x, time_point now) {
     if (silent > std::max(options_.pause_max, options_.late_after))
       return fmt::format("its process has not answered for {:.1f} s", seconds(silent));
     if (silent > options_.late_after)
-      return {}; // the process has paused; nobody knows what the device would say
+      return {}; // the process has paused; what the device would answer is unknown
   }
   auto found = x.suspect.evaluate(now);
   return found.suspected ? found.reason : std::string{};
@@ -79,18 +83,18 @@ void watch::on_answer(const proto::Progress& x, time_point now) {
   auto& [suspect, latest, process, answered_at] = i->second;
   suspect.on_answer(x.number(), std::chrono::nanoseconds{x.busy() ? x.busy_for_ns() : 0}, now);
   if (x.sequence() != latest.sequence() || x.epoch() != latest.epoch() || x.round() != latest.round()
-      || x.doing() != latest.doing()) // it tells the pieces of a block, too
+      || x.doing() != latest.doing()) // it names the pieces of a block, too
     last_progress_ = now;
   latest = x;
   answered_at = now;
 }
 
-watch::word watch::known(device_id device, time_point now) const {
+watch::knowledge watch::known(device_id device, time_point now) const {
   auto i = devices_.find(device);
   if (i == devices_.end())
     return {};
   auto& x = i->second;
-  word result;
+  knowledge result;
   if (x.answered_at) {
     result.latest = &x.latest;
     result.age = now - *x.answered_at;

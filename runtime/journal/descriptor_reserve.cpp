@@ -1,5 +1,7 @@
 #include "runtime/journal/descriptor_reserve.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@ bool descriptor_reserve::fill() {
 }
 
 bool descriptor_reserve::has_more() const {
+  ensure(held_.front() >= 0, "spare descriptors are looked for while the reserve is full");
   std::array<int, 4> more;
   for (auto& each : more)
     each = ::fcntl(held_.front(), F_DUPFD_CLOEXEC, 0);

@@ -4,20 +4,21 @@
 
 namespace ringmaster {
 
-/// Descriptors that are kept for a moment in which others have taken all. Where RocksDB gets none for the next file of
-/// its log, closing it ends the process, and so does opening it: it must not be touched then.
+/// File descriptors held back for RocksDB. When it gets none for the next file of its log, the process aborts as soon
+/// as the database is used or closed, so it must not be touched then.
 class descriptor_reserve {
 public:
-  static constexpr int count = 48; ///< Its log, manifest, lock and mark, and the tables that it keeps between merges.
+  static constexpr int count
+    = 48; ///< Log, manifest, lock and mark, and the tables that RocksDB keeps open between merges.
 
   descriptor_reserve() { held_.fill(-1); }
   descriptor_reserve(const descriptor_reserve&) = delete;
   descriptor_reserve& operator=(const descriptor_reserve&) = delete;
   ~descriptor_reserve() { release(); }
 
-  /// Takes those that it does not hold. Returns whether it holds all.
+  /// Opens the descriptors that it does not hold yet. Returns whether it holds all of them.
   bool fill();
-  /// Whether there are some beside these, now.
+  /// Whether the process could open a few more now. Requires a filled reserve.
   bool has_more() const;
   void release();
 

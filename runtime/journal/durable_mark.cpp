@@ -1,6 +1,7 @@
 #include "runtime/journal/durable_mark.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
 #include <fcntl.h>
@@ -20,7 +21,7 @@ namespace {
 constexpr std::string_view prefix = "ringmaster journal, durable up to record ";
 constexpr size_t number_digits = 20;
 
-// The number twice, so that a flipped digit shows.
+// The number and its complement, so that a flipped digit is noticed.
 std::string text_of(uint64_t value) {
   return fmt::format("{}{:020} {:020}\n", prefix, value, ~value);
 }
@@ -85,6 +86,7 @@ caf::expected<durable_mark> durable_mark::open(const std::filesystem::path& dir)
 }
 
 bool durable_mark::in_place() const noexcept {
+  ensure(fd_ >= 0, "a mark that was moved from is not used");
   struct stat open_file {
   }, named_file{};
   return ::fstat(fd_, &open_file) == 0 && ::stat(file_.c_str(), &named_file) == 0
@@ -92,6 +94,8 @@ bool durable_mark::in_place() const noexcept {
 }
 
 caf::error durable_mark::raise(uint64_t value) {
+  ensure(fd_ >= 0, "a mark that was moved from is not used");
+  ensure(value >= value_, "records that were durable stay durable");
   auto text = text_of(value);
   auto written = ::pwrite(fd_, text.data(), text.size(), 0);
   if (written != static_cast<ssize_t>(text.size()))

@@ -9,19 +9,19 @@
 
 namespace ringmaster {
 
-/// A small file beside a database that says how many records have been reported durable, so that a damaged
-/// write-ahead log which looks like one that merely ends early is told from it. It is written after the records have
-/// been synced and is itself not synced: after a loss of power it may say too little, never too much.
+/// A small file beside a database with the number of records that were reported durable. It distinguishes a damaged
+/// write-ahead log from one that merely ends early. It is written after the records have been synced and is not synced
+/// itself: after a power failure its number may be too small, never too large.
 class durable_mark {
 public:
   /// The file's name within the journal's directory. A directory without it is no journal.
   static constexpr const char* file_name = "DURABLE";
 
-  /// What the mark in `dir` says; nothing where there is none, or where its creation was cut short.
+  /// The number in `dir`; none if there is no mark, or if its creation was interrupted.
   /// Errors: corrupt, io_error.
   static caf::expected<std::optional<uint64_t>> read(const std::filesystem::path& dir);
 
-  /// Opens the mark for writing, a synced one that says 0 where there is none. Errors: as `read`.
+  /// Opens the mark for writing; creates and syncs one with the number 0 if there is none. Errors: those of `read`.
   static caf::expected<durable_mark> open(const std::filesystem::path& dir);
 
   durable_mark(durable_mark&& other) noexcept;
@@ -29,9 +29,9 @@ public:
   ~durable_mark();
 
   uint64_t value() const noexcept { return value_; }
-  /// Whether the open file is still the one that the directory has under this name.
+  /// Whether the directory still has this open file under its name.
   bool in_place() const noexcept;
-  /// Errors: io_error.
+  /// The number never falls. Errors: io_error.
   caf::error raise(uint64_t value);
 
 private:

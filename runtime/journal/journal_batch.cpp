@@ -21,7 +21,7 @@ caf::expected<proto::OperationState*> journal_batch::find(operation_key key, boo
 }
 
 caf::error journal_batch::add(std::span<const proto::Record> records) {
-  ensure(added_.empty(), "a batch gets its records once");
+  ensure(added_.empty() && state_.first_index() == stored_.first_index(), "records are added once, before a trim");
   added_ = records;
   for (auto& record : records) {
     const auto before = state_.last_index();
@@ -40,7 +40,7 @@ caf::error journal_batch::add(std::span<const proto::Record> records) {
   return caf::none;
 }
 
-// The operation of a record that goes: goes, too, if this was its last one.
+// Removes the operation of a removed record if this was its last record.
 caf::error journal_batch::forget(const proto::Record& record) {
   auto key = operation_of(record);
   if (!key)
@@ -48,6 +48,7 @@ caf::error journal_batch::forget(const proto::Record& record) {
   auto operation = find(*key, false);
   if (!operation)
     return std::move(operation.error());
+  ensure((*operation)->last_index() <= state_.last_index(), "an operation has no record after the last one");
   if ((*operation)->last_index() < state_.first_index())
     (*operation)->Clear();
   return caf::none;
@@ -56,7 +57,7 @@ caf::error journal_batch::forget(const proto::Record& record) {
 caf::error journal_batch::trim(uint64_t first) {
   auto oldest = stored_.first_index();
   ensure(first > oldest, "the oldest records are trimmed");
-  ensure(first <= state_.last_index() + 1, "no record is trimmed that is not there yet");
+  ensure(first <= state_.last_index() + 1, "only records of the journal are trimmed");
   ensure(stored_.last_index() + added_.size() == state_.last_index(), "a batch follows the stored records");
   state_.set_first_index(first);
   batch_.DeleteRange(tables_.files().timeline(), timeline_key(oldest), timeline_key(first));
@@ -70,7 +71,7 @@ caf::error journal_batch::trim(uint64_t first) {
     if (failure || err)
       return failure ? failure : err;
   }
-  // The others are in this batch.
+  // The rest of the removed records were added by this batch.
   for (auto index = stored_.last_index() + 1; index < first && !failure; ++index)
     failure = forget(added_[index - stored_.last_index() - 1]);
   return failure;
@@ -78,7 +79,7 @@ caf::error journal_batch::trim(uint64_t first) {
 
 rocksdb::WriteBatch& journal_batch::finish() {
   ensure(state_.first_index() >= stored_.first_index() && state_.last_index() >= stored_.last_index(),
-         "a journal's range only moves on");
+         "a journal's range never moves back");
   auto& files = tables_.files();
   for (auto& [key, operation] : operations_) {
     if (operation.last_index() == 0)

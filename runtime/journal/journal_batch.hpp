@@ -12,25 +12,25 @@
 
 namespace ringmaster {
 
-/// What one write changes in a journal: records that come, records that go, and what follows for their operations.
+/// The changes of one write to a journal: records added, records removed, and the states of their operations.
 class journal_batch {
 public:
-  /// Begins at `state`, the stored one. `tables` must outlive this object.
+  /// `state`: the stored one. `tables` must outlive this object.
   journal_batch(const rocksdb_tables& tables, const proto::JournalState& state)
     : tables_(tables), stored_(state), state_(state) {}
 
-  /// Adds the records. They must outlive this object. Once. Errors: corrupt, io_error.
+  /// Called once. The records must outlive this object. Errors: corrupt, io_error.
   caf::error add(std::span<const proto::Record> records);
-  /// Removes the records before index `first`, and the operations that have none left. Once, after `add`.
+  /// Removes the records before index `first`, and operations without records. Called at most once, after `add`.
   caf::error trim(uint64_t first);
 
-  /// The state with it.
+  /// The journal's state once the batch is written.
   const proto::JournalState& state() const { return state_; }
-  /// Once, at the end.
+  /// Called once, at the end.
   rocksdb::WriteBatch& finish();
 
 private:
-  /// Reads the stored one unless it is new: an operation is enqueued once, before all else that is told of it.
+  /// Reads the stored state unless `is_new`: the first record of an operation is that it was enqueued.
   caf::expected<proto::OperationState*> find(operation_key key, bool is_new);
   caf::error forget(const proto::Record& record);
 
@@ -38,7 +38,7 @@ private:
   proto::JournalState stored_;
   proto::JournalState state_;
   std::span<const proto::Record> added_;
-  std::map<operation_key, proto::OperationState> operations_; // last_index 0: goes
+  std::map<operation_key, proto::OperationState> operations_; ///< last_index 0: to be deleted.
   rocksdb::WriteBatch batch_;
 };
 

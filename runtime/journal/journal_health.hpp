@@ -9,21 +9,20 @@
 
 namespace ringmaster {
 
-/// What is not in the journal: the journal's actor writes it, and the coordinator reports it with the state of the
-/// cluster. It outlives both. Thread-safe.
+/// The records that are missing from the journal. The journal's actor updates it, and the coordinator reports it with
+/// the state of the cluster. It outlives both. Thread-safe.
 class journal_health {
 public:
-  /// Why nothing can be written now. No error: it can.
+  /// Why nothing can be written now; no error if the journal can be written.
   void failing(const caf::error& failure);
-  /// The count of records that will never be in the journal, and why. Without a cause it is the latest failure.
+  /// Counts records that will never be in the journal. Without a cause, the latest failure is the reason.
   void lost(uint64_t records, std::optional<std::string> cause = std::nullopt);
 
-  /// The count of records that are in memory only because nothing can be written now.
+  /// The number of records that are only in memory because nothing can be written now.
   void waiting(uint64_t records);
 
   uint64_t records_lost() const;
-  /// Errors: io_error, where records are missing or cannot be written now. The number in its text counts the lost
-  /// records and those that wait in memory.
+  /// io_error if records are missing or cannot be written now; its text counts both lost and waiting records.
   caf::error trouble() const;
 
 private:
@@ -32,7 +31,7 @@ private:
   uint64_t waiting_ = 0;
   caf::error failure_;              ///< Now.
   caf::error last_failure_;         ///< The latest.
-  std::optional<std::string> loss_; ///< Why the latest records were lost, where it was no failure to write.
+  std::optional<std::string> loss_; ///< Why the latest records were lost, unless a write failed.
 };
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "runtime/journal/journal_store.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/memory_journal.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/journal/record_outcome.hpp"
@@ -72,6 +73,7 @@ caf::error journal_store::read(const record_filter& filter, const record_visitor
 }
 
 caf::error journal_store::read_last(const record_filter& filter, const record_visitor& visit) const {
+  ensure(filter.last > 0, "the latest records have a number");
   std::vector<std::pair<uint64_t, proto::Record>> found; // newest first
   caf::error failure;
   auto err = scan(direction::newest_first, filter.after, [&](uint64_t index, proto::Record& record) {
@@ -84,6 +86,7 @@ caf::error journal_store::read_last(const record_filter& filter, const record_vi
   });
   if (failure || err)
     return failure ? failure : err;
+  ensure(found.size() <= filter.last, "no more records are found than asked for");
   for (auto i = found.rbegin(); i != found.rend(); ++i)
     if (!visit(i->first, i->second))
       break;

@@ -1,5 +1,6 @@
 #include "runtime/journal/memory_journal.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/operation_state.hpp"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ public:
       if (timeline_.size() > retain_records_)
         forget_oldest();
     }
+    check_bounds();
     return caf::none;
   }
 
@@ -45,6 +47,7 @@ public:
 
 protected:
   caf::error scan(direction towards, uint64_t after, const record_visitor& visit) const override {
+    check_bounds();
     auto first = std::max(state_.first_index(), after + 1);
     auto skipped = std::min<uint64_t>(first - state_.first_index(), timeline_.size());
     for (uint64_t left = timeline_.size() - skipped, i = 0; i < left; ++i) {
@@ -57,7 +60,13 @@ protected:
   }
 
 private:
+  void check_bounds() const {
+    ensure(timeline_.size() == state_.last_index() + 1 - state_.first_index(), "the timeline has its state's records");
+    ensure(timeline_.size() <= retain_records_, "no more records are kept than configured");
+  }
+
   void forget_oldest() {
+    ensure(!timeline_.empty(), "a record that is forgotten was kept");
     auto key = operation_of(timeline_.front());
     timeline_.pop_front();
     state_.set_first_index(state_.first_index() + 1);

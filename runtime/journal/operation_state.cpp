@@ -1,15 +1,16 @@
 #include "runtime/journal/operation_state.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_filter.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 namespace ringmaster {
 
 void advance(proto::OperationState& state, const proto::Record& record, uint64_t index) {
   auto key = operation_of(record);
-  assert(key);
+  ensure(key.has_value(), "an operation's record names the operation");
+  ensure(index > state.last_index(), "an operation's records are in the order of the timeline");
   state.set_comm_id(key->communicator.value);
   state.set_sequence(key->sequence.value);
   if (state.first_index() == 0)
@@ -37,13 +38,14 @@ void advance(proto::OperationState& state, const proto::Record& record, uint64_t
 }
 
 void advance(proto::JournalState& state, const proto::Record& record) {
+  ensure(state.first_index() >= 1 && state.first_index() <= state.last_index() + 1, "a timeline's bounds are in order");
   state.set_last_index(state.last_index() + 1);
   auto device = [&](uint64_t id) { state.set_device_id(std::max(state.device_id(), id)); };
   auto node = [&](uint64_t id) { state.set_node_id(std::max(state.node_id(), id)); };
   if (auto communicator = communicator_of(record))
     state.set_comm_id(std::max(state.comm_id(), communicator->value));
   if (record.has_ids_reserved()) {
-    auto& ids = record.ids_reserved(); // the last word, also where it takes a mark back
+    auto& ids = record.ids_reserved(); // sets the ids, even to lower ones
     state.set_node_id(ids.node_id());
     state.set_device_id(ids.device_id());
     state.set_comm_id(ids.comm_id());

@@ -6,14 +6,14 @@
 
 namespace ringmaster {
 
-/// Takes what `record`, the timeline's record `index`, says of its operation into `state`, which is empty at first.
+/// Updates the state of an operation, which is empty at first, with its next record: the timeline's number `index`.
 /// The record must belong to an operation (operation_of).
 void advance(proto::OperationState& state, const proto::Record& record, uint64_t index);
 
-/// Counts `record` as the next of the timeline and remembers the ids it names.
+/// Counts `record` as the timeline's next one and keeps the highest ids.
 void advance(proto::JournalState& state, const proto::Record& record);
 
-/// A timeline without a record.
+/// The state of a timeline without records.
 proto::JournalState empty_journal();
 
 } // namespace ringmaster

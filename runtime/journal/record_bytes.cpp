@@ -1,5 +1,6 @@
 #include "runtime/journal/record_bytes.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/utf8.hpp"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -13,8 +14,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Calls `visit(message, field, index, text)` for every string in `message`; an index of -1 is a field that is not
-// repeated. Map keys and values are numbers and messages without text in this schema.
+// Calls `visit(message, field, index, text)` for every string in `message`; the index of a field that is not repeated
+// is -1. Maps have no text in this schema.
 template <class Visitor>
 void for_each_text(const Message& message, Visitor visit) {
   auto* reflection = message.GetReflection();
@@ -68,7 +69,7 @@ std::string record_bytes(const proto::Record& record) {
     google::protobuf::io::StringOutputStream sink{&bytes};
     google::protobuf::io::CodedOutputStream out{&sink};
     out.SetSerializationDeterministic(true);
-    record.SerializeToCodedStream(&out);
+    ensure(record.SerializeToCodedStream(&out), "a record fits into a protobuf message");
   }
   return bytes;
 }

@@ -8,13 +8,12 @@
 
 namespace ringmaster {
 
-/// The record as it is stored: the same bytes for the same content, whatever the order of its maps. Text that is not
-/// UTF-8 (a system's error message in another encoding) is repaired, since protobuf would write it and then refuse
-/// to read it.
+/// The stored form of a record: equal content has equal bytes. Text that is not UTF-8 (an error message of the system
+/// in another encoding) is repaired, since protobuf would write it and then refuse to read it.
 std::string record_bytes(const proto::Record& record);
 
-/// FNV-1a (64 bits) over the records' bytes, each behind its size. Ignores nothing: equal digests mean the same
-/// history, times included.
+/// FNV-1a (64 bits) over each record's size and bytes. It ignores nothing: equal digests mean the same history with the
+/// same times.
 class history_digest {
 public:
   void add(const proto::Record& record);

@@ -94,7 +94,8 @@ bool concerns(const Record& record, device_id device) {
     case Record::kCommunicatorRefused: return is_member(record.communicator_refused().device_ids());
     case Record::kEpochOpened: return is_member(record.epoch_opened().device_ids());
     case Record::kRankEnded: return record.rank_ended().device_id() == device.value;
-    case Record::kOperationEnded: return is_member(record.operation_ended().device_ids()); // of a joint one
+    case Record::kOperationEnded:
+      return is_member(record.operation_ended().device_ids()); // of a shared-memory operation
     case Record::kInputCheckpoint: return record.input_checkpoint().device_id() == device.value;
     case Record::kCommandEnded: return record.command_ended().device_id() == device.value;
     case Record::kFaultInjected: return record.fault_injected().device_id() == device.value;

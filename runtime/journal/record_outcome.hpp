@@ -6,8 +6,8 @@
 
 namespace ringmaster {
 
-/// How what the record tells of has ended, where it says so itself: a command, calls that were refused, a communicator
-/// that was aborted. What belongs to an operation stands as the operation does.
+/// The outcome that a record has itself: of a command, of refused calls, of an aborted communicator. None for a record
+/// of an operation, whose outcome is the operation's.
 std::optional<gpu_sim::Status> outcome_of(const proto::Record& record);
 
 } // namespace ringmaster

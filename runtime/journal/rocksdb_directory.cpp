@@ -1,6 +1,7 @@
 #include "runtime/journal/rocksdb_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
 #include <fcntl.h>
@@ -21,20 +22,20 @@ namespace fs = std::filesystem;
 
 const std::array<std::string, 4> family_names{rocksdb::kDefaultColumnFamilyName, "timeline", "operations", "meta"};
 
-// RocksDB writes its own log into the database's directory unless told to be silent.
+// Without it, RocksDB writes a log of its own into the database's directory.
 class silent_logger final : public rocksdb::Logger {
 public:
   using rocksdb::Logger::Logv;
   void Logv(const char*, va_list) override {}
 };
 
-// A log is small: few threads, small buffers, and nothing in the background that is not needed.
+// A journal is small: few threads, small buffers, and no background work that it does not need.
 rocksdb::DBOptions database_options() {
   rocksdb::DBOptions opts;
   opts.paranoid_checks = true;
-  // A last record that was cut short never was reported durable. Anything else that does not check is damage.
+  // A truncated last record was never reported durable. Any other error is damage.
   opts.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  opts.atomic_flush = true; // the families never tell of different times
+  opts.atomic_flush = true; // all families are written together
   opts.max_background_jobs = 1;
   opts.max_open_files = 64;
   opts.max_file_opening_threads = 1;
@@ -66,7 +67,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families() {
   return result;
 }
 
-// Data files, which exist only once CURRENT does.
+// RocksDB creates data files only after CURRENT.
 bool has_data_files(const fs::path& dir) {
   std::error_code ec;
   for (fs::directory_iterator i{dir, ec}, end; !ec && i != end; i.increment(ec))
@@ -122,7 +123,8 @@ rocksdb_directory::~rocksdb_directory() {
     db_->DestroyColumnFamilyHandle(family);
 }
 
-// RocksDB would begin a new database where CURRENT is gone, and add our families to one of somebody else.
+// Without these checks RocksDB would create a new database if CURRENT is missing, and add our families to a database
+// that is no journal.
 caf::error rocksdb_directory::inspect_files(bool writing) const {
   std::error_code ec;
   auto mark = durable_mark::read(path_);
@@ -151,8 +153,8 @@ caf::error rocksdb_directory::inspect_families(bool writing, uint64_t durable) c
   for (auto& name : names)
     if (std::find(family_names.begin(), family_names.end(), name) == family_names.end())
       return make_error(errc::wrong_version,
-                        fmt::format("journal '{}' has a family '{}' that format {}, the one this program writes, has "
-                                    "not: a later version wrote it",
+                        fmt::format("journal '{}' has a family '{}' that is not in format {} of this program: a later "
+                                    "version wrote it",
                                     path_.string(), name, format_version));
   if (names.size() == family_names.size())
     return caf::none;
@@ -189,14 +191,19 @@ caf::error rocksdb_directory::open_for_reading() {
 }
 
 caf::error rocksdb_directory::adopt(const rocksdb::Status& status, rocksdb::DB* db) {
+  ensure(db_ == nullptr, "a directory is opened once");
+  ensure(status.ok() == (db != nullptr), "a database is open exactly if RocksDB reports success");
   db_.reset(db);
-  if (status.ok())
+  if (status.ok()) {
+    ensure(families_.size() == family_names.size(), "an open database has all of its families");
     return caf::none;
+  }
   families_.clear();
   return error_of(status, "open");
 }
 
-// The kernel knows who holds the lock. Not asked when it is this process, since closing the file would release it.
+// The kernel knows which process holds the lock. It is not asked if this process does, since closing the file would
+// release the lock.
 caf::error rocksdb_directory::explain_lock(const rocksdb::Status& status) const {
   std::string holder = "by this process";
   if (status.ToString().find("current process") == std::string::npos) {
@@ -234,7 +241,7 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
   if (records->Valid() || !records->status().ok())
     return corrupt("it has records, but no format version");
   if (!mark_)
-    return caf::none; // its creation was cut short, or is going on
+    return caf::none; // its creation was interrupted, or is in progress
   rocksdb::WriteBatch batch;
   batch.Put(meta(), "format_version", rocksdb::Slice{format_version.data(), format_version.size()});
   batch.Put(meta(), "created_ns", std::to_string(now_ns));
@@ -246,7 +253,7 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
 
 namespace {
 
-/// RocksDB tells the system's number of an error only as a text in its own.
+/// RocksDB reports the system's error only within its own text.
 std::string advice_on(const rocksdb::Status& status) {
   const bool too_large = status.ToString().find(std::strerror(EFBIG)) != std::string::npos;
   return too_large && file_size_limit() != UINT64_MAX ? fmt::format(

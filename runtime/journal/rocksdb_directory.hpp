@@ -16,8 +16,8 @@
 
 namespace ringmaster {
 
-/// An open database of the journal's format, and what is said to people about it. Only the journal includes this file:
-/// it brings RocksDB's headers along.
+/// An open database in the journal's format, and its error messages. Only the journal includes this file, since it
+/// includes RocksDB's headers.
 ///
 /// Families: `timeline` (big-endian index -> Record), `operations` (big-endian communicator, sequence ->
 /// OperationState), `meta` ("format_version", "created_ns" as text; "state" -> JournalState).
@@ -25,12 +25,12 @@ class rocksdb_directory {
 public:
   static constexpr std::string_view format_version = journal_format;
 
-  /// Opens it for writing; a new one where there is none, noting `now_ns`. Errors: see journal_store::open.
+  /// Opens it for writing; creates one with the time `now_ns` if there is none. Errors: those of journal_store::open.
   static caf::expected<std::unique_ptr<rocksdb_directory>> open(const std::filesystem::path& dir, uint64_t now_ns);
-  /// Opens it for reading; touches no file.
+  /// Opens it for reading; changes no file.
   static caf::expected<std::unique_ptr<rocksdb_directory>> open_read_only(const std::filesystem::path& dir);
 
-  /// Whether a write-ahead log with something in it is there: the owner lives, or was killed.
+  /// Whether there is a write-ahead log that is not empty: its owner is alive, or was killed.
   static bool has_log(const std::filesystem::path& dir);
 
   rocksdb_directory(const rocksdb_directory&) = delete;
@@ -42,12 +42,12 @@ public:
   rocksdb::ColumnFamilyHandle* operations() const { return families_[2]; }
   rocksdb::ColumnFamilyHandle* meta() const { return families_[3]; }
   const std::filesystem::path& path() const { return path_; }
-  /// How many records have been reported durable; null where opened for reading.
+  /// The number of durable records; null if opened for reading.
   durable_mark* mark() { return mark_ ? &*mark_ : nullptr; }
 
-  /// `corrupt` with the reason.
+  /// errc::corrupt with the reason.
   caf::error corrupt(std::string_view reason) const;
-  /// A failed access as an error; `doing` as in "write to".
+  /// A failed access as an error; `doing`: "write to".
   caf::error error_of(const rocksdb::Status& status, std::string_view doing) const;
 
 private:

@@ -1,6 +1,7 @@
 #include "runtime/journal/rocksdb_journal.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/descriptor_reserve.hpp"
 #include "runtime/journal/journal_batch.hpp"
 #include "runtime/journal/rocksdb_tables.hpp"
@@ -15,12 +16,12 @@
 namespace ringmaster {
 namespace {
 
-// Records that one batch removes at most, beside as many as it adds.
+// The most records that a batch removes beyond those that it adds.
 constexpr uint64_t trim_records_max = 4096;
 // Attempts to open a journal for reading while its owner replaces files.
 constexpr int read_attempts_max = 5;
 
-// An open database and what it holds.
+// An open database and its state.
 struct contents {
   rocksdb_tables tables;
   proto::JournalState state;
@@ -38,7 +39,7 @@ caf::expected<contents> load(caf::expected<std::unique_ptr<rocksdb_directory>> f
 
 caf::expected<contents> open_for_reading(const std::filesystem::path& dir) {
   for (auto attempt = 1;; ++attempt) {
-    auto durable = durable_mark::read(dir); // before the records: a living owner writes both
+    auto durable = durable_mark::read(dir); // before the records, since a living owner writes both
     if (!durable)
       return std::move(durable.error());
     auto found = load(rocksdb_directory::open_read_only(dir), durable->value_or(0));
@@ -49,7 +50,7 @@ caf::expected<contents> open_for_reading(const std::filesystem::path& dir) {
 }
 
 caf::expected<contents> open_for_writing(const std::filesystem::path& dir, uint64_t now_ns) {
-  // RocksDB repairs what it opens for writing. What a killed process left is looked at before.
+  // RocksDB repairs a database that it opens for writing, so the log of a killed process is checked before.
   if (rocksdb_directory::has_log(dir)) {
     auto found = open_for_reading(dir);
     if (!found)
@@ -62,7 +63,7 @@ caf::expected<contents> open_for_writing(const std::filesystem::path& dir, uint6
 
 class rocksdb_journal final : public journal_store {
 public:
-  // For reading only where `opts.retain_records` is 0.
+  // Read-only if `opts.retain_records` is 0.
   rocksdb_journal(const options& opts, contents found)
     : journal_store(opts.sync), options_(opts), tables_(std::move(found.tables)), state_(std::move(found.state)),
       acknowledged_(state_.last_index()) {
@@ -87,9 +88,9 @@ protected:
 
 private:
   caf::error recover();
-  /// Opens the database anew, a new one where there is none, and takes its state.
+  /// Opens the database again, creates one if there is none, and reads its state.
   caf::error reopen();
-  /// Whether the journal does not know of ids that were given before: it is a new one, or has lost the record of them.
+  /// Whether ids were assigned that the journal does not contain: it is new, or has lost records.
   bool lacks_ids() const;
   caf::error write_ids();
   void lose(uint64_t records, std::string cause);
@@ -97,13 +98,13 @@ private:
   caf::error fail(const rocksdb::Status& status, std::string_view doing);
 
   options options_;
-  std::optional<rocksdb_tables> tables_; // none: it failed and could not be opened again
+  std::optional<rocksdb_tables> tables_; // none: a write failed, and the database could not be opened again
   proto::JournalState state_;
-  proto::IdsReserved ids_; // the highest that were in any state: they are never given again
-  uint64_t acknowledged_;  // the last record whose append succeeded; less than what is there after a recovery
+  proto::IdsReserved ids_; // the highest in any state: they are never assigned again
+  uint64_t acknowledged_;  // the last record whose append succeeded; after a recovery the journal may have later ones
   caf::error failure_;     // of the last write or sync
   descriptor_reserve reserve_;
-  bool removed_ = false; // its files are gone, and no new journal could be started yet
+  bool removed_ = false; // its files were removed, and no new journal could be created yet
   std::optional<journal_loss> loss_;
 };
 
@@ -114,7 +115,7 @@ rocksdb_journal::~rocksdb_journal() {
     spdlog::error("{}", render(err));
     return;
   }
-  // What lies in tables need not be replayed when the journal is opened again.
+  // Records in tables are not replayed when the journal is opened again.
   auto& files = tables_->files();
   auto status = files.db().Flush({}, {files.timeline(), files.operations(), files.meta()});
   if (!status.ok())
@@ -134,20 +135,21 @@ caf::error rocksdb_journal::scan(direction towards, uint64_t after, const record
 }
 
 caf::error rocksdb_journal::fail(const rocksdb::Status& status, std::string_view doing) {
+  ensure(tables_.has_value() && !status.ok(), "a failure is reported by an open database");
   return failure_ = tables_->files().error_of(status, doing);
 }
 
-// After a failed write the database is good for nothing more: some builds of RocksDB end the process when its log is
-// touched again. Opened anew it holds all that was written, which may include what seemed to have failed.
+// After a failed write the database must be opened again: some builds of RocksDB abort the process when its log is
+// used. It then has all records that were written, perhaps including those whose write was reported as failed.
 caf::error rocksdb_journal::recover() {
   if (options_.retain_records == 0)
     return make_error(errc::invalid_argument,
                       fmt::format("journal '{}' is open for reading only", options_.dir.string()));
   if (!reserve_.fill() || !reserve_.has_more()) {
-    reserve_.release(); // for what RocksDB has under way
+    reserve_.release(); // RocksDB may need them for work in progress
     return make_error(errc::io_error,
-                      fmt::format("journal '{}' is left alone while this process has fewer than {} "
-                                  "descriptors left: raise the limit on open files, or see who connects",
+                      fmt::format("journal '{}' is not written while this process has fewer than {} "
+                                  "descriptors left: raise the limit on open files, or check for too many connections",
                                   options_.dir.string(), descriptor_reserve::count));
   }
   return failure_ ? reopen() : caf::none;
@@ -165,6 +167,7 @@ caf::error rocksdb_journal::reopen() {
   ids_.set_device_id(std::max(ids_.device_id(), state_.device_id()));
   ids_.set_comm_id(std::max(ids_.comm_id(), state_.comm_id()));
   state_ = std::move(found->state);
+  ensure(state_.first_index() <= state_.last_index() + 1, "a stored timeline's bounds are in order");
   failure_ = caf::none;
   return caf::none;
 }
@@ -175,6 +178,7 @@ bool rocksdb_journal::lacks_ids() const {
 }
 
 caf::error rocksdb_journal::write_ids() {
+  ensure(lacks_ids(), "ids are written if the journal lacks them");
   proto::Record record;
   record.set_time_ns(options_.now_ns);
   *record.mutable_ids_reserved() = ids_;
@@ -206,6 +210,8 @@ caf::error rocksdb_journal::keep_in_place() {
 }
 
 caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
+  ensure(tables_.has_value() && !failure_, "records are written to an open database");
+  ensure(batch.state().last_index() >= state_.last_index(), "a batch removes no latest record");
   rocksdb::WriteOptions opts;
   opts.sync = sync;
   auto status = tables_->files().db().Write(opts, &batch.finish());
@@ -213,7 +219,7 @@ caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
     return fail(status, "write to");
   state_ = batch.state();
   acknowledged_ = state_.last_index();
-  if (sync) // an error is left to the next flush: the records are written and must not be again
+  if (sync) // the next flush reports an error: the records are written and must not be written again
     (void)tables_->files().mark()->raise(state_.last_index());
   return caf::none;
 }
@@ -221,7 +227,7 @@ caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
 caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
   if (auto err = recover())
     return err;
-  // What a failed write or sync has left is there already. A failed disk may also have lost what was acknowledged.
+  // A failed write or sync may have stored some of the records. A failed disk may have lost acknowledged ones.
   if (auto last = state_.last_index(); last > acknowledged_)
     records = records.subspan(std::min<size_t>(records.size(), last - acknowledged_));
   else if (last < acknowledged_)
@@ -229,6 +235,7 @@ caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
                                            "durable yet",
                                            options_.dir.string(), last + 1, acknowledged_));
   acknowledged_ = state_.last_index();
+  ensure(tables_.has_value(), "a recovered journal is open");
   if (lacks_ids())
     if (auto err = write_ids())
       return err;
@@ -239,8 +246,8 @@ caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
     return err;
   auto last = batch.state().last_index();
   if (last - state_.first_index() >= options_.retain_records) {
-    auto room = std::min(options_.retain_records / 8, trim_records_max); // so that the next ones need no trimming
-    if (auto err = batch.trim(last + room - options_.retain_records + 1))
+    auto spare = std::min(options_.retain_records / 8, trim_records_max); // the next batches then need no trim
+    if (auto err = batch.trim(last + spare - options_.retain_records + 1))
       return err;
   }
   return write(batch, sync() == journal_sync::always);
@@ -249,6 +256,7 @@ caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
 caf::error rocksdb_journal::trim_to_limit() {
   while (state_.last_index() >= state_.first_index() + options_.retain_records) {
     auto first = std::min(state_.last_index() - options_.retain_records + 1, state_.first_index() + trim_records_max);
+    ensure(first > state_.first_index(), "each trim removes records");
     journal_batch batch{*tables_, state_};
     if (auto err = batch.trim(first))
       return err;
@@ -261,6 +269,7 @@ caf::error rocksdb_journal::trim_to_limit() {
 caf::error rocksdb_journal::flush() {
   if (auto err = recover())
     return err;
+  ensure(tables_.has_value(), "an open database is synced");
   auto status = tables_->files().db().SyncWAL();
   if (!status.ok())
     return fail(status, "sync");

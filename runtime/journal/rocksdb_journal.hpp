@@ -4,7 +4,7 @@
 
 namespace ringmaster {
 
-/// A journal in a directory. See journal_store::open for the errors.
+/// A journal in a directory. Errors: those of journal_store::open.
 caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal(const journal_store::options& opts);
 caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal_read_only(const std::filesystem::path& dir);
 

@@ -1,5 +1,6 @@
 #include "runtime/journal/rocksdb_tables.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/operation_state.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +38,12 @@ std::string operations_key(operation_key operation) {
   std::string key;
   append_number(key, operation.communicator.value);
   append_number(key, operation.sequence.value);
+  ensure(key.size() == 2 * sizeof(uint64_t), "an operation's key is two numbers");
   return key;
+}
+
+rocksdb_tables::rocksdb_tables(std::unique_ptr<rocksdb_directory> files) : files_(std::move(files)) {
+  ensure(files_ != nullptr, "tables are those of an open database");
 }
 
 caf::expected<proto::JournalState> rocksdb_tables::load(uint64_t durable) const {
@@ -70,6 +76,7 @@ caf::error rocksdb_tables::scan(const proto::JournalState& bounds, bool backward
   if (after >= last)
     return caf::none;
   auto first = std::max(bounds.first_index(), after + 1);
+  ensure(first >= 1 && first <= last, "a scan is of records that the bounds have");
   rocksdb::ReadOptions opts;
   opts.fill_cache = false;
   std::unique_ptr<rocksdb::Iterator> i{files_->db().NewIterator(opts, files_->timeline())};

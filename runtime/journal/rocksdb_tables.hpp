@@ -13,7 +13,7 @@
 
 namespace ringmaster {
 
-/// Keys sort as their numbers do.
+/// Keys have the order of their numbers.
 std::string timeline_key(uint64_t index);
 std::string operations_key(operation_key operation);
 
@@ -23,16 +23,16 @@ public:
   /// Returns false to stop.
   using record_visitor = std::function<bool(uint64_t index, proto::Record& record)>;
 
-  explicit rocksdb_tables(std::unique_ptr<rocksdb_directory> files) : files_(std::move(files)) {}
+  explicit rocksdb_tables(std::unique_ptr<rocksdb_directory> files);
 
   rocksdb_directory& files() const { return *files_; }
 
-  /// The journal's state, once it agrees with what is there and reaches up to record `durable`.
+  /// The journal's state, after checking that it agrees with the timeline, which must reach record `durable`.
   /// Errors: corrupt, io_error.
   caf::expected<proto::JournalState> load(uint64_t durable) const;
 
-  /// Visits the records after index `after` that `bounds` speaks of; the newest first if `backward`. Errors: corrupt
-  /// (one is missing or cannot be parsed), io_error.
+  /// Visits the records within `bounds` after index `after`; the newest first if `backward`. Errors: corrupt (one is
+  /// missing or cannot be parsed), io_error.
   caf::error scan(const proto::JournalState& bounds, bool backward, uint64_t after, const record_visitor& visit) const;
 
   caf::expected<std::optional<proto::OperationState>> operation(operation_key key) const;

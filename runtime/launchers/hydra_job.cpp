@@ -18,7 +18,7 @@ std::string_view file_name_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1); // npos + 1 is 0
 }
 
-/// The word after `option`; empty: there is none.
+/// The word after `option`, or empty.
 std::string_view value_of(const std::vector<std::string_view>& words, std::string_view option) {
   const auto found = std::ranges::find(words, option);
   return found == words.end() || std::next(found) == words.end() ? std::string_view{} : *std::next(found);
@@ -29,7 +29,7 @@ std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// Its command line's words have zero bytes between them.
+/// The words of a command line in /proc, which are separated by zero bytes.
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> result;
   for (size_t begin = 0; begin < text.size();) {
@@ -40,7 +40,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return result;
 }
 
-/// From "PID (NAME) STATE PARENT ...", where a name may have brackets of its own. 0: none.
+/// From "PID (NAME) STATE PARENT ...", where NAME may contain brackets. 0: unknown.
 pid_t parent_of(pid_t process) {
   const auto text = file_text(fmt::format("/proc/{}/stat", process));
   const auto after_name = text.rfind(')');

@@ -1,6 +1,7 @@
 #include "runtime/launchers/launched_process.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/launchers/hydra_job.hpp"
 #include "runtime/launchers/slurm_hosts.hpp"
 #include "runtime/text/own_address.hpp"
@@ -16,14 +17,14 @@ namespace ringmaster {
 
 namespace {
 
-/// Which variables a launcher sets; an empty name: it has none of the kind.
+/// The variables that a launcher sets; an empty name means that it has no such variable.
 struct known_launcher {
   const char* name;
   const char* rank;
   const char* world_size;
   const char* local_rank;
   const char* local_size;
-  std::vector<const char*> jobs; ///< The first that is set says which job it is.
+  std::vector<const char*> jobs; ///< The first one that is set names the job.
 };
 
 const known_launcher launchers[] = {
@@ -35,7 +36,7 @@ const known_launcher launchers[] = {
    "OMPI_COMM_WORLD_LOCAL_RANK",
    "OMPI_COMM_WORLD_LOCAL_SIZE",
    {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-  // Cray's PALS and ALPS, and Flux, start ranks by the same variables.
+  // Cray's PALS and ALPS and Flux set the same variables.
   {"MPICH",
    "PMI_RANK",
    "PMI_SIZE",
@@ -54,12 +55,12 @@ caf::error wrong(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
 }
 
-/// An empty variable is as good as none.
+/// An empty variable counts as not set.
 std::string value_of(const environment& variables, const char* name) {
   return *name == '\0' ? std::string{} : variables(name).value_or("");
 }
 
-/// The first of these that is set; null: none is.
+/// The first of these that is set, or null.
 const char* first_set(const environment& variables, const std::vector<const char*>& names) {
   for (auto name : names)
     if (!value_of(variables, name).empty())
@@ -74,7 +75,7 @@ caf::expected<uint32_t> number_in(const environment& variables, const char* name
   return static_cast<uint32_t>(*number);
 }
 
-/// SLURM sets its variables in a batch script as well, which is no task of srun's.
+/// SLURM sets its variables in a batch script too, which is not a task of srun.
 bool in_batch_script(const environment& variables) {
   return first_set(variables, {"SLURM_JOB_ID"}) && !first_set(variables, {"SLURM_STEP_ID", "SLURM_STEPID"});
 }
@@ -86,23 +87,23 @@ const known_launcher* launcher_of(const environment& variables) {
   return nullptr;
 }
 
-/// A size without a rank. An allocation of SLURM's has one before a task is started.
+/// An error for a size without a rank, except for SLURM, whose allocations have a size before a task is started.
 caf::error rank_missing(const environment& variables) {
   for (auto& x : launchers)
     if (&x != &slurm && first_set(variables, {x.world_size}))
-      return wrong(fmt::format("{} is {}, and {} is not set, which says which of them this process is", x.world_size,
+      return wrong(fmt::format("{} is {}, and {} is not set, which says which rank this process is", x.world_size,
                                value_of(variables, x.world_size), x.rank));
   return {};
 }
 
-/// How many ranks this host has; 0: nobody says.
+/// The number of ranks on this host; 0: unknown.
 caf::expected<uint32_t> local_size(const environment& variables, const known_launcher& launcher, uint32_t world_size) {
   if (!first_set(variables, {launcher.local_size}))
     return uint32_t{0};
   return number_in(variables, launcher.local_size, 1, world_size);
 }
 
-/// Within the host or not, as far as it is known; fills in rank and sizes.
+/// Fills in rank, local rank and world size.
 caf::error read_ranks(const environment& variables, const known_launcher& launcher, launched_process& result) {
   auto step_size = &launcher == &slurm ? first_set(variables, {"SLURM_STEP_NUM_TASKS"}) : nullptr;
   auto size_name = step_size != nullptr ? step_size : launcher.world_size;
@@ -135,12 +136,12 @@ caf::error read_ranks(const environment& variables, const known_launcher& launch
   return {};
 }
 
-/// torchrun's own store listens at MASTER_PORT, then.
+/// Whether torchrun's own store listens at MASTER_PORT.
 bool is_master_port_taken(const environment& variables) {
   return value_of(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True";
 }
 
-/// Where the launcher's variables, and not the user's, place rank 0. Empty: nowhere.
+/// Rank 0's host according to the launcher's variables; empty: unknown.
 caf::expected<std::string> first_host(const environment& variables, const known_launcher& launcher,
                                       launched_process& result) {
   auto here = local_size(variables, launcher, result.world_size);
@@ -163,7 +164,7 @@ caf::expected<std::string> first_host(const environment& variables, const known_
   return *here == 0 ? loopback_address() : std::string{};
 }
 
-/// By which the launcher tells its runs apart. SLURM's jobs have steps, and torchrun's "none" is no name.
+/// The launcher's name of the job, with SLURM's step. torchrun's "none" is no name.
 std::string job_of(const environment& variables, const known_launcher& launcher) {
   const auto* name = first_set(variables, launcher.jobs);
   auto result = name == nullptr ? std::string{} : value_of(variables, name);
@@ -173,12 +174,13 @@ std::string job_of(const environment& variables, const known_launcher& launcher)
   return result == "none" ? "" : result;
 }
 
-/// The same on all ranks, and another one for most other jobs. Systems give connections ports from 32768 on.
+/// The same on all ranks, and different for most other jobs. Below 32768, where the system's ephemeral ports start.
 uint16_t port_of(const std::string& job) {
   constexpr uint32_t lowest = 20'000, count = 12'000;
-  uint32_t hash = 2166136261u; // FNV-1a: the same everywhere
+  uint32_t hash = 2166136261u; // FNV-1a: the same on all hosts
   for (auto x : job)
     hash = (hash ^ static_cast<unsigned char>(x)) * 16777619u;
+  static_assert(lowest + count <= 32'768, "ephemeral ports are left to the system");
   return static_cast<uint16_t>(lowest + hash % count);
 }
 
@@ -187,19 +189,19 @@ std::string identity_of(const environment& variables, const known_launcher& laun
   const auto given = value_of(variables, "RINGMASTER_JOB");
   if (its.coordinator_runs)
     return given;
-  std::vector<std::string> said;
+  std::vector<std::string> parts;
   if (!given.empty())
-    said.push_back(given);
+    parts.push_back(given);
   if (!its.job.empty())
-    said.push_back(fmt::format("{} job {}", its.launcher, its.job));
+    parts.push_back(fmt::format("{} job {}", its.launcher, its.job));
   else
-    said.push_back(its.launcher);
+    parts.push_back(its.launcher);
   if (const auto* port = first_set(variables, {"MASTER_PORT"});
-      port != nullptr && (its.job.empty() || &launcher == &torchrun)) // whose jobs have the names that users give them
-    said.push_back(fmt::format("{} {}", port, value_of(variables, port)));
-  if (said.size() == 1 && its.job.empty())
-    said.push_back(fmt::format("{} ranks of a job without a name", its.world_size));
-  return fmt::format("{}", fmt::join(said, ", "));
+      port != nullptr && (its.job.empty() || &launcher == &torchrun)) // since users choose the names of torchrun's jobs
+    parts.push_back(fmt::format("{} {}", port, value_of(variables, port)));
+  if (parts.size() == 1 && its.job.empty())
+    parts.push_back(fmt::format("{} ranks of a job without a name", its.world_size));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 caf::error read_coordinator(const environment& variables, const known_launcher& launcher, const coordinator_port& port,
@@ -234,7 +236,7 @@ caf::error read_coordinator(const environment& variables, const known_launcher& 
     return std::move(host.error());
   if (host->empty())
     return wrong(fmt::format(
-      "{} ranks on several hosts ({} says that {} are here), and nothing says on which rank 0 is: "
+      "{} ranks on several hosts ({} says that {} are here), and no variable says which host has rank 0: "
       "set MASTER_ADDR to that host, and MASTER_PORT unless it is {}; or "
       "RINGMASTER_COORDINATOR=HOST:PORT",
       result.world_size, launcher.local_size, value_of(variables, launcher.local_size), result.coordinator.port));
@@ -252,7 +254,7 @@ std::vector<std::string> rank_variables() {
   std::vector<std::string> result;
   for (auto& x : launchers) {
     result.push_back(x.rank);
-    if (&x != &slurm) // whose size is the allocation's, which srun reads within it
+    if (&x != &slurm) // its size is the allocation's, which srun reads
       result.push_back(x.world_size);
   }
   return result;
@@ -284,12 +286,12 @@ caf::expected<std::optional<launched_process>> launched_process_of(const environ
     return problem;
   if (auto problem = read_coordinator(variables, *launcher, port, result))
     return problem;
+  ensure(result.rank < result.world_size && result.local_rank < result.world_size, "ranks are counted from 0");
   result.identity = identity_of(variables, *launcher, result);
   if (auto name = first_set(variables, {"RINGMASTER_JOIN_TIMEOUT"})) {
     auto limit = parse_duration_ps(value_of(variables, name));
     if (!limit || *limit < 1000)
-      return wrong(fmt::format("{} is \"{}\", which is no time to wait in, such as 30s", name,
-                               value_of(variables, name)));
+      return wrong(fmt::format("{} is \"{}\"; it must be a duration such as 30s", name, value_of(variables, name)));
     result.join_limit = std::chrono::nanoseconds{*limit / 1000};
   }
   return std::optional{std::move(result)};

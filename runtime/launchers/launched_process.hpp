@@ -13,60 +13,61 @@
 
 namespace ringmaster {
 
-/// One process among those that a launcher has started together, each of which is a rank.
+/// A process that a launcher started as a rank.
 struct launched_process {
   std::string launcher; ///< "caf-run", "torchrun", "Open MPI", "MPICH" or "SLURM".
-  std::string job;      ///< By which the launcher tells its runs apart; empty: it does not say.
+  std::string job;      ///< The launcher's name of the job; empty if it has none.
   uint32_t rank = 0;
   uint32_t world_size = 1;
-  uint32_t local_rank = 0; ///< Among those of its host; the rank, where the launcher does not say.
-  endpoint coordinator;    ///< Rank 0's process listens there; under caf-run it is there already.
-  /// Who has said so: a variable's name, or "this host, which nobody has denied".
+  uint32_t local_rank = 0; ///< Among the ranks of its host; `rank` if the launcher does not set it.
+  endpoint coordinator;    ///< Where rank 0's process listens, or caf-run's coordinator.
+  /// What named it: a variable, or "this host, where all ranks are taken to be".
   std::string coordinator_origin;
-  bool coordinator_runs = false; ///< It is there already: caf-run's.
-  /// How long the ranks may take to come, where the launcher says so: caf-run's --timeout, RINGMASTER_JOIN_TIMEOUT.
+  bool coordinator_runs = false; ///< It runs already: caf-run started it.
+  /// How long to wait for all ranks, if the launcher sets it: caf-run's --timeout, RINGMASTER_JOIN_TIMEOUT.
   std::optional<std::chrono::nanoseconds> join_limit = std::nullopt;
-  /// Of the job: the same on all of its ranks, and another one for other jobs, so that no rank joins a foreign cluster.
-  /// In words: "Open MPI job 1234". It is made of RINGMASTER_JOB, which caf-run sets, or of what the launcher says: its
-  /// job, MASTER_PORT; where it says nothing, of its name and the number of ranks. Empty: a coordinator that runs
-  /// already was named for this process, and nothing says which job is its.
+  /// Identifies the job, so that no rank joins the cluster of another job: "Open MPI job 1234". It is the same on all
+  /// ranks. It consists of RINGMASTER_JOB, which caf-run sets, of the launcher's job and of MASTER_PORT; without these,
+  /// of the launcher's name and the number of ranks. Empty if a running coordinator was named and no job is known.
   std::string identity;
 
-  /// Whether this process has to start the coordinator, so that the others find it.
+  /// Whether this process must start the coordinator.
   bool hosts_coordinator() const { return rank == 0 && !coordinator_runs; }
 };
 
-/// The port of rank 0's coordinator where neither a variable nor the launcher's name of the job says one.
+/// The port of rank 0's coordinator if neither a variable nor the launcher's job name determines it.
 struct coordinator_port {
   coordinator_port(uint16_t its_number, bool is_chosen = false) : number(its_number), chosen(is_chosen) {}
 
   uint16_t number;
-  bool chosen; ///< By somebody, for this run: it goes before the job's.
+  bool chosen; ///< By the user for this run: it takes precedence over the job's.
 };
 
-/// The value of an environment variable; none where it is not set. See `process_environment`.
+/// The value of an environment variable; none if it is not set.
 using environment = std::function<std::optional<std::string>(const char* name)>;
 
-/// The name under which `process_environment` has `hydra_job_of_ancestors`, which no variable says.
+/// Not a variable: `process_environment` returns `hydra_job_of_ancestors` for this name.
 inline constexpr const char* hydra_job_variable = "HYDRA_JOB";
 
-/// That of this process.
+/// The environment of this process.
 environment process_environment();
 
-/// What the environment says. None: no launcher has started this process, or the variable RINGMASTER_RANK is empty,
-/// which says that it is no rank, whatever launchers have set. The launchers are asked from the innermost out: under
-/// mpirun in a SLURM allocation, mpirun counts; caf-run's program has no variables of those around caf-run. The port is
-/// drawn from the launcher's name of the job, 20000 to 31999, since two jobs may share a host. Rank 0 is where
-/// RINGMASTER_COORDINATOR ("host:port") or MASTER_ADDR and MASTER_PORT say, else on SLURM's first host, else here if
-/// all ranks are. Errors: invalid_argument, with the variables that are missing or contradict each other.
+/// Reads the variables that launchers set. None if no launcher started this process, or if RINGMASTER_RANK is empty,
+/// which declares it not to be a rank.
+/// - The innermost launcher counts: under mpirun in a SLURM allocation that is mpirun. caf-run removes the variables of
+///   launchers around it.
+/// - The coordinator is at RINGMASTER_COORDINATOR ("host:port") or at MASTER_ADDR and MASTER_PORT, else on SLURM's
+/// first
+///   host, else on this host if all ranks are.
+/// - Without a configured port, it is derived from the job's name, 20000 to 31999, since two jobs may share a host.
+/// Errors: invalid_argument, with the variables that are missing or contradict each other.
 caf::expected<std::optional<launched_process>> launched_process_of(const environment& variables,
                                                                    const coordinator_port& port);
 
-/// As which node a rank's process joins, where nobody names it otherwise: "rank-3", or of a launcher's job
-/// "rank-3-of-JOB".
+/// The default name of the node of a rank's process: "rank-3", or "rank-3-of-JOB" for a launcher's job.
 std::string node_name_of_rank(uint32_t rank, const std::string& job = {});
 
-/// The variables by which launchers say that a process is one of their ranks.
+/// The variables with which launchers mark a process as a rank.
 std::vector<std::string> rank_variables();
 
 } // namespace ringmaster

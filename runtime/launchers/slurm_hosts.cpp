@@ -14,7 +14,7 @@ namespace {
 constexpr size_t digits_max = 9;
 
 caf::error no_list(std::string_view text, const char* kind, const std::string& why) {
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is no {} of SLURM's: {}", text, kind, why));
+  return make_error(errc::invalid_argument, fmt::format("\"{}\" is no SLURM {}: {}", text, kind, why));
 }
 
 bool is_digits(std::string_view text) {
@@ -22,7 +22,7 @@ bool is_digits(std::string_view text) {
          && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// "3" or "08-10", each number as wide as the first. Empty: it is neither.
+/// "3" or "08-10", each number with as many digits as the first. Empty if it is neither.
 std::vector<std::string> numbers_of(std::string_view range) {
   auto dash = range.find('-');
   auto first = range.substr(0, dash), last = dash == std::string_view::npos ? first : range.substr(dash + 1);
@@ -35,7 +35,7 @@ std::vector<std::string> numbers_of(std::string_view range) {
   return result;
 }
 
-/// Up to the next comma that stands outside of brackets.
+/// Up to the next comma outside of brackets.
 std::string_view first_of_list(std::string_view text) {
   bool within = false;
   for (size_t i = 0; i < text.size(); ++i)
@@ -46,8 +46,8 @@ std::string_view first_of_list(std::string_view text) {
   return text;
 }
 
-/// What one entry stands for: each beginning with each of the numbers, and so on with what follows the bracket. The
-/// sentence says what is wrong.
+/// Expands one entry: each prefix with each number of the bracket, then the same with the rest. Returns what is wrong,
+/// or an empty text.
 std::string expand(std::string_view entry, std::vector<std::string>& hosts) {
   hosts = {""};
   while (!entry.empty()) {
@@ -69,7 +69,7 @@ std::string expand(std::string_view entry, std::vector<std::string>& hosts) {
       auto range = ranges.substr(0, ranges.find(','));
       auto numbers = numbers_of(range);
       if (numbers.empty())
-        return fmt::format("'{}' is no number, and no range of rising numbers", range);
+        return fmt::format("'{}' is neither a number nor a range of rising numbers", range);
       for (auto& host : hosts)
         for (auto& number : numbers)
           if (longer.size() <= slurm_hosts_max)

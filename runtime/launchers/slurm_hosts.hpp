@@ -10,13 +10,12 @@
 
 namespace ringmaster {
 
-// Hosts and tasks as SLURM's environment variables have them. Errors: invalid_argument, with the text and what is
-// wrong.
+// The syntax of SLURM's environment variables. Errors: invalid_argument, with the text and the reason.
 
-/// More hosts than this are refused: a range such as [1-999999999] is a slip.
+/// More hosts are refused: a range such as [1-999999999] is a typing error.
 constexpr size_t slurm_hosts_max = 65'536;
 
-/// SLURM_JOB_NODELIST and its like: "a[1-3,7],b" is a1 a2 a3 a7 b; "r[1-2]n[08-10]" has two ranges, and keeps zeroes.
+/// SLURM_JOB_NODELIST and similar: "a[1-3,7],b" is a1 a2 a3 a7 b; "r[1-2]n[08-10]" has two ranges and keeps its zeroes.
 caf::expected<std::vector<std::string>> slurm_hosts(std::string_view text);
 
 /// SLURM_TASKS_PER_NODE: "2(x3),1" is 2 2 2 1.

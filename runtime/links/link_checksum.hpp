@@ -6,8 +6,8 @@
 
 namespace ringmaster {
 
-/// Of a frame's bytes: 64 bits in which every bit of the input counts, and its place. Tells damage, not malice. Faster
-/// than memory is read, so that it is not seen beside a copy.
+/// XXH3, 64 bits: the checksum of frames on bulk connections, and the digest of stored tensors and data sets. It detects
+/// damage, not forgery.
 uint64_t link_checksum(std::span<const std::byte> bytes);
 
 } // namespace ringmaster

@@ -11,16 +11,16 @@
 
 namespace ringmaster {
 
-// What is said on a bulk connection. Whoever connects says hello, then what blocks he wants; whoever listens says
+// The protocol of a bulk connection. The side that connects sends hello, then requests blocks; the listening side sends
 // hello, then sends frames, each with some bytes of one block:
 //
 //   hello      magic 8, version 4, 0 4, process 8
 //   request    what 4, checksums 4, id 8, key 36, unit 4, device 8, offset 8, bytes 8, 0 8
 //   frame      what 4, bytes 4, id 8, offset 8, checksum 8; then the bytes
 //
-// Numbers are little-endian. What is malformed ends the connection: nothing that comes behind it can be trusted.
+// Numbers are little-endian. What is malformed ends the connection: nothing after it can be trusted.
 
-/// Whoever connects names the process that he means; whoever listens answers with its own.
+/// The side that connects names the process that it wants; the listening side answers with its own.
 struct link_hello {
   static constexpr size_t wire_bytes = 24;
   uint64_t process = 0; ///< link_place::process
@@ -46,7 +46,7 @@ struct link_frame {
   enum class kind : uint32_t {
     bytes = 1,
     checked_bytes = 2, ///< `checksum` is theirs.
-    gone = 3,          ///< The block is not on offer any more; no bytes.
+    gone = 3,          ///< The block is no longer on offer; no bytes.
     damaged = 4        ///< Its memory cannot be read; no bytes.
   };
   static constexpr size_t wire_bytes = 32;

@@ -1,6 +1,7 @@
 #include "runtime/memory/device_memory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/open_file.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
@@ -56,13 +57,13 @@ caf::error validate(const device_memory::options& opts) {
   if (opts.file.empty())
     return invalid_memory(opts, "its memory needs the name of a file");
   if (opts.min_address == 0)
-    return invalid_memory(opts, "its lowest address must be above 0, which is no address");
+    return invalid_memory(opts, "its lowest address must be above 0");
   if (opts.bytes == 0)
     return invalid_memory(opts, "0 bytes of memory; at least 1 is needed");
   if (opts.bytes > largest_file / 2 || opts.min_address > std::numeric_limits<uint64_t>::max() - 2 * opts.bytes)
     return invalid_memory(
-      opts, fmt::format("{:#x} bytes of memory from address {:#x}, and as many of scratch, go beyond what "
-                        "64 bits can address",
+      opts, fmt::format("{:#x} bytes of memory from address {:#x}, and the same number of scratch bytes, exceed "
+                        "what 64 bits can address",
                         opts.bytes, opts.min_address));
   return caf::none;
 }
@@ -119,6 +120,8 @@ void device_memory::remove_file() noexcept {
 caf::expected<uint64_t> device_memory::allocate(uint64_t bytes, uint64_t alignment) {
   std::lock_guard guard{mutex_};
   auto address = user_.allocate(bytes, alignment);
+  ensure(!address || (*address >= min_address() && bytes <= max_address() - *address),
+         "an allocation lies within the user's range");
   return address ? address : with_context(text_of(id()), address.error());
 }
 
@@ -132,6 +135,7 @@ caf::expected<uint64_t> device_memory::allocate_scratch(uint64_t bytes) {
   constexpr uint64_t alignment = 256; // that of a user's allocation
   std::lock_guard guard{mutex_};
   auto address = scratch_.allocate(bytes, alignment);
+  ensure(!address || *address >= max_address(), "scratch lies after the user's range");
   return address ? address : with_context(text_of(id()) + ", scratch", address.error());
 }
 

@@ -10,13 +10,13 @@
 namespace ringmaster {
 
 /// The memory of one device of this process: its file, and what of it is in use. The file goes with this object at the
-/// latest, and with the device; what is mapped stays readable for whoever holds it. Thread-safe, but for the bytes
+/// latest, and with the device; what is mapped stays readable while it is held. Thread-safe, except for the bytes
 /// themselves.
 class device_memory : public mapped_memory {
 public:
   struct options {
     device_id id;
-    std::filesystem::path file; ///< Made; one that is there is somebody else's.
+    std::filesystem::path file; ///< It must not exist: an existing file is another device's.
     uint64_t min_address = 0;   ///< > 0
     uint64_t bytes = 0;         ///< > 0; of the user's range. The file is sparse and twice as long, and the disk has
                                 ///< room for that when it is made; who else fills it later: see `damage`.
@@ -29,7 +29,7 @@ public:
   ~device_memory() override;
 
   std::filesystem::path file() const { return place()->file; }
-  /// The device has ended: nobody else is to map it.
+  /// The device has ended: no other process may map it from now on.
   void remove_file() noexcept;
 
   /// A range of its own in the user's range. Errors: out_of_memory (asked, free, largest block),

@@ -39,10 +39,11 @@ void host_copies::remember_part(device_id device, uint64_t address, byte_block b
     ensure(copies_.size() < before, "dropping a copy drops one");
   }
   ensure(copies_.empty() == holders_.empty(), "blocks are held for copies");
+  ensure(held_bytes_ <= bytes_max_, "no more bytes are held than the limit");
 }
 
 uint64_t host_copies::copying(device_id device, uint64_t address, uint64_t bytes) {
-  will_change(device, address, bytes); // of two copies to one range nobody knows which is the last to be made
+  will_change(device, address, bytes); // of two copies to one range the last one is unknown
   ensure(bytes == 0
            || std::none_of(under_way_.begin(), under_way_.end(),
                            [&](auto& x) {
@@ -58,6 +59,7 @@ void host_copies::copied(uint64_t number, byte_block block) {
   if (found == under_way_.end())
     return;
   const auto to = found->second;
+  ensure(number <= last_under_way_, "a copy that ends was started");
   under_way_.erase(found);
   if (block.size() == to.bytes)
     remember(to.device, to.address, std::move(block));
@@ -80,7 +82,7 @@ void host_copies::overwritten(device_id device, uint64_t address, uint64_t bytes
   ensure(end > address, "an overwritten range does not wrap around");
   const auto last = split(known, end);
   for (auto i = split(known, address); i != last; ++i) {
-    ensure(address <= i->first && i->second.end <= end, "only what was overwritten is marked so");
+    ensure(address <= i->first && i->second.end <= end, "only what was overwritten is marked as overwritten");
     release(i->second, i->first);
     i->second = {i->second.end, fate::overwritten, 0};
   }
@@ -132,7 +134,7 @@ void host_copies::forget(device_id device) {
   ensure(copies_.empty() == (held_bytes_ == 0), "without copies no block is held");
 }
 
-/// Makes `address` a boundary: returns the first segment that starts there or behind.
+/// Makes `address` a boundary: returns the first segment that starts there or later.
 host_copies::segments::iterator host_copies::split(segments& known, uint64_t address) {
   const auto next = known.lower_bound(address);
   if (next == known.begin())
@@ -172,7 +174,7 @@ const char* host_copies::reason(fate state) {
   return "is kept";
 }
 
-/// One segment of a copy is kept no longer; the last one to go lets go of the block.
+/// One segment of a copy is no longer kept; the last one releases the block.
 void host_copies::release(const segment& part, uint64_t start) {
   if (part.state != fate::kept)
     return;
@@ -185,7 +187,7 @@ void host_copies::release(const segment& part, uint64_t start) {
   const auto holder = holders_.find(source->second.block.data());
   ensure(holder != holders_.end() && holder->second.copies > 0, "a copy's block is held");
   if (--holder->second.copies == 0) {
-    ensure(held_bytes_ >= holder->second.bytes, "no more is let go than was held");
+    ensure(held_bytes_ >= holder->second.bytes, "no more is released than was held");
     held_bytes_ -= holder->second.bytes;
     holders_.erase(holder);
   }

@@ -36,7 +36,7 @@ public:
   /// The same of the block's bytes [offset, offset + bytes); the whole block is held.
   void remember_part(device_id device, uint64_t address, byte_block block, uint64_t offset, uint64_t bytes);
 
-  /// The host is about to copy to the range: until the device answers nobody knows what the operations before it have
+  /// The host is about to copy to the range: until the device answers it is unknown what the operations before it have
   /// read. Returns the copy's number, for `copied`.
   uint64_t copying(device_id device, uint64_t address, uint64_t bytes);
   /// The copy has been made, or has failed (an empty block). Remembers it, unless what was called after it changes its

@@ -62,7 +62,7 @@ void huge_pages::prepare(uint64_t offset, uint64_t bytes) {
     auto* start = mapping_ + page * page_bytes;
     if (!claim(page) || !is_untouched(start))
       continue;
-    // There must be something to collapse. Nobody's store is lost if it comes meanwhile.
+    // There must be something to collapse. A store that comes meanwhile is not lost.
     reinterpret_cast<std::atomic<unsigned char>*>(start)->fetch_or(0);
     if (::madvise(start, page_bytes, MADV_COLLAPSE) == 0)
       continue;

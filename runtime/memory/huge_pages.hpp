@@ -10,7 +10,7 @@ namespace ringmaster {
 /// Puts a mapped file on the processor's huge pages, 2 MiB each, where the system lets it (Linux 6.1 and later, a file
 /// in a tmpfs such as /dev/shm): fewer entries for the processor to look up, and one fault instead of 512. The first
 /// use of 32 MiB takes 3 ms, not 29, and sums of eight inputs past the caches 0.85 of the time.
-/// A page that somebody has used is left alone, since its bytes would have to be moved, and so is a page of which only
+/// A page that was used is left alone, since its bytes would have to be moved, and so is a page of which only
 /// a part is asked for: the file stays sparse. Thread-safe.
 class huge_pages {
 public:

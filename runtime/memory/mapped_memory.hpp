@@ -46,7 +46,7 @@ public:
   /// that crosses max_address is out_of_range.
   caf::expected<std::span<std::byte>> at_runtime(uint64_t address, uint64_t bytes) const;
 
-  /// A range that `at` or `at_runtime` gave is about to be written: puts it on huge pages where nobody has used it yet.
+  /// A range that `at` or `at_runtime` gave is about to be written: puts the unused parts of it on huge pages.
   void expect_bytes(std::span<const std::byte> range) const;
 
   /// The file was cut, or its disk is full: what is here is not what the device holds, and what is written is lost.
@@ -66,7 +66,7 @@ private:
   mapping_guard guard_;
 };
 
-/// The kernel that runs here, by a number of its own: processes with the same one are on one host. 0: cannot be told.
+/// A number of the kernel that runs here: processes with the same number are on one host. 0: unknown.
 uint64_t this_host();
 
 /// The memory file of a device, in the directory of its process.

@@ -11,7 +11,7 @@ namespace ringmaster {
 
 namespace {
 
-/// What the signal's handler goes by: no lock, no allocation. Free where `start` is 0.
+/// What the signal handler reads: no lock, no allocation. Free if `start` is 0.
 struct guarded_range {
   std::atomic<uintptr_t> start{0};
   std::atomic<uintptr_t> end{0};

@@ -38,7 +38,7 @@ std::vector<fs::path> bases() {
   return result;
 }
 
-/// A directory that somebody has named and that is not there may be a mount that is missing: what is made in its place
+/// A directory that was configured and does not exist may be a missing mount: what is made in its place
 /// would lie on another disk.
 caf::error check_configured(const fs::path& dir) {
   std::error_code problem;
@@ -81,14 +81,14 @@ caf::error check_file_size(uint64_t file_bytes) {
                                 bytes_text(file_bytes), file_size_limit_text(), file_size_limit() / 8192 * 4096));
 }
 
-/// Whether it was made long ago: whoever makes one has its lock named in a moment, or was killed then.
+/// Whether it was made long ago: its maker names the lock within a moment, or was killed.
 bool is_old(const fs::path& directory) {
   std::error_code problem;
   const auto made = fs::last_write_time(directory, problem);
   return !problem && fs::file_time_type::clock::now() - made > std::chrono::minutes{1};
 }
 
-/// Removes what killed processes have left: directories whose lock nobody holds.
+/// Removes what killed processes have left: directories whose lock is not held.
 void sweep(const fs::path& base) {
   std::error_code ignored;
   for (auto& entry : fs::directory_iterator{base, ignored}) {
@@ -150,7 +150,7 @@ caf::expected<memory_directory> memory_directory::open(const fs::path& configure
 }
 
 caf::error memory_directory::lock() {
-  auto unlocked = path_ / unnamed_lock; // takes its name when it is locked: nobody sweeps it in between
+  auto unlocked = path_ / unnamed_lock; // takes its name when it is locked: it is not swept in between
   const int fresh = ::open(unlocked.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fresh < 0 || ::flock(fresh, LOCK_EX | LOCK_NB) != 0
       || ::rename(unlocked.c_str(), (path_ / lock_name).c_str()) != 0) {

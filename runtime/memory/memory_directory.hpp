@@ -25,7 +25,7 @@ public:
 
   const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Makes it again where somebody has removed it or its lock, by which others know that it is in use: what lived there
+  /// Makes it again if it was removed, or its lock, by which others know that it is in use: what was there
   /// lives on without a name, and what comes has a place. Returns whether it did. Threadsafe. Errors: io_error, with
   /// the path and the reason.
   caf::expected<bool> keep();

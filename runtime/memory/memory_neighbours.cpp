@@ -1,6 +1,7 @@
 #include "runtime/memory/memory_neighbours.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -16,7 +17,7 @@ caf::expected<std::shared_ptr<mapped_memory>> memory_neighbours::find(const memo
     known = known_.emplace(place, mapped_memory::reach(place, access_)).first;
     if (!known->second && place.host == this_host() && place.host != 0
         && settings_.insert(std::filesystem::path{place.file}.parent_path()).second)
-      spdlog::warn("{}: its blocks, and those of its process's other devices, take another way, unless route.use is "
+      spdlog::warn("{}: its blocks, and those of its process's other devices, take another route, unless route.use is "
                    "\"memory\"",
                    render(known->second.error()));
   }
@@ -33,8 +34,9 @@ void memory_neighbours::forget(const memory_place& place) {
 
 void memory_neighbours::forget_removed() {
   auto now = std::chrono::steady_clock::now();
+  ensure(now >= looked_, "time does not run backwards");
   if (now - looked_ < look_every_)
-    return; // a thousand may come at once
+    return; // a thousand places may come at once
   looked_ = now;
   std::error_code ignored;
   std::erase_if(known_, [&](auto& x) { return !x.second || !std::filesystem::exists(x.first.file, ignored); });

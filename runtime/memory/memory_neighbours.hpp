@@ -10,9 +10,9 @@
 
 namespace ringmaster {
 
-/// The memories of other processes' devices, mapped once by a process and kept while there may be somebody to use them:
+/// The memories of other processes' devices, mapped once by a process and kept while they may be used:
 /// mapping a file again costs a fault for each of its pages. One whose device is gone is let go of: at the word of
-/// those who have noticed, and, where nobody has, when its file is found to be removed. Thread-safe.
+/// those that have noticed, or else when its file is found to be removed. Thread-safe.
 class memory_neighbours {
 public:
   /// For all of them. A communicator's process writes, for it moves data for all ranks at once; all others read.

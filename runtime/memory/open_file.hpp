@@ -4,7 +4,7 @@
 
 namespace ringmaster {
 
-/// Closes a file at the end of a scope; a mapping does not need it any more.
+/// Closes a file at the end of a scope; a mapping does not need it.
 struct open_file {
   int descriptor;
 

@@ -12,7 +12,7 @@
 namespace ringmaster {
 
 range_allocator::range_allocator(uint64_t begin, uint64_t end) : begin_(begin), end_(end) {
-  ensure(begin <= end, "a memory ends after it begins");
+  ensure(begin <= end, "a memory's end is not below its beginning");
   if (begin != end)
     free_.emplace(begin, end);
 }
@@ -70,6 +70,7 @@ void range_allocator::take(std::map<uint64_t, uint64_t>::iterator block, uint64_
   ensure(std::next(taken) == allocated_.end() || end <= std::next(taken)->first, "no two allocations overlap");
   used_ += end - start;
   ensure(used_ <= end_ - begin_, "no more is allocated than there is");
+  ensure(free_.empty() == (used_ == end_ - begin_), "a memory without a free block is used up");
 }
 
 caf::error range_allocator::free(uint64_t address) {
@@ -98,6 +99,7 @@ caf::error range_allocator::free(uint64_t address) {
     std::prev(next)->second = end;
   else
     free_.emplace_hint(next, start, end);
+  ensure(allocated_.empty() == (used_ == 0), "a memory without an allocation is unused");
   return caf::none;
 }
 

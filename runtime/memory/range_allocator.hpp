@@ -10,7 +10,7 @@
 namespace ringmaster {
 
 /// Hands out ranges of the addresses [begin, end). First fit by address: low addresses are used again first, which
-/// keeps a sparse file behind them small; or from the end, for what comes and goes among what stays. Neighbouring free
+/// keeps their sparse file small; or from the end, for short-lived ranges among long-lived ones. Neighbouring free
 /// blocks are always merged. It knows numbers only, no memory. Not thread-safe.
 class range_allocator {
 public:
@@ -20,11 +20,11 @@ public:
   range_allocator(uint64_t begin, uint64_t end);
 
   /// The start of a range of `bytes` bytes, a multiple of `alignment`. What alignment skips stays free.
-  /// Errors: invalid_argument (zero bytes, alignment no power of two), out_of_memory (names what was asked, what is
-  /// free and the largest free block).
+  /// Errors: invalid_argument (zero bytes, alignment no power of two), too_large, out_of_memory (with what was asked,
+  /// what is free and the largest free block).
   caf::expected<uint64_t> allocate(uint64_t bytes, uint64_t alignment, side from = side::begin);
 
-  /// Gives back the range that starts at `address`. Errors: invalid_argument where none starts there.
+  /// Frees the range that starts at `address`. Errors: invalid_argument if none starts there.
   caf::error free(uint64_t address);
 
   uint64_t used() const noexcept { return used_; }

@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reducer.hpp"
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>

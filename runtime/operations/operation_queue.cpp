@@ -57,6 +57,12 @@ operation* operation_queue::find(sequence_number sequence) {
   return i == in_flight_.end() ? nullptr : &*i;
 }
 
+bool operation_queue::counts(const proto::RankReport& x) {
+  const auto op = find(sequence_number{x.sequence()});
+  return op != nullptr && op->epoch != epoch_number{} && op->epoch == epoch_number{x.epoch()}
+         && x.phase() != proto::RankReport::INTERRUPTED;
+}
+
 std::vector<operation*> operation_queue::fused_with(operation& op) {
   if (op.leader == sequence_number{})
     return {&op};

@@ -37,6 +37,8 @@ public:
 
   /// nullptr: it has ended, or waits for GroupEnd.
   operation* find(sequence_number sequence);
+  /// The report is of the attempt that counts.
+  bool counts(const proto::RankReport& x);
   /// Those that are fused with it, or it alone.
   std::vector<operation*> fused_with(operation& op);
   /// It fails, and those with it. What is decided cannot be cancelled.

@@ -3,7 +3,7 @@
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
 #include "runtime/reduction/reduction.hpp"
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/proof/symbol_buffer.hpp"
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/proof/rank_sets.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <caf/expected.hpp>
 

@@ -1,7 +1,8 @@
 #include "runtime/samples/sample_collective.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/reduction.hpp"
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -24,6 +25,7 @@ sample_collective::sample_collective(proto::CollectiveKind kind, plan_request re
     values_(*find_datatype(type), reduces(kind) ? std::optional{op} : std::nullopt,
             members.empty() ? request_.world_size : *std::max_element(members.begin(), members.end()) + 1, salt),
     members_(std::move(members)) {
+  ensure(members_.empty() || members_.size() == request_.world_size, "each rank has a member");
   if (!members_.empty())
     return;
   members_.resize(request_.world_size);
@@ -31,6 +33,7 @@ sample_collective::sample_collective(proto::CollectiveKind kind, plan_request re
 }
 
 std::vector<std::byte> sample_collective::input(uint32_t rank) const {
+  ensure(rank < members_.size(), "an input is of a rank of the group");
   const auto count = input_count(kind_, request_, rank);
   std::vector<std::byte> result(count * element_bytes_);
   values_.input(members_[rank], 0, count, result.data());
@@ -73,6 +76,7 @@ void sample_collective::expect_moved(uint32_t rank, uint64_t first, uint64_t cou
                     expected_.data() + (from - first) * element_bytes_);
     at += run.count;
   }
+  ensure(at >= end, "the output has the elements that are compared");
 }
 
 void sample_collective::expect(uint32_t rank, uint64_t first, uint64_t count) {
@@ -93,6 +97,7 @@ void sample_collective::expect(uint32_t rank, uint64_t first, uint64_t count) {
 uint64_t sample_collective::count_wrong(uint32_t rank, uint64_t first, uint64_t count, const std::byte* found) {
   if (count == 0)
     return 0;
+  ensure(rank < members_.size() && found != nullptr, "an output is of a rank of the group");
   expect(rank, first, count);
   if (std::memcmp(found, expected_.data(), expected_.size()) == 0)
     return 0;

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The numbers behind the data of benchmarks, demos and tests. This header needs nothing else of the project, so the
-// programs in bench/peers/ include it, too; bench/peers/gloo_bench.py computes the same.
+// The numbers from which the data of benchmarks, demos and tests are made. This header includes nothing of the project,
+// so that the programs in bench/peers/ can use it; bench/peers/gloo_bench.py computes the same.
 
 namespace ringmaster {
 
@@ -14,7 +14,7 @@ constexpr uint64_t mixed_bits(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// The start of `rank`'s sequence. `salt` separates the data of one operation from those of others.
+/// The start of `rank`'s sequence. Operations with different salts have different data.
 constexpr uint64_t sample_seed(uint64_t rank, uint64_t salt = 0) {
   return mixed_bits(mixed_bits(salt + 1) + rank);
 }

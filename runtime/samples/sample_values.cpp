@@ -1,10 +1,10 @@
 #include "runtime/samples/sample_values.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/samples/sample_hash.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t few_ranks = 8; ///< Contribute to an element where a datatype has few digits.
+constexpr uint64_t few_ranks = 8; ///< The ranks that contribute to an element if the datatype has few digits.
 
 void store_bits(uint64_t bits, size_t bytes, std::byte* to) {
   switch (bytes) { // a constant number of bytes is one instruction
@@ -23,7 +23,7 @@ void store_bits(uint64_t bits, size_t bytes, std::byte* to) {
   }
 }
 
-/// The power of two up to which a float has all whole numbers; no more than 2^24.
+/// The power of two up to which the float represents all whole numbers; at most 2^24.
 uint64_t whole_numbers_end(const known_datatype& type) {
   std::array<std::byte, element_bytes_max> power{}, next{};
   for (uint32_t digits = 1; digits < 24; ++digits) {
@@ -43,12 +43,12 @@ uint64_t whole_numbers_end(const known_datatype& type) {
 sample_values::sample_values(const known_datatype& type, std::optional<gpu_sim::ReduceOp> op, uint32_t ranks,
                              uint64_t salt)
   : type_(type), op_(op), salt_(salt) {
-  assert(ranks > 0);
+  ensure(ranks > 0, "data are those of at least one rank");
   if (!op)
     return;
   const bool picks_one = op == gpu_sim::MIN || op == gpu_sim::MAX;
   if (!type.is_float) {
-    if (picks_one && type.element_bytes == 1) // of many ranks one would always have the least value that there is
+    if (picks_one && type.element_bytes == 1) // with many ranks, one would always have the smallest value of the type
       every_ = static_cast<uint32_t>((ranks + few_ranks - 1) / few_ranks);
     return;
   }
@@ -58,6 +58,7 @@ sample_values::sample_values(const known_datatype& type, std::optional<gpu_sim::
   most_ = picks_one ? end - 1 : end / contributors;
   if (op == gpu_sim::PROD)
     every_ = static_cast<uint32_t>((ranks + few_ranks - 1) / few_ranks);
+  ensure(every_ >= 1 && most_ >= 1, "at least one rank contributes, with more than zeros");
 }
 
 bool sample_values::contributes(uint32_t rank, uint64_t index) const {
@@ -92,7 +93,7 @@ double sample_values::real_number(uint32_t rank, uint64_t hash, uint64_t index) 
 
 void sample_values::real_numbers(uint32_t rank, uint64_t first, std::span<double> to) const {
   const auto seed = sample_seed(rank, salt_);
-  if (every_ == 1 && op_ != gpu_sim::PROD) { // the usual case, in a plain loop
+  if (every_ == 1 && op_ != gpu_sim::PROD) { // the most common case, in a simple loop
     for (uint64_t i = 0; i < to.size(); ++i)
       to[i] = static_cast<double>(sample_whole_number(sample_hash(seed, first + i), most_));
     return;
@@ -115,7 +116,7 @@ void sample_values::store(std::span<const double> values, std::byte* to) const {
       std::memcpy(to, &rounded, sizeof rounded);
       to += sizeof rounded;
     }
-  else // narrow floats are computed in float32, and rounded from that
+  else // narrow floats are computed in float32, then rounded
     for (auto x : values) {
       type_.store(type_.element_bytes < sizeof(float) ? static_cast<float>(x) : x, to);
       to += type_.element_bytes;
@@ -187,7 +188,7 @@ void sample_values::input(uint32_t rank, uint64_t first, uint64_t count, std::by
 }
 
 void sample_values::reduced(std::span<const uint32_t> members, uint64_t first, uint64_t count, std::byte* to) const {
-  assert(op_ && !members.empty());
+  ensure(op_.has_value() && !members.empty(), "a reduction has an operation and at least one member");
   if (type_.is_float)
     reduced_in<double>([this](auto... x) { real_numbers(x...); }, members, first, count, to);
   else

@@ -9,24 +9,22 @@
 
 namespace ringmaster {
 
-/// The input data of benchmarks, demos and tests, and what reducing them gives, computed apart from the reduction
-/// kernels. Every element of every rank has a value of its own, so a result with elements of the wrong place or rank
+/// The input data of benchmarks, demos and tests, and their reductions, computed independently of the reduction
+/// kernels. Every element of every rank has a different value, so a result with elements of the wrong position or rank
 /// differs from the expected one.
 ///
 /// - Data that are only moved are random bits.
-/// - Integers that are reduced are random bits, too: sums and products wrap around. Factors are odd, or products of
-/// many
-///   would be 0.
-/// - Floats that are reduced are small whole numbers whose every partial sum is exact in the datatype, so the result
-/// has
-///   the same bits in any order. Where the datatype has too few digits for a sum over all ranks, an element has
-///   contributions of only a few of them, evenly spaced, and the others have the operation's neutral element; which
-///   ranks these are differs from element to element. Factors of a product are 1 and -1, and 2 and 1/2 from a few
-///   ranks.
+/// - Integers that are reduced are random bits: sums and products wrap around. Factors are odd, since products of many
+///   even numbers would be 0.
+/// - Floats that are reduced are small whole numbers whose partial sums are exact in the datatype, so the result has
+/// the
+///   same bits in any order. If the datatype has too few digits for a sum over all ranks, only a few evenly spaced
+///   ranks contribute to an element, and the others have the operation's neutral element; which ranks contribute
+///   differs between elements. Factors of a product are 1 and -1, and 2 and 1/2 from a few ranks.
 class sample_values {
 public:
-  /// `op`: the reduction; none where data are only moved. PREMUL_SUM and USER have no expected result. `ranks`: the
-  /// most that are reduced. `salt`: makes data differ from those of other operations.
+  /// `op`: the reduction; none if data are only moved. PREMUL_SUM and USER have no expected result. `ranks`: the
+  /// maximum number of ranks reduced. `salt`: data of operations with different salts differ.
   sample_values(const known_datatype& type, std::optional<gpu_sim::ReduceOp> op, uint32_t ranks, uint64_t salt = 0);
 
   /// Stores elements [first, first + count) of `rank`'s input at `to`.
@@ -35,7 +33,7 @@ public:
   void reduced(std::span<const uint32_t> members, uint64_t first, uint64_t count, std::byte* to) const;
 
 private:
-  /// Elements that are computed at a time.
+  /// The elements computed at a time.
   static constexpr uint64_t piece = 512;
   using wide = __int128;
 
@@ -55,8 +53,8 @@ private:
   const known_datatype& type_;
   std::optional<gpu_sim::ReduceOp> op_;
   uint64_t salt_;
-  uint64_t most_ = 0;  ///< Of the whole numbers that floats hold.
-  uint32_t every_ = 1; ///< One rank of so many contributes to an element.
+  uint64_t most_ = 0;  ///< The largest whole number used for floats.
+  uint32_t every_ = 1; ///< One in this number of ranks contributes to an element.
 };
 
 } // namespace ringmaster

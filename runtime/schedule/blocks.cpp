@@ -1,4 +1,4 @@
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ blocks blocks::of(const std::vector<uint64_t>& counts) {
   return blocks{std::move(starts)};
 }
 
-blocks blocks::of(proto::CollectiveKind kind, const plan_request& request, uint32_t rank) {
+blocks blocks::of_kind(int kind, const plan_request& request, uint32_t rank) {
   if (request.counts.empty())
     return uniform(request.count, request.world_size);
   if (kind != proto::ALL_TO_ALL)
@@ -44,6 +44,12 @@ blocks blocks::received(const plan_request& request, uint32_t rank) {
   for (uint32_t from = 0; from < request.world_size; ++from)
     counts.push_back(request.counts[size_t{from} * request.world_size + rank]);
   return of(counts);
+}
+
+block_range block_of(buffer where, uint64_t count, uint32_t blocks, uint32_t index) {
+  auto size = count / blocks;
+  auto larger = count % blocks;
+  return {where, index * size + std::min<uint64_t>(index, larger), size + (index < larger ? 1 : 0)};
 }
 
 } // namespace ringmaster

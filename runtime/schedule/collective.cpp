@@ -1,7 +1,6 @@
 #include "runtime/schedule/collective.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/blocks.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -3,6 +3,8 @@
 #include "messages/collective_kind.hpp"
 #include "messages/types.pb.h"
 
+#include <ringmaster/schedule.hpp>
+
 #include <caf/error.hpp>
 #include <caf/expected.hpp>
 
@@ -15,26 +17,6 @@ namespace ringmaster {
 // What each kind of collective means, apart from any algorithm: which elements a rank has and gets. MPI's and NCCL's
 // words and counts.
 
-/// One collective, as one rank sees it.
-struct plan_request {
-  uint32_t world_size = 1;
-  uint32_t rank = 0;
-  /// Elements. ALL_REDUCE, REDUCE, BROADCAST, SEND_RECV: of the whole. ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER,
-  /// SCATTER: of one block, of which there is one for each rank. BARRIER: ignored. Ignored with `counts`.
-  uint64_t count = 0;
-  uint32_t root = 0; ///< REDUCE, BROADCAST, GATHER, SCATTER; SEND_RECV: who sends
-  uint32_t peer = 0; ///< SEND_RECV: who receives
-  /// The v-variants: elements of each rank's block; ALL_TO_ALL: of the block from rank s to rank r at s * world_size +
-  /// r.
-  std::vector<uint64_t> counts = {};
-  uint64_t chunk = 0; ///< Pipelined algorithms: elements of a piece; 0: as the algorithm likes
-  /// By rank: the number of the host that it lies on, less than `world_size`. Ranks of a host reach each other faster
-  /// than all others. Empty: all on one. Only hierarchical algorithms look at it.
-  std::vector<uint32_t> hosts = {};
-
-  friend bool operator==(const plan_request&, const plan_request&) = default;
-};
-
 /// "all_reduce", "all_to_all", ...: as people write them.
 std::string_view name_of(proto::CollectiveKind kind);
 /// Takes "all_gather_v", too: the kind is the same, with counts. Errors: invalid_argument, naming what there is.
@@ -46,7 +28,7 @@ bool has_root(proto::CollectiveKind kind); ///< Including SEND_RECV's sender.
 bool has_v_variant(proto::CollectiveKind kind);
 
 /// Whether the request makes sense for the kind. Errors: invalid_argument, with a sentence: a world size of 0, a rank,
-/// root or peer outside of it, counts where there are none or not as many as needed, more elements than 2^63, hosts of
+/// root or peer outside of it, counts where there are none or the wrong number, more elements than 2^63, hosts of
 /// more or fewer ranks than there are.
 caf::error check_request(proto::CollectiveKind kind, const plan_request& request);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <caf/error.hpp>
 

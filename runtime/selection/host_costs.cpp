@@ -1,5 +1,7 @@
 #include "runtime/selection/host_costs.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <set>
 
@@ -8,9 +10,10 @@ namespace ringmaster {
 namespace {
 
 constexpr uint32_t ranks_planned_max = 256;
-constexpr uint64_t messages_planned_max = uint64_t{1} << 18; ///< A ring of 256 has half of that: some milliseconds.
+constexpr uint64_t messages_planned_max = uint64_t{1}
+                                          << 18; ///< A ring of 256 ranks has half of that, which takes milliseconds.
 
-/// Out and in, by rank or by host.
+/// Outgoing and incoming load, by rank or by host.
 struct port_loads {
   explicit port_loads(size_t ports) : out(ports), in(ports) {}
 
@@ -26,7 +29,7 @@ struct port_loads {
   }
 };
 
-/// Elements of one round.
+/// The elements of one round.
 struct round_load {
   explicit round_load(size_t ranks) : across(ranks), within(ranks) {}
 
@@ -60,6 +63,7 @@ bool can_be_planned(const algorithm_cost& cost, const plan_request& request) {
 
 caf::expected<host_work> work_on_hosts(const algorithm& which, const plan_request& request, uint64_t element_bytes) {
   const auto& hosts = request.hosts;
+  ensure(hosts.size() == request.world_size, "every rank has a host");
   std::vector<round_load> rounds;
   port_loads messages{request.world_size};
   for (uint32_t rank = 0; rank < request.world_size; ++rank) {
@@ -70,6 +74,7 @@ caf::expected<host_work> work_on_hosts(const algorithm& which, const plan_reques
       return std::move(planned.error());
     rounds.resize(std::max<size_t>(rounds.size(), planned->rounds), round_load{request.world_size});
     for (const auto& x : planned->steps) {
+      ensure(x.round < rounds.size(), "a step is in one of its schedule's rounds");
       if (x.what != action::send)
         continue;
       rounds[x.round].add(hosts, rank, x);

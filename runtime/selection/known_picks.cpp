@@ -1,5 +1,7 @@
 #include "runtime/selection/known_picks.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 
 namespace ringmaster {
@@ -14,18 +16,20 @@ caf::expected<Answer> known_picks::look_up(answers<Answer>& known, known_answer<
     known.splice(known.begin(), known, found);
     return found->answer;
   }
-  caf::expected<Answer> said = ask();
-  if (!said)
-    return said;
-  question.answer = *said;
+  auto answer = caf::expected<Answer>{ask()};
+  if (!answer)
+    return answer;
+  question.answer = *answer;
   known.push_front(std::move(question));
   if (known.size() > picks_max)
     known.pop_back();
-  return said;
+  ensure(known.size() <= picks_max, "the cache keeps its limit");
+  return answer;
 }
 
 caf::expected<const algorithm*> known_picks::pick(proto::CollectiveKind kind, const plan_request& request,
                                                   uint64_t element_bytes, const cost_constants& constants) {
+  ensure(element_bytes > 0, "elements have a size");
   return look_up(known_, {kind, {}, request, element_bytes, nullptr}, [&]() -> caf::expected<const algorithm*> {
     auto picked = select_algorithm(kind, request, element_bytes, constants);
     if (!picked)

@@ -8,18 +8,17 @@
 
 namespace ringmaster {
 
-/// What `select_algorithm` and `chunk_for` said lately. Where ranks lie on several hosts they plan all of them by every
-/// algorithm, which is too much for each call of many that are alike. Of one communicator, whose constants stay as they
-/// are.
+/// A cache of the results of `select_algorithm` and `chunk_for` for one communicator, whose constants do not change.
+/// For ranks on several hosts they plan all ranks by every algorithm, which is too slow for each of many similar calls.
 class known_picks {
 public:
-  /// Errors: as of `select_algorithm`.
+  /// Errors: those of `select_algorithm`.
   caf::expected<const algorithm*> pick(proto::CollectiveKind kind, const plan_request& request, uint64_t element_bytes,
                                        const cost_constants& constants);
-  /// Errors: as of `find_algorithm` and `chunk_for`.
+  /// Errors: those of `find_algorithm` and `chunk_for`.
   caf::expected<uint64_t> chunk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request,
                                 uint64_t element_bytes, const cost_constants& constants);
-  /// The ranks are others now.
+  /// For a communicator whose ranks have changed.
   void forget() {
     known_.clear();
     chunks_.clear();
@@ -31,7 +30,7 @@ private:
   template <class Answer>
   struct known_answer {
     proto::CollectiveKind kind;
-    std::string algorithm; ///< Empty where it is the answer.
+    std::string algorithm; ///< Empty if it is the answer.
     plan_request request;
     uint64_t element_bytes;
     Answer answer;
@@ -39,7 +38,7 @@ private:
   template <class Answer>
   using answers = std::list<known_answer<Answer>>; ///< The latest first.
 
-  /// What is known, or what `ask` says, which is kept.
+  /// The cached answer, or that of `ask`, which is added.
   template <class Answer, class Ask>
   static caf::expected<Answer> look_up(answers<Answer>& known, known_answer<Answer> question, const Ask& ask);
 

@@ -1,5 +1,7 @@
 #include "runtime/selection/least_squares.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,7 +10,7 @@ namespace ringmaster {
 
 namespace {
 
-/// The features over the value, and each feature over its length, so that large numbers do not drown small ones.
+/// Features divided by the value, then each feature divided by its length, so that all have a similar scale.
 struct scaled_problem {
   std::vector<std::vector<double>> rows;
   std::vector<double> lengths;
@@ -17,6 +19,8 @@ struct scaled_problem {
 scaled_problem scaled(std::span<const observation> observations, size_t features) {
   scaled_problem result{{}, std::vector<double>(features, 0)};
   for (const auto& x : observations) {
+    ensure(x.features.size() == features, "all observations have the same features");
+    ensure(x.value > 0, "an observed value is above 0");
     auto& row = result.rows.emplace_back();
     for (size_t i = 0; i < features; ++i) {
       row.push_back(x.features[i] / x.value);
@@ -35,6 +39,7 @@ scaled_problem scaled(std::span<const observation> observations, size_t features
 } // namespace
 
 double predict(std::span<const double> coefficients, std::span<const double> features) {
+  ensure(coefficients.size() <= features.size(), "each coefficient has a feature");
   double sum = 0;
   for (size_t i = 0; i < coefficients.size(); ++i)
     sum += coefficients[i] * features[i];
@@ -48,7 +53,8 @@ linear_fit fit_least_squares(std::span<const observation> observations) {
     return {};
   auto features = observations.front().features.size();
   auto problem = scaled(observations, features);
-  std::vector<double> found(features, 0), errors(observations.size(), 1); // what is left of each value: 1 at first
+  std::vector<double> found(features, 0),
+    errors(observations.size(), 1); // of each value relative to it: 1 before the first pass
   double moved = 1;
   for (int pass = 0; pass < passes_max && moved > small_enough; ++pass) {
     moved = 0;

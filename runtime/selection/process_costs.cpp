@@ -1,5 +1,7 @@
 #include "runtime/selection/process_costs.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 
 namespace ringmaster {
@@ -43,7 +45,8 @@ std::vector<double> process_work::features() const {
 
 caf::expected<process_work> work_in_process(const algorithm& which, const plan_request& request, uint64_t element_bytes,
                                             const process_constants& machine) {
-  constexpr double copy_accesses = 2, reduce_accesses = 3; // of a byte: operands read, result written
+  constexpr double copy_accesses = 2, reduce_accesses = 3; // of each byte: operands read, result written
+  ensure(machine.cores > 0, "a machine has cores");
   process_work result;
   result.ranks = request.world_size;
   if (which.is.joint) {
@@ -68,6 +71,7 @@ caf::expected<process_work> work_in_process(const algorithm& which, const plan_r
       take_in(all[round], busiest[round], work);
     }
   }
+  ensure(all.size() == busiest.size(), "each round has a busiest rank");
   result.steps = static_cast<double>(all.size());
   auto buffers = bytes_of_all(which.kind, request, element_bytes);
   auto misses = buffers == 0 ? 0 : std::max(0.0, 1 - static_cast<double>(machine.cache_bytes) / buffers);
@@ -81,6 +85,8 @@ caf::expected<process_work> work_in_process(const algorithm& which, const plan_r
 }
 
 time_estimate estimate(const process_work& work, const process_constants& x) {
+  ensure(x.bandwidth > 0 && x.memory_bandwidth > 0 && x.reduction_rate > 0 && x.joint.bandwidth > 0,
+         "rates are above 0");
   time_estimate result;
   if (work.joint) {
     result.overhead_s = x.joint.operation_s + work.ranks * x.joint.rank_s;

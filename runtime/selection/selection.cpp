@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ namespace ringmaster {
 
 namespace {
 
-/// Elements that the root, or rank 0, reduces.
+/// The elements that the root, or rank 0, reduces.
 caf::expected<uint64_t> reduced_elements(const algorithm& which, plan_request request) {
   request.rank = has_root(which.kind) ? request.root : 0;
   auto planned = plan(which.kind, which.name, request);
@@ -56,7 +57,7 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
   return result;
 }
 
-/// What is under way at a time.
+/// The elements in flight on a link.
 uint64_t elements_under_way(uint64_t element_bytes, const cost_constants& constants) {
   const auto elements = constants.latency_s * constants.bandwidth / static_cast<double>(element_bytes);
   return std::bit_ceil(static_cast<uint64_t>(std::clamp(elements, 1.0, 0x1p62)));
@@ -68,10 +69,11 @@ caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& re
                                   const cost_constants& constants) {
   if (!which.is.in_chunks || request.chunk != 0 || request.count == 0)
     return request.chunk;
-  const auto whole = std::bit_ceil(request.count); // at most 2^63, as of `check_request`
+  ensure(element_bytes > 0 && constants.bandwidth > 0, "elements and bandwidths are above 0");
+  const auto whole = std::bit_ceil(request.count); // at most 2^63, which `check_request` ensures
   auto cut = request;
   if (!which.is.by_hosts)
-    cut.hosts.clear(); // to plan every rank for each size would take longer than many an operation
+    cut.hosts.clear(); // planning every rank for each size would take longer than many operations
   uint64_t best = whole;
   auto least = std::numeric_limits<double>::infinity();
   for (cut.chunk = whole; cut.chunk > 0; cut.chunk /= 2) {
@@ -79,12 +81,13 @@ caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& re
     if (!x)
       return std::move(x.error());
     const auto time = x->time.total_s();
-    if (time > least) // from here on latencies are most of it
+    if (time > least) // smaller pieces only add latencies
       break;
     if (time < least)
       best = cut.chunk;
     least = time;
   }
+  ensure(std::has_single_bit(best) && best <= whole, "a piece is a power of two, at most the whole");
   if (best == whole && reduces(which.kind))
     best = std::min(whole, elements_under_way(element_bytes, constants));
   return best == whole && default_chunk >= request.count ? 0 : best;
@@ -107,6 +110,8 @@ caf::expected<std::vector<candidate>> sorted_candidates(
     auto x = estimate(which);
     if (!x)
       return std::move(x.error());
+    ensure(x->which == &which, "an estimate is of the algorithm asked for");
+    ensure(!(x->time.total_s() < 0), "an estimate is not negative");
     result.push_back(*x);
   }
   if (result.empty())
@@ -132,6 +137,7 @@ caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan
   auto all = candidates(kind, request, element_bytes, constants);
   if (!all)
     return std::move(all.error());
+  ensure(!all->empty(), "a kind without algorithms is an error");
   return all->front();
 }
 

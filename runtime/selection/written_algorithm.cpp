@@ -1,6 +1,7 @@
 #include "runtime/selection/written_algorithm.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/proof/proof.hpp"
 #include "runtime/simulation/simulation.hpp"
 
@@ -14,13 +15,13 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t scratch_max = uint64_t{1} << 60; ///< Elements; their bytes can be counted whatever the datatype.
+constexpr uint64_t scratch_max = uint64_t{1} << 60; ///< Elements; their bytes fit into 64 bits for any datatype.
 
 caf::error refused(std::string text) {
   return make_error(errc::invalid_argument, std::move(text));
 }
 
-/// Every range `factor` times as far and as long.
+/// With all offsets and counts multiplied by `factor`.
 schedule scaled(schedule x, uint64_t factor) {
   x.scratch_count *= factor;
   for (auto& step : x.steps)
@@ -38,11 +39,11 @@ plan_request scaled(plan_request x, uint64_t factor) {
   return x;
 }
 
-/// What is registered, for functions that are told nothing but the request.
+/// The registered schedules, for functions that get only the request.
 struct registration {
   std::string name;
   schedule_set written;
-  algorithm_cost cost; ///< Of the written collective.
+  algorithm_cost cost; ///< Of the collective as written.
 };
 
 std::optional<registration>& registered() {
@@ -56,7 +57,9 @@ caf::error check_registered(const plan_request& request) {
 }
 
 schedule plan_registered(const plan_request& request) {
+  ensure(registered().has_value(), "schedules are planned after they were registered");
   const auto& written = registered()->written;
+  ensure(request.rank < written.ranks.size(), "a registered schedule has every rank");
   return scaled(written.ranks[request.rank], *multiple_of(written, request));
 }
 
@@ -93,7 +96,7 @@ caf::expected<uint64_t> multiple_of(const schedule_set& written, const plan_requ
                                                                 : "the schedules are for other counts");
   for (const auto& rank : written.ranks)
     if (rank.scratch_count > scratch_max / factor)
-      return refused(fmt::format("{} times {} elements of scratch are more than the {} that can be counted", factor,
+      return refused(fmt::format("{} times {} elements of scratch are more than the limit of {}", factor,
                                  rank.scratch_count, scratch_max));
   return factor;
 }
@@ -111,6 +114,7 @@ caf::expected<schedule_set> scaled(schedule_set written, uint64_t factor) {
 }
 
 caf::expected<algorithm_cost> cost_of(const schedule_set& written) {
+  ensure(written.ranks.size() == written.request.world_size, "there is a schedule for each rank");
   auto walked = prove(written.kind, written.request, written.ranks);
   auto most = [](const std::vector<uint64_t>& by_rank) { return *std::max_element(by_rank.begin(), by_rank.end()); };
   algorithm_cost cost{.rounds = walked.rounds,
@@ -118,7 +122,7 @@ caf::expected<algorithm_cost> cost_of(const schedule_set& written) {
                       .messages = std::max(most(walked.messages_sent), most(walked.messages_received))};
   network only_latency, only_bandwidth;
   only_latency.link = {1, std::numeric_limits<double>::infinity()};
-  only_bandwidth.link = {0, 1e12}; // a byte a picosecond
+  only_bandwidth.link = {0, 1e12}; // one byte per picosecond
   auto latencies = simulate(written.ranks, only_latency, 1);
   if (!latencies)
     return std::move(latencies.error());
@@ -140,7 +144,7 @@ caf::error register_schedules(const std::string& name, schedule_set written) {
   registered() = registration{name, std::move(written), *cost};
   auto problem = register_algorithm({.name = registered()->name,
                                      .kind = registered()->written.kind,
-                                     .formula = "as somebody wrote it",
+                                     .formula = "from a schedule file",
                                      .plan = plan_registered,
                                      .cost = cost_of_registered,
                                      .check = check_registered});

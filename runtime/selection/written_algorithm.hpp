@@ -5,24 +5,23 @@
 
 namespace ringmaster {
 
-// Schedules that somebody wrote, used as an algorithm: for the collective they are for, and for the same one of a whole
-// multiple of the elements. A schedule moves ranges, and no kind's meaning depends on how many elements are behind an
-// offset; so with every offset and count multiplied by one number, what is proved of one is true of the other.
+// Schedules from a file, used as an algorithm: for their collective, and for multiples of its elements. A schedule
+// moves ranges, and the meaning of a kind does not depend on the number of elements at an offset; so a proof stays true
+// if all offsets and counts are multiplied by the same number.
 
-/// Which multiple of the written collective the request is; 1 where neither has elements. The request has passed
+/// The multiple of the written collective that is requested; 1 if neither has elements. The request must have passed
 /// `check_request`. Errors: invalid_argument for another world size, root or peer, for counts that are no multiple, and
 /// for more scratch than can be counted.
 caf::expected<uint64_t> multiple_of(const schedule_set& written, const plan_request& request);
 
-/// The collective with `factor` times the elements. Errors: as of `check_request` and `multiple_of`.
+/// The collective with `factor` times the elements. Errors: those of `check_request` and `multiple_of`.
 caf::expected<schedule_set> scaled(schedule_set written, uint64_t factor);
 
-/// What the schedules take: from a proof that has found no fault, and simulations. Errors: those of `simulate`.
+/// The cost of proved schedules, from their proof and from simulations. Errors: those of `simulate`.
 caf::expected<algorithm_cost> cost_of(const schedule_set& written);
 
-/// Makes the schedules an algorithm of this process, which must have been proved. One set a process, since an
-/// algorithm's functions know nothing but the request. Errors: invalid_argument as of `register_algorithm`, also for a
-/// second set; those of `cost_of`.
+/// Registers proved schedules as an algorithm of this process. There can be one set, since an algorithm's functions get
+/// only the request. Errors: invalid_argument for a second set; those of `register_algorithm` and `cost_of`.
 caf::error register_schedules(const std::string& name, schedule_set written);
 
 } // namespace ringmaster

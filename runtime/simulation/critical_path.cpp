@@ -1,24 +1,26 @@
 #include "runtime/simulation/critical_path.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 
 namespace ringmaster {
 
 namespace {
 
-/// A point of the chain: somebody waited for `activity`, until `until`.
+/// A point of the chain: the next part waited for `activity`, until `until`.
 struct waited_for {
   uint32_t activity = activity::none;
   picoseconds until = 0;
 };
 
-/// What the work of a rank waited for in turn: its own message's arrival, or another one's work.
+/// What the work of a rank waited for: its own message's arrival, or other work of the rank.
 waited_for before_work(const timeline& times, uint32_t index, picoseconds start) {
   const auto& x = times.graph.activities[index];
   return {x.is_local() ? x.cause : times.reduction_cause[index], start};
 }
 
-/// The work that ended at `until`, if it was work that ended then.
+/// Whether work ended at `until`, not the message.
 bool was_work(const timeline& times, uint32_t index, picoseconds until) {
   const auto& x = times.graph.activities[index];
   return x.is_local()
@@ -48,6 +50,8 @@ path_part message_part(const timeline& times, uint32_t index, picoseconds until)
 std::vector<path_part> critical_path_to(const timeline& times, uint32_t last, picoseconds end) {
   std::vector<path_part> path;
   for (waited_for at{last, end}; at.activity != activity::none;) {
+    ensure(at.activity < times.graph.activities.size(), "the chain has activities of the simulation");
+    const auto until = at.until;
     if (was_work(times, at.activity, at.until)) {
       path.push_back(work_part(times, at.activity, at.until));
       at = before_work(times, at.activity, path.back().start);
@@ -55,6 +59,7 @@ std::vector<path_part> critical_path_to(const timeline& times, uint32_t last, pi
       path.push_back(message_part(times, at.activity, at.until));
       at = {times.graph.activities[at.activity].cause, path.back().start};
     }
+    ensure(path.back().start <= until && path.back().latency >= 0, "the chain goes back in time");
   }
   std::reverse(path.begin(), path.end());
   return path;

@@ -4,7 +4,7 @@
 
 namespace ringmaster {
 
-/// A piece of the longest chain of activities, each of which the next one waited for.
+/// A part of the longest chain of activities, in which each waits for the one before it.
 struct path_part {
   enum class kind : uint8_t { message, reduction, copy };
 
@@ -13,14 +13,14 @@ struct path_part {
   uint32_t round = 0; ///< The source's.
   uint64_t bytes = 0;
   picoseconds start = 0;
-  picoseconds transfer = 0; ///< How long ports, or the rank itself, were occupied.
-  picoseconds latency = 0;  ///< 0 where the next one waited for a port only.
+  picoseconds transfer = 0; ///< The time for which ports, or the rank, were occupied.
+  picoseconds latency = 0;  ///< 0 if the next part waited for a port only.
 };
 
-/// The chain from time 0 to the end of activity `last` at `end`: the parts follow each other without a gap.
+/// The chain from time 0 to the end of activity `last` at `end`, without gaps.
 std::vector<path_part> critical_path_to(const timeline& times, uint32_t last, picoseconds end);
 
-/// What a chain of activities took, in sum.
+/// The sums over a chain.
 struct path_summary {
   uint64_t messages = 0, reductions = 0, copies = 0;
   picoseconds transfer = 0; ///< Of messages.

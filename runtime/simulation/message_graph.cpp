@@ -1,6 +1,7 @@
 #include "runtime/simulation/message_graph.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
 #include <fmt/format.h>
@@ -15,14 +16,14 @@ namespace {
 constexpr uint64_t steps_max = uint64_t{1} << 30;
 constexpr uint32_t rounds_max = 1u << 28;
 
-/// What a step sends, receives, or works on: a fold's first lane is only read.
+/// The elements that a step sends, receives or computes. The first lane of a fold is only read.
 uint64_t elements_of(const step& x) {
   return x.what == action::send   ? x.source.count
          : x.what == action::fold ? x.source.count - x.destination.count
                                   : x.destination.count;
 }
 
-/// A channel as one of its ends sees it.
+/// One end of a channel.
 struct channel_end {
   uint64_t key = 0; ///< Source and destination.
   uint32_t messages = 0;
@@ -30,7 +31,8 @@ struct channel_end {
   uint32_t next = 0; ///< The activity of the next message.
 };
 
-/// Finds the end that belongs to a peer of the rank that is being read. A table over all ranks, cleared by its rank.
+/// Finds the channel end for a peer of the current rank. A table over all ranks; entries of earlier ranks count as
+/// empty.
 class ends_by_peer {
 public:
   explicit ends_by_peer(uint32_t world_size) : entries_(world_size) {}
@@ -58,7 +60,7 @@ public:
     graph_.first_steps.push_back(0);
   }
 
-  /// A step's `activity` is its channel's end for now.
+  /// Until link(), a step's `activity` is its channel end.
   caf::error add(uint32_t rank, const schedule& x) {
     if (graph_.steps.size() + x.steps.size() > steps_max || x.rounds > rounds_max)
       return invalid("the schedules have more than 2^30 steps or 2^28 rounds, too many to simulate");
@@ -110,7 +112,7 @@ private:
                                key & UINT32_MAX, received));
   }
 
-  /// Makes a channel of each two ends that belong together, and numbers its messages.
+  /// Joins each pair of ends to a channel, and numbers its messages.
   caf::error join_ends() {
     auto outs = sorted(out_), ins = sorted(in_);
     for (size_t i = 0; i < std::max(outs.size(), ins.size()); ++i) {
@@ -131,6 +133,8 @@ private:
   }
 
   void number_activities() {
+    ensure(graph_.first_steps.size() == world_size_ + 1 && graph_.first_steps.back() == graph_.steps.size(),
+           "each rank was added once, in order");
     graph_.activities.resize(size_t{message_count_} + local_count_);
     auto next_local = message_count_;
     for (uint32_t rank = 0; rank < world_size_; ++rank)
@@ -147,6 +151,7 @@ private:
         if (!sends)
           x.destination_step = i;
       }
+    ensure(next_local == graph_.activities.size(), "every step belongs to one activity");
   }
 
   message_graph graph_;

@@ -1,6 +1,7 @@
 #include "runtime/simulation/network.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ namespace ringmaster {
 namespace {
 
 constexpr double picoseconds_per_second = 1e12;
-/// What is added to a time below `simulated_time_max` must not reach 2^63.
+/// A time below `simulated_time_max` plus a latency must stay below 2^63.
 constexpr picoseconds latency_max = simulated_time_max / 4;
 
 caf::error check_speed(std::string_view what, const link_speed& speed) {
@@ -62,6 +63,7 @@ caf::error check_network(const network& net, uint32_t world_size) {
 }
 
 network_path path_between(const network& net, uint32_t world_size, uint32_t source, uint32_t destination) {
+  ensure(source < world_size && destination < world_size && source != destination, "a path connects two ranks");
   network_path path;
   auto inside = !net.hosts.empty() && net.hosts[source] == net.hosts[destination];
   auto& speed = inside ? net.inside_host : net.link;
@@ -89,6 +91,7 @@ uint32_t port_count(const network& net, uint32_t world_size) {
 
 std::string port_name(uint32_t port, uint32_t world_size) {
   auto inwards = port % 2 == 1;
+  ensure(port < 4 * world_size, "a port is one of a rank or of its host");
   if (port < 2 * world_size)
     return fmt::format("the way {} rank {}", inwards ? "into" : "out of", port / 2);
   return fmt::format("the network card of host {}, {}", port / 2 - world_size, inwards ? "inwards" : "outwards");

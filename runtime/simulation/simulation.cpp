@@ -1,6 +1,7 @@
 #include "runtime/simulation/simulation.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/simulation/event_queue.hpp"
 #include "runtime/simulation/stuck.hpp"
 
@@ -12,8 +13,8 @@ namespace ringmaster {
 
 namespace {
 
-/// The events are taken in the order of their times. What is known when a message starts is also when it ends, so its
-/// steps end at once, as far as this class is concerned, and one event a message is enough where it need not wait.
+/// Processes events in the order of their times. The end of a message is known when it starts, so its steps are ended
+/// immediately, and a message that does not wait needs one event only.
 class simulator {
 public:
   simulator(timeline times, const network& net, const simulation_observer& observer, const simulation_watch& watch)
@@ -27,6 +28,8 @@ public:
     }
     while (!events_.empty()) {
       auto next = events_.pop();
+      ensure(next.time >= now_, "simulated time never runs backwards");
+      now_ = next.time;
       switch (static_cast<simulated_event::kind>(next.what)) {
         case simulated_event::kind::work: work(next); break;
         case simulated_event::kind::port_free: call_next(next.subject, next.time); break;
@@ -62,7 +65,7 @@ private:
       x.cause = cause;
       return events_.push({now, now, step_index - ranks_[rank].first, simulated_event::kind::work, index});
     }
-    if (x.time == -1) { // the other side has not begun
+    if (x.time == -1) { // the peer has not begun
       x.time = begun_by_one(now);
       x.cause = cause;
       return;
@@ -77,11 +80,10 @@ private:
     events_.push({possible, possible, order, simulated_event::kind::message, index});
   }
 
-  /// A time below -1 is that at which one side began, in a form that its own inverse undoes.
+  /// A time below -1 encodes the time at which one side began. The function is its own inverse.
   static picoseconds begun_by_one(picoseconds time) { return -2 - time; }
 
-  /// A message that finds a port occupied waits for the one that will be free last; its other ports are others' until
-  /// then.
+  /// A message waits for the port that becomes free last. Other messages may use its other ports until then.
   void start_or_wait(const simulated_event& now) {
     auto& x = graph_.activities[now.subject];
     const auto& path = times_.paths[x.channel];
@@ -101,7 +103,7 @@ private:
       arrange_call(path.ports[i], now.time);
   }
 
-  /// Somebody waits: there will be an event as soon as the port is free.
+  /// Queues an event for the time at which the port is free, if a message waits for it.
   void arrange_call(uint32_t port, picoseconds now) {
     auto& x = resources_[port];
     if (x.waiting.empty() || x.calls)
@@ -110,9 +112,10 @@ private:
     events_.push({std::max(now, x.free_at), 0, 0, simulated_event::kind::port_free, port});
   }
 
-  /// The first that waits for the port tries again; if it cannot start, it waits elsewhere and the next one is called.
+  /// The first waiting message tries again. If it cannot start, it waits for another port, and the next one is called.
   void call_next(uint32_t port, picoseconds now) {
     auto& x = resources_[port];
+    ensure(x.calls, "a port is called by the event that was queued for it");
     x.calls = false;
     if (x.free_at > now)
       return arrange_call(port, now);
@@ -174,6 +177,8 @@ private:
 
   void end_step(uint32_t rank, uint32_t step_index, picoseconds now, uint32_t by) {
     auto& state = ranks_[rank];
+    ensure(state.open > 0 && step_index >= state.first && step_index < state.next,
+           "a step that ends is of an open round");
     constexpr uint64_t between_looks = 1 << 16;
     if (++result_.steps % between_looks == 0 && watch_)
       watch_(result_.steps, graph_.steps.size());
@@ -220,6 +225,7 @@ private:
   }
 
   void finish() {
+    ensure(result_.steps <= graph_.steps.size(), "each step ends once");
     if (last_ != activity::none)
       result_.critical_path = critical_path_to(times_, last_, result_.time);
     auto ports = resources_.size() - ranks_.size();
@@ -239,6 +245,7 @@ private:
     }
     compare_links();
     compare_arithmetic();
+    ensure(result_.busiest_share <= 1, "a port is not occupied for longer than the simulation takes");
     if (result_.steps != graph_.steps.size())
       result_.stuck = who_waits(times_, ranks_);
   }
@@ -251,7 +258,8 @@ private:
   std::vector<resource> resources_; ///< Ports, then each rank's arithmetic.
   event_queue events_;
   simulation result_;
-  uint32_t last_ = activity::none; ///< What ended last.
+  picoseconds now_ = 0;            ///< Of the latest event.
+  uint32_t last_ = activity::none; ///< The activity that ended last.
 };
 
 } // namespace
@@ -277,6 +285,7 @@ caf::expected<simulation> simulate(uint32_t world_size, const schedule_source& s
     times.reduced_at.resize(times.graph.activities.size());
     times.reduction_cause.resize(times.graph.activities.size());
   }
+  ensure(times.paths.size() == times.graph.channels.size(), "each channel has a path");
   return simulator{std::move(times), net, observer, watch}.run();
 }
 

@@ -1,80 +1,76 @@
 #include "runtime/simulation/simulation_trace.hpp"
 
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/text/trace_events.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
 namespace {
 
-enum track : int { out = 1, in = 2, arithmetic = 3 };
+enum track : uint64_t { out = 1, in = 2, arithmetic = 3 };
 
-/// Microseconds, exact to the picosecond.
-std::string microseconds(picoseconds time) {
-  return fmt::format("{}.{:06}", time / 1'000'000, time % 1'000'000);
+constexpr int picosecond_decimals = 6;
+
+double microseconds(picoseconds time) {
+  return static_cast<double>(time) / 1e6;
 }
 
-class trace_writer {
+class simulation_trace_writer {
 public:
   std::string write(std::span<const simulated_activity> activities, uint32_t world_size) {
-    json_.object().member("displayTimeUnit", "ns").list("traceEvents");
     for (uint32_t rank = 0; rank < world_size; ++rank)
       write_names(rank);
-    for (const auto& x : activities)
+    for (const auto& x : activities) {
+      ensure(x.source < world_size && x.destination < world_size, "a simulated activity is of ranks of its group");
+      ensure(x.start <= x.ports_free && x.ports_free <= x.end, "a port is occupied until the activity ends at most");
       if (x.source == x.destination)
-        slice(x, x.source, arithmetic, fmt::format("{} {}", x.what == action::copy ? "copy" : "reduce", x.round));
+        write_slice(x, x.source, arithmetic, fmt::format("{} {}", x.what == action::copy ? "copy" : "reduce", x.round));
       else
         write_message(x);
-    return json_.line().end().end().take() + "\n";
+    }
+    return events_.take();
   }
 
 private:
-  /// Begins one, on a line of its own.
-  json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
-
-  void write_name(const char* what, uint32_t rank, int track, std::string_view text) {
-    event("M").member("name", what).member("pid", rank + 1).member("tid", track);
-    json_.object("args").member("name", text).end().end();
-  }
+  static trace_events::track track_of(uint32_t rank, track which) { return {rank + 1, which}; }
 
   void write_names(uint32_t rank) {
-    write_name("process_name", rank, 0, fmt::format("rank {}", rank));
-    event("M").member("name", "process_sort_index").member("pid", rank + 1).member("tid", 0);
-    json_.object("args").member("sort_index", rank).end().end();
-    write_name("thread_name", rank, out, "out");
-    write_name("thread_name", rank, in, "in");
-    write_name("thread_name", rank, arithmetic, "arithmetic");
+    const auto pid = track_of(rank, out).pid;
+    events_.name_process(pid, fmt::format("rank {}", rank));
+    events_.sort_process(pid, rank);
+    events_.name_thread(track_of(rank, out), "out");
+    events_.name_thread(track_of(rank, in), "in");
+    events_.name_thread(track_of(rank, arithmetic), "arithmetic");
   }
 
-  void slice(const simulated_activity& x, uint32_t rank, track where, const std::string& name) {
-    event("X").member("name", name).member("pid", rank + 1).member("tid", static_cast<int>(where));
-    json_.key("ts").literal(microseconds(x.start)).key("dur").literal(microseconds(x.ports_free - x.start));
-    json_.object("args").member("round", x.round).member("from", x.source).member("to", x.destination);
-    json_.member("bytes", x.bytes).key("ended_us").literal(microseconds(x.end)).end().end();
+  void write_slice(const simulated_activity& x, uint32_t rank, track where, const std::string& name) {
+    events_.slice(track_of(rank, where), {}, name, microseconds(x.start), microseconds(x.ports_free - x.start),
+                  {{"round", x.round},
+                   {"from", x.source},
+                   {"to", x.destination},
+                   {"bytes", x.bytes},
+                   {"ended_us", microseconds(x.end)}});
   }
 
   void write_message(const simulated_activity& x) {
-    slice(x, x.source, out, fmt::format("to {}", x.destination));
-    slice(x, x.destination, in, fmt::format("{} {}", x.what == action::recv_reduce ? "add" : "from", x.source));
+    write_slice(x, x.source, out, fmt::format("to {}", x.destination));
+    write_slice(x, x.destination, in, fmt::format("{} {}", x.what == action::recv_reduce ? "add" : "from", x.source));
     ++messages_;
-    arrow("s", x.source, out, x.start);
-    arrow("f", x.destination, in, x.start);
+    events_.flow_start(track_of(x.source, out), "message", messages_, microseconds(x.start));
+    events_.flow_finish(track_of(x.destination, in), "message", messages_, microseconds(x.start));
   }
 
-  void arrow(const char* end, uint32_t rank, track where, picoseconds time) {
-    event(end).member("bp", "e").member("name", "message").member("cat", "message").member("id", messages_);
-    json_.member("pid", rank + 1).member("tid", static_cast<int>(where)).key("ts").literal(microseconds(time)).end();
-  }
-
-  json_writer json_;
+  trace_events events_{picosecond_decimals};
   uint64_t messages_ = 0;
 };
 
 } // namespace
 
 std::string trace_of(std::span<const simulated_activity> activities, uint32_t world_size) {
-  return trace_writer{}.write(activities, world_size);
+  return simulation_trace_writer{}.write(activities, world_size);
 }
 
 } // namespace ringmaster

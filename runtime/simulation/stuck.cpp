@@ -1,5 +1,7 @@
 #include "runtime/simulation/stuck.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,10 +16,10 @@ constexpr size_t named_max = 8;
 struct waiting {
   uint32_t rank = 0, peer = 0, round = 0;
   bool sends = false;
-  bool broken = false; ///< Both sides are there, and the link is not.
+  bool broken = false; ///< Both sides have begun, but the link is broken.
 };
 
-/// The first step of the rank's round that has not started; one that only follows it in a chain stands behind it.
+/// The first step of the rank's round that has not started; steps that depend on it come later.
 waiting first_unstarted(const timeline& times, uint32_t rank, const rank_progress& progress) {
   for (auto i = progress.first; i < progress.next; ++i) {
     const auto& s = times.graph.steps[i];
@@ -40,9 +42,11 @@ std::string text_of(const waiting& x) {
 
 std::string who_waits(const timeline& times, std::span<const rank_progress> ranks) {
   std::vector<waiting> all;
+  ensure(ranks.size() == times.graph.world_size(), "every rank has progress");
   for (uint32_t rank = 0; rank < ranks.size(); ++rank)
     if (ranks[rank].open != 0)
       all.push_back(first_unstarted(times, rank, ranks[rank]));
+  ensure(!all.empty(), "in a deadlock at least one rank waits");
   std::stable_sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.broken > b.broken; });
   std::vector<std::string> broken, sentences;
   for (const auto& x : all) {

@@ -6,8 +6,7 @@
 
 namespace ringmaster {
 
-/// What stands between a text's commas, from the first to the last, empty parts too: "a,,b" has three, "" one. They are
-/// views into the text.
+/// The parts between a text's commas, including empty ones: "a,,b" has three, "" has one. They are views into the text.
 std::vector<std::string_view> comma_list(std::string_view text);
 
 /// "red, green or blue".

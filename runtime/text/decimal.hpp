@@ -6,7 +6,7 @@
 
 namespace ringmaster {
 
-/// The number that the whole text is, such as "7.5e9"; nothing where it is none.
+/// The whole text as a number, such as "7.5e9"; none if it is not one.
 inline std::optional<double> decimal_in(std::string_view text) {
   double x = 0;
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);

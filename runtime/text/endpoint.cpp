@@ -36,7 +36,7 @@ std::string without_brackets(std::string_view host) {
 }
 
 std::string bracket_advice(std::string_view text) {
-  constexpr auto advice = "an IPv6 address stands in brackets: \"[{}]:{}\"";
+  constexpr auto advice = "an IPv6 address is written in brackets: \"[{}]:{}\"";
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos)
     return {};

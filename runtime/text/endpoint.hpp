@@ -10,7 +10,7 @@
 
 namespace ringmaster {
 
-/// Where a process listens.
+/// The address at which a process listens.
 struct endpoint {
   std::string host;
   uint16_t port = 0;
@@ -20,14 +20,14 @@ struct endpoint {
 
 /// "host:port", an IPv6 address in brackets: "[::1]:7077". Errors: invalid_argument.
 caf::expected<endpoint> parse_endpoint(std::string_view text);
-/// As parse_endpoint reads it.
+/// In the form that parse_endpoint reads.
 std::string text_of(const endpoint& x);
-/// What `parse_endpoint` would take in place of a text that it refuses, where an IPv6 address stands without brackets:
-/// "an IPv6 address stands in brackets: \"[::1]:7077\"". Empty where something else is wrong.
+/// For a text that `parse_endpoint` refuses because an IPv6 address lacks its brackets: "an IPv6 address is written in
+/// brackets: \"[::1]:7077\"". Empty if something else is wrong.
 std::string bracket_advice(std::string_view text);
-/// Numeric, without brackets, also of one link: "fe80::1%eth0".
+/// A numeric address without brackets, with or without a zone: "fe80::1%eth0".
 bool is_ipv6_address(std::string_view host);
-/// A host as options have it: "[::1]" is "::1".
+/// "[::1]" is "::1"; other hosts stay as they are.
 std::string without_brackets(std::string_view host);
 
 /// A device that the coordinator's configuration names, and the node that hosts it.

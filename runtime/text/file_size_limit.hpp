@@ -5,23 +5,23 @@
 
 namespace ringmaster {
 
-// The system's limit on the size of the files that a process writes, as `ulimit -f` and shared login hosts set it.
+// The operating system's limit on the size of files that a process writes, which `ulimit -f` sets.
 
-/// In bytes; UINT64_MAX: there is none.
+/// In bytes; UINT64_MAX: unlimited.
 uint64_t file_size_limit();
 
-/// A write beyond the limit fails with EFBIG from now on, in place of a signal (SIGXFSZ) that ends the process. A
-/// handler of the program's own stays.
+/// From now on a write beyond the limit fails with EFBIG instead of killing the process with SIGXFSZ. A signal handler
+/// that the program installed stays.
 void survive_file_size_limit();
 
-/// For EFBIG, where there is a limit: ": the limit on the size of a file is 1000 KiB for this process; ..."; else
+/// For EFBIG if there is a limit: ": the limit on the size of a file is 1000 KiB for this process; ..."; else
 /// empty.
 std::string file_size_advice(int code);
 
-/// What std::strerror says, and of a file that is too large for the limit also the limit and how to raise it.
+/// The text of std::strerror; for a file beyond the limit also the limit and how to raise it.
 std::string file_problem_text(int code);
 
-/// The same limit for people: "1000 KiB".
+/// The limit as text: "1000 KiB".
 std::string file_size_limit_text();
 
 } // namespace ringmaster

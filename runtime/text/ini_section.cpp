@@ -10,7 +10,7 @@ namespace ringmaster {
 
 namespace {
 
-/// The line without the blanks around it and without a comment.
+/// The line without surrounding blanks and without a comment.
 std::string_view statement_of(std::string_view line) {
   constexpr auto blanks = " \t\r\n";
   line = line.substr(0, line.find(';'));
@@ -31,7 +31,7 @@ caf::expected<std::string> replace_section(std::string_view text, std::string_vi
     auto statement = statement_of(text.substr(at, next - at));
     if (statement == header) {
       if (begin)
-        return make_error(errc::invalid_config, fmt::format("section {} is there twice; once is right", header));
+        return make_error(errc::invalid_config, fmt::format("section {} appears twice; it must appear once", header));
       begin = at;
       inside = true;
     } else if (statement.starts_with('[')) {

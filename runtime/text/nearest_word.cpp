@@ -7,8 +7,8 @@ namespace ringmaster {
 
 namespace {
 
-/// Levenshtein's distance, row by row: characters put in, left out or changed; and two beside each other that have
-/// changed places count as one change (Damerau 1964).
+/// The Damerau-Levenshtein distance (Damerau 1964), row by row: characters inserted, removed, changed or swapped with
+/// their neighbour.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> rows(a.size() + 1, std::vector<size_t>(b.size() + 1));
   std::iota(rows[0].begin(), rows[0].end(), 0);
@@ -24,8 +24,8 @@ size_t distance(std::string_view a, std::string_view b) {
   return rows.back().back();
 }
 
-/// One that goes on where the other ends: "--data" and "--data-ranks", "--micro" and "--micro-batch".
-bool goes_on(std::string_view a, std::string_view b) {
+/// Whether one continues the other: "--data" and "--data-ranks", "--micro" and "--micro-batch".
+bool continues(std::string_view a, std::string_view b) {
   constexpr size_t least = 3;
   const auto& shorter = a.size() < b.size() ? a : b;
   const auto& longer = a.size() < b.size() ? b : a;
@@ -39,15 +39,15 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   auto nearest = size_t{3};
   std::string result;
   for (const auto& candidate : words)
-    if (auto x = distance(word, candidate); // of short words half the letters may not differ
+    if (auto x = distance(word, candidate); // fewer than half of a short word's letters may differ
         x <= nearest && x < 3 && 2 * x < std::max(word.size(), candidate.size())) {
       result = x == nearest ? "" : candidate;
       nearest = x;
     }
   if (nearest < 3)
     return result;
-  const auto found = std::ranges::find_if(words, [&](auto& x) { return goes_on(word, x); });
-  return found == words.end() || std::any_of(found + 1, words.end(), [&](auto& x) { return goes_on(word, x); })
+  const auto found = std::ranges::find_if(words, [&](auto& x) { return continues(word, x); });
+  return found == words.end() || std::any_of(found + 1, words.end(), [&](auto& x) { return continues(word, x); })
            ? ""
            : *found;
 }

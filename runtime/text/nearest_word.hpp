@@ -6,9 +6,8 @@
 
 namespace ringmaster {
 
-/// Which of the words somebody may have meant: the one that becomes `word` with fewest characters put in, left out or
-/// changed, two at most; else the one that has a part more, or less: "--data" for "--data-ranks". Empty where there is
-/// none, or several.
+/// The word that was probably meant: the one with the smallest edit distance from `word`, at most 2; else the one that
+/// has a part more or less: "--data" for "--data-ranks". Empty if there is none, or several.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& words);
 
 } // namespace ringmaster

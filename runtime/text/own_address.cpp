@@ -19,7 +19,7 @@ namespace ringmaster {
 
 namespace {
 
-/// Empty where there is no route to `there`.
+/// Empty if there is no route to `there`.
 std::string own_end(const addrinfo& there) {
   int fd = ::socket(there.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0)
@@ -27,7 +27,7 @@ std::string own_end(const addrinfo& there) {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   char text[NI_MAXHOST];
-  bool known = ::connect(fd, there.ai_addr, there.ai_addrlen) == 0 // a datagram socket is only told where to
+  bool known = ::connect(fd, there.ai_addr, there.ai_addrlen) == 0 // sends nothing: it is a datagram socket
                && ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) == 0
                && ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST)
                     == 0;
@@ -41,7 +41,7 @@ struct numeric_host {
 
   bool is_ipv6() const { return storage.ss_family == AF_INET6; }
   const in6_addr& ipv6() const { return reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr; }
-  /// In the host's byte order; none for an IPv6 address that stands for no IPv4 address.
+  /// In the host's byte order; none for an IPv6 address that is not a mapped IPv4 address.
   std::optional<uint32_t> ipv4() const {
     if (!is_ipv6())
       return ntohl(reinterpret_cast<const sockaddr_in&>(storage).sin_addr.s_addr);
@@ -67,7 +67,7 @@ std::optional<numeric_host> numeric(const std::string& host) {
   return result;
 }
 
-/// A datagram socket takes no port away from anybody who listens.
+/// Uses a datagram socket, which takes no port from listening processes.
 bool can_bind(const numeric_host& x, bool both_families = false) {
   int fd = ::socket(x.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0)
@@ -82,7 +82,7 @@ bool can_bind(const numeric_host& x, bool both_families = false) {
 } // namespace
 
 bool is_loopback(const std::string& host) {
-  if (host == "localhost" || host == "ip6-localhost" || host == "ip6-loopback") // as Debian's /etc/hosts has them
+  if (host == "localhost" || host == "ip6-localhost" || host == "ip6-loopback") // names in Debian's /etc/hosts
     return true;
   const auto address = numeric(host);
   if (!address)

@@ -42,7 +42,7 @@ std::optional<std::pair<double, std::string_view>> split_number(std::string_view
   return parts && parts->first <= largest ? parts : std::nullopt;
 }
 
-/// Of "K" or "Ki", "M" or "Mi", ...: 1000 or 1024, so many times with itself.
+/// "K" or "Ki", "M" or "Mi", ...: a power of 1000 or 1024.
 std::optional<uint64_t> prefix_factor(std::string_view prefix, bool binary) {
   constexpr std::string_view letters = "KMGTP";
   auto power = prefix.size() == 1 ? letters.find(prefix == "k" ? 'K' : prefix[0]) : letters.npos;
@@ -54,7 +54,7 @@ std::optional<uint64_t> prefix_factor(std::string_view prefix, bool binary) {
   return result;
 }
 
-/// "", "B", "K", "KiB", "KB", ..., in small letters, too: of bytes nobody means bits, or thousandths.
+/// "", "B", "K", "KiB", "KB", ... Case does not matter: "mb" is neither millibytes nor bits.
 std::optional<uint64_t> byte_factor(std::string_view written) {
   std::string upper{written};
   std::ranges::transform(upper, upper.begin(), [](unsigned char x) { return static_cast<char>(std::toupper(x)); });

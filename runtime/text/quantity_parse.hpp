@@ -7,17 +7,17 @@
 
 namespace ringmaster {
 
-// Quantities as people write them: in options, in the configuration, in a hostfile. Errors: invalid_argument, with the
-// text and what is allowed.
+// Quantities in options, in the configuration, in hostfiles. Errors: invalid_argument, with the text and what is
+// allowed.
 
-/// A whole number, decimal, or hexadecimal behind 0x as devices are printed.
+/// A whole number, decimal, or hexadecimal after 0x, as device ids are printed.
 caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max = UINT64_MAX);
-/// "4096", "64K" and "64KiB", which are 65,536, "64KB", which is 64,000; likewise M, G, T and P, in small letters, too.
+/// "4096", "64K" and "64KiB", which are 65,536, "64KB", which is 64,000; likewise M, G, T and P. Case does not matter.
 /// Whole numbers only.
 caf::expected<uint64_t> parse_bytes(std::string_view text, uint64_t max = UINT64_MAX, uint64_t min = 0);
 /// "5us", "200ns", "1.5ms", "2s", "2min", "1.5h", "2d", "700ps", "0"; in picoseconds.
 caf::expected<int64_t> parse_duration_ps(std::string_view text);
-/// The same in seconds, for what lasts longer than picoseconds can be counted: "50000h"; 1000 years at most.
+/// The same in seconds, for durations too long for picoseconds: "50000h"; at most 1000 years.
 caf::expected<double> parse_duration_s(std::string_view text);
 /// "50GB/s", "12.5GiB/s", "400Gbit/s", "400Gbps"; in bytes a second, more than 0.
 caf::expected<double> parse_bandwidth(std::string_view text);

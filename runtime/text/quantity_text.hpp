@@ -8,12 +8,12 @@ namespace ringmaster {
 
 /// "512 B", "1.5 KiB", "3 GiB".
 std::string bytes_text(uint64_t bytes);
-/// As one writes it in an option, exactly: "64K", "1G", "1000".
+/// The exact size in the form of an option: "64K", "1G", "1000".
 std::string size_text(uint64_t bytes);
 /// "870 ns", "12.5 us", "3.21 ms", "1.5 s".
 std::string duration_text(uint64_t ns);
-std::string duration_text(std::chrono::nanoseconds x); ///< Nothing negative.
-/// Of what may last for years: "250 ms", "30 s", "13.6 min", "3.09 h", "54 d". Nothing negative.
+std::string duration_text(std::chrono::nanoseconds x); ///< Not negative.
+/// For up to years: "250 ms", "30 s", "13.6 min", "3.09 h", "54 d". Not negative.
 std::string long_duration_text(double s);
 /// "870", "12.5 k", "3.21 M", "1.5 G".
 std::string count_text(uint64_t n);

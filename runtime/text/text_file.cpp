@@ -13,7 +13,7 @@ caf::expected<std::string> read_text_file(const std::string& path) {
   constexpr size_t largest = 16 << 20;
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown))
-    return make_error(errc::io_error, fmt::format("{} is a folder: say the file in it", path));
+    return make_error(errc::io_error, fmt::format("{} is a directory: name the file in it", path));
   errno = 0;
   std::ifstream in{path, std::ios::binary};
   if (!in)
@@ -25,7 +25,7 @@ caf::expected<std::string> read_text_file(const std::string& path) {
   if (in.bad())
     return make_error(errc::io_error, fmt::format("cannot read {} to its end", path));
   if (text.size() > largest)
-    return make_error(errc::io_error, fmt::format("{} is larger than the 16 MiB that such a file may have", path));
+    return make_error(errc::io_error, fmt::format("{} is larger than 16 MiB, the limit for such a file", path));
   if (const auto wrong = wide_encoding_problem(text))
     return make_error(errc::io_error, fmt::format("{}: {}", path, render(wrong)));
   text.erase(0, byte_order_mark_bytes(text));

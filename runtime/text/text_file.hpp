@@ -9,12 +9,11 @@
 
 namespace ringmaster {
 
-/// The text of a file that somebody wrote, of 16 MiB at most, after its byte order mark. Errors: io_error, with the
-/// path and what is wrong.
+/// The text of a file of at most 16 MiB, without its byte order mark. Errors: io_error, with the path and the reason.
 caf::expected<std::string> read_text_file(const std::string& path);
 
-/// What `parse` makes of such a file's text: a caf::expected. Errors: read_text_file's; corrupt, with the path before
-/// what `parse` says.
+/// Reads a file and returns the caf::expected of `parse`. Errors: those of read_text_file; corrupt, with the path
+/// before the error of `parse`.
 template <class Parse>
 auto parse_file(const std::string& path, Parse parse) -> decltype(parse(std::string{})) {
   auto text = read_text_file(path);

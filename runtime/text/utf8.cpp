@@ -37,7 +37,7 @@ struct wide_encoding {
   const char* name;
 };
 
-/// Those of four bytes first: UTF-32's mark starts as that of UTF-16 does.
+/// Marks of four bytes first: that of UTF-32 starts with that of UTF-16.
 constexpr wide_encoding marks[] = {
   {"\xff\xfe\0\0"sv, "UTF-32"},
   {"\0\0\xfe\xff"sv, "UTF-32"},
@@ -45,7 +45,7 @@ constexpr wide_encoding marks[] = {
   {"\xfe\xff"sv, "UTF-16"},
 };
 
-/// Without a mark: of its first characters, which are ASCII in what is read here, every other byte is zero.
+/// Without a mark: texts that are read here start with ASCII characters, so every other byte is zero.
 bool looks_like_utf16(std::string_view text) {
   constexpr size_t looked_at = 4;
   if (text.size() < looked_at || text.size() % 2 != 0)

@@ -7,11 +7,11 @@
 
 namespace ringmaster {
 
-/// What --version prints: the program's name with our version, and below it those of what it talks and writes.
+/// The output of --version: the program's name and version, and the versions of CAF, protocol and journal format.
 std::string version_text(const std::string& program);
 
-/// Whether `who` speaks `whose` protocol, which is ours. `theirs`: 0 where it does not say, as up to protocol 4.
-/// Errors: wrong_version, with both versions.
+/// An error (wrong_version, with both versions) unless `who` speaks our protocol. `theirs` is 0 up to protocol 4, which
+/// did not send a number. `whose`: our name in the error.
 caf::error check_protocol(const std::string& who, uint32_t theirs, const std::string& whose);
 
 } // namespace ringmaster

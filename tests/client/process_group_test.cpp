@@ -296,10 +296,10 @@ TEST_CASE("process_group: ranks of a job without a name do not join a coordinato
       CHECK(second.finish() == 1);
       CHECK_MESSAGE(contains(first.error, "cannot listen at 127.0.0.1:" + port + " for the other ranks"), first.error);
       CHECK_MESSAGE(contains(first.error, "the coordinator there says: rank 0 belongs to the job \"" + ours
-                                            + "\", and the coordinator that it has found " + theirs),
+                                            + "\", but the coordinator that it found " + theirs),
                     first.error);
       CHECK_MESSAGE(contains(second.error, "node stranger-1 belongs to the job \"" + ours
-                                             + "\", and the coordinator that it has found " + theirs),
+                                             + "\", but the coordinator that it found " + theirs),
                     second.error);
     }
     ::kill(coordinator.child.pid(), SIGTERM);
@@ -321,9 +321,8 @@ TEST_CASE("process_group: a rank joins no world of another job that still waits 
   launched_program first{with_port("0", "one")};
   launched_program stranger{with_port("1", "another")};
   CHECK(stranger.finish() == 1);
-  CHECK_MESSAGE(contains(stranger.error,
-                         "belongs to the job \"MPICH job another\", and the coordinator that it has found "
-                         "serves the job \"MPICH job one\""),
+  CHECK_MESSAGE(contains(stranger.error, "belongs to the job \"MPICH job another\", but the coordinator that it found "
+                                         "serves the job \"MPICH job one\""),
                 stranger.error);
   launched_program second{with_port("1", "one")};
   CHECK(first.finish() == 0);

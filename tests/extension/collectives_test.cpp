@@ -10,7 +10,7 @@
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction_loops.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/simulation/simulation.hpp"
 
 #include <doctest/doctest.h>

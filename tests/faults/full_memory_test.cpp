@@ -97,6 +97,6 @@ TEST_CASE("full memory: where somebody has removed the directory, what lives goe
   for (auto said : {"all four are right", "the new ones, too", "all are there", "lock", "the node ended with 0",
                     "the coordinator ended with 0"})
     CHECK(x.says(said));
-  CHECK(occurrences(x.run.output, "somebody has removed") == 2); // once each time, for all devices
+  CHECK(occurrences(x.run.output, "or its lock, was removed") == 2); // once each time, for all devices
   CHECK(x.says("device.memory-dir is "));
 }

@@ -54,5 +54,5 @@ TEST_CASE(
   CHECK(node.finish() == 1);
   CAPTURE(node.error);
   CHECK((contains(node.error, "it closed the connection before it had answered; its process may have ended")
-         || contains(node.error, "nobody listens there: is the process running"))); // between two tries
+         || contains(node.error, "no process listens there: is it running"))); // between two tries
 }

@@ -194,7 +194,7 @@ TEST_CASE("nodes: what is asked of one that stands still is answered with its si
   auto begun = cluster.now();
   auto killed = cluster.ask_coordinator<proto::FaultResponse>(lost.deviceid(), fault(proto::FaultRequest::KILL));
   CHECK(cluster.now() - begun < 2100ms);
-  auto silence = ": it is busy or stands still, or the way there does";
+  auto silence = ": it is busy, stopped or unreachable";
   CHECK(
     killed.error()
     == fmt::format("device 0x{:x}, {} on host-of-{}, pid {} did not answer within 2.0 s; its process has been silent "
@@ -205,7 +205,7 @@ TEST_CASE("nodes: what is asked of one that stands still is answered with its si
   drain.set_timeout_ns(3'000'000'000);
   auto drained = cluster.ask_coordinator<proto::DrainResponse>(drain);
   CHECK(drained.error()
-        == fmt::format("node {} was not drained within 3 s: it has been told to end, and has not; its process has been "
+        == fmt::format("node {} was not drained within 3 s: it was asked to exit, and has not; its process has been "
                        "silent for 3.08 s{}",
                        name, silence));
   cluster.resume(where);

@@ -1,10 +1,11 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/faults/started_coordinator.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <arpa/inet.h>
@@ -127,7 +128,7 @@ TEST_CASE("processes: the bench takes the devices that are there, and says on wh
   for (std::string line; std::getline(rows, line); ++count) {
     auto row = ringmaster::parse_json(line);
     REQUIRE(row);
-    ringmaster::json_place fields{file, line, *row};
+    ringmaster::json_field fields{file, *row};
     CHECK(fields.at("wrong").number(0));
     CHECK(*fields.at("layout").text() == "4 ranks: 2 nodes of 2 on 1 host");
     CHECK(fields.at("ranks").list()->at(3).at("node").text()->starts_with("node-"));
@@ -338,12 +339,12 @@ TEST_CASE("processes: bulk connections that are wanted and not there are an erro
   CHECK(nowhere.error.find("cannot take bulk connections at 192.0.2.1:0: ") != std::string::npos);
 }
 
-TEST_CASE("processes: a route of one's own is refused where the cluster has another, by nodes, programs and ranks") {
+TEST_CASE("processes: nodes, programs and ranks with another route than the cluster are refused") {
   launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0"}};
   REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
   auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
-  const std::string theirs = "and the coordinator that it goes to \"auto\", which is the whole cluster's: leave it out "
-                             "here, or start the coordinator with --route.use=";
+  const std::string theirs = "but its coordinator has \"auto\", which applies to the whole cluster: omit it here, or "
+                             "start the coordinator with --route.use=";
   for (std::string command : {"node", "bench", "demo", "tune"}) {
     launched_program run{{RINGMASTER_PROGRAM, command, "--join", where, "--route.use=messages"}};
     CHECK(run.finish() != 0);

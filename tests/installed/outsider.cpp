@@ -1,21 +1,14 @@
-// Links ringmaster::client and nothing else: an algorithm of its own, proved; a training strategy of its own,
-// simulated; and a cluster of its own. Prints a line for each and ends with 0 if all are right.
-#include "actors/configuration/configuration.hpp"
-#include "client/client.hpp"
-#include "client/cluster.hpp"
-#include "runtime/algorithms/registry.hpp"
-#include "runtime/proof/proof.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
-#include "training/simulated/simulator.hpp"
-#include "training/strategies/strategies.hpp"
+// Links ringmaster::ringmaster and nothing else: an algorithm of its own, proved; a training strategy of its own,
+// simulated; and a cluster of its own. Prints a line for each and exits with 0 if all are right.
+#include <ringmaster/ringmaster.hpp>
 
-#include <fmt/format.h>
+#include <cstdio>
 
 using namespace ringmaster;
 
 namespace {
 
-/// A broadcast in which the root tells one after the other.
+/// A broadcast in which the root sends to one rank after the other.
 schedule plan_roll_call(const plan_request& request) {
   schedule_builder steps{request};
   const block_range input{buffer::input, 0, request.count}, output{buffer::output, 0, request.count};
@@ -31,22 +24,18 @@ schedule plan_roll_call(const plan_request& request) {
 
 algorithm_cost cost_of_roll_call(const plan_request& request) {
   const uint64_t peers = request.world_size - 1;
-  return {.rounds = peers + 1,
-          .elements = peers * request.count,
-          .messages = peers,
-          .latencies = 1,
-          .serial_elements = peers * request.count};
+  return {peers + 1, peers * request.count, peers, 1, peers * request.count};
 }
 
-bool algorithm_holds() {
-  if (register_algorithm({"roll_call", proto::BROADCAST, "N blocks", plan_roll_call, cost_of_roll_call}))
-    return false;
+void prove_algorithm() {
+  register_algorithm({"roll_call", collective_kind::broadcast, "N blocks", plan_roll_call, cost_of_roll_call}).value();
   plan_request request{.world_size = 5, .count = 7};
   request.root = 2;
-  auto ranks = plan_all(proto::BROADCAST, "roll_call", request);
-  const auto fault = ranks ? prove(proto::BROADCAST, request, *ranks).fault : ranks.error();
-  fmt::print("algorithm: {}\n", fault ? render(fault) : "proved");
-  return !fault;
+  const auto ranks = plan_all(collective_kind::broadcast, "roll_call", request).value();
+  const auto found = prove(collective_kind::broadcast, request, ranks);
+  std::printf("algorithm: %s\n", found.holds ? "proved" : found.fault.c_str());
+  if (!found.holds)
+    throw std::runtime_error{"the algorithm is wrong"};
 }
 
 /// Data parallel that keeps all gradients to the end.
@@ -70,37 +59,28 @@ training::strategy late_sums(training::rank& self, const training::model& m) {
   }
 }
 
-bool strategy_holds() {
-  const training::model trained{.layers = 4, .global_batch = 16, .micro_batch = 4};
-  auto found = training::simulate([&](training::rank& self) { return late_sums(self, trained); }, trained, 4,
-                                  training::lab_costs());
-  fmt::print("strategy: {}\n",
-             found ? fmt::format("a step takes {:.3f} ms", 1e3 * found->time) : render(found.error()));
-  return static_cast<bool>(found);
-}
-
-bool cluster_starts(int argc, char** argv) {
-  configuration cfg;
-  if (auto problem = cfg.read(argc, argv, std::nullopt)) {
-    fmt::print("cluster: {}\n", render(problem));
-    return false;
-  }
-  auto opts = cfg.values();
-  opts.log.level = "warn";
-  caf::actor_system system{cfg};
-  auto home = cluster::open(system, opts);
-  if (!home) {
-    fmt::print("cluster: {}\n", render(home.error()));
-    return false;
-  }
-  client host{system, (*home)->coordinator()};
-  auto info = host.devices(3, std::chrono::seconds{10});
-  fmt::print("cluster: {}\n", info ? fmt::format("{} devices", info->devices_size()) : render(info.error()));
-  return info && info->devices_size() == 3;
+void use_cluster(cluster& home) {
+  const auto devices = home.devices(3, std::chrono::seconds{10}).value();
+  std::printf("cluster: %zu devices\n", devices.size());
+  register_reduce_op<int32_t>("saturating", [](int32_t a, int32_t b) { return a > 90 - b ? 90 : a + b; }).value();
+  client host{home};
+  auto communicator = host.make_communicator(3, {.deterministic = true, .name = "outsider"}).value();
+  auto buffers = communicator.allocate<int32_t>(2).value();
+  for (auto& each : buffers)
+    each.write(std::vector<int32_t>{1, 40}).value();
+  communicator.all_reduce<int32_t>(buffers, 2, reduction::user("saturating")).value();
+  communicator.wait(std::chrono::seconds{10}).value();
+  if (devices.size() != 3 || buffers[0].read<int32_t>().value() != std::vector<int32_t>{3, 90})
+    throw std::runtime_error{"the cluster is wrong"};
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-  return algorithm_holds() && strategy_holds() && cluster_starts(argc, argv) ? 0 : 1;
+  return run_main(argc, argv, [](cluster& home) {
+    prove_algorithm();
+    const auto step = simulate_step(late_sums, {.layers = 4, .global_batch = 16, .micro_batch = 4}, 4).value();
+    std::printf("strategy: a step takes %.3f ms\n", 1e3 * step.time);
+    use_cluster(home);
+  });
 }

@@ -31,23 +31,21 @@ TEST_CASE("system file: a system from a file has another's constants where it sa
   CHECK(x->memory_bytes == 94e9);
   CHECK(x->peak_flops == 989e12);
   auto refusal = [](const char* text) { return render(parse_system(text).error()); };
-  CHECK(refusal("[]") == "line 1, column 1: a system is an object");
-  CHECK(refusal("{}") == "line 1, column 1: \"like\" is missing: the known system whose other constants are taken");
+  CHECK(refusal("[]") == "a system is an object");
+  CHECK(refusal("{}") == "\"like\" is missing: the known system whose other constants are taken");
   CHECK(refusal(R"({"like": "a100"})").ends_with("\"a100\" is more than one system: say a100-80g or a100-40g"));
   CHECK(refusal(R"({"like": "v100"})").find("there is no system \"v100\"; systems are: a100-80g") != std::string::npos);
-  CHECK(refusal(R"({"like": "a100-80g", "speed": 1})") == "line 1, column 22: a system has no \"speed\"");
+  CHECK(refusal(R"({"like": "a100-80g", "speed": 1})") == "a system has no \"speed\"");
   CHECK(refusal(R"({"like": "a100-80g", "peak_flop": 1})")
-        == "line 1, column 22: a system has no \"peak_flop\"; did you mean \"peak_flops\"?");
-  CHECK(refusal(R"({"like": "a100-80g", "watts": "700"})")
-        == "line 1, column 31: \"watts\": \"700\" is no power such as 700W or 1.4kW");
+        == "a system has no \"peak_flop\"; did you mean \"peak_flops\"?");
+  CHECK(refusal(R"({"like": "a100-80g", "watts": "700"})") == "\"watts\": \"700\" is no power such as 700W or 1.4kW");
   CHECK(refusal(R"({"like": "a100-80g", "watts": true})")
-        == "line 1, column 31: \"watts\" must be a number of watts, or a text such as \"700W\"");
+        == "\"watts\" must be a number of watts, or a text such as \"700W\"");
   CHECK(refusal(R"({"like": "a100-80g", "hop_latency_s": 30})").find("hop_latency_s is 30, which nothing has")
         != std::string::npos);
   CHECK(refusal(R"({"like": "a100-80g", "name": "red\u001b[31m"})")
-        == "line 1, column 30: \"name\" must be in one line, without control characters");
-  CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})")
-        == "line 1, column 36: peak_flops is 0; it must be more than 0");
+        == "\"name\" must be in one line, without control characters");
+  CHECK(refusal(R"({"like": "a100-80g", "peak_flops": 0})") == "peak_flops is 0; it must be more than 0");
   CHECK(refusal(R"({"like": "a100-80g", "matrix_efficiency": 2})").find("it is a part, at most 1")
         != std::string::npos);
   CHECK(refusal(R"({"like": "a100-80g")").find("line 1") != std::string::npos);
@@ -81,7 +79,7 @@ TEST_CASE("system file: a system's rates, bandwidths, memory and seconds may hav
     return render(parse_system("{\"like\": \"a100-80g\", " + member + "}").error());
   };
   CHECK(refusal(R"("peak_flops": "989 TB/s")")
-        == "line 1, column 36: \"peak_flops\": \"989 TB/s\" is not a rate such as 989TFLOP/s, 989 TFLOPS or "
+        == "\"peak_flops\": \"989 TB/s\" is not a rate such as 989TFLOP/s, 989 TFLOPS or "
            "2.25PFLOP/s");
   CHECK(refusal(R"("peak_flops": "-1TFLOP/s")").find("is not a rate") != std::string::npos);
   CHECK(refusal(R"("peak_flops": "TFLOP/s")").find("is not a rate") != std::string::npos);
@@ -91,14 +89,14 @@ TEST_CASE("system file: a system's rates, bandwidths, memory and seconds may hav
   CHECK(refusal(R"("memory_bytes": "0GB")").find("memory_bytes is 0; it must be more than 0") != std::string::npos);
   CHECK(refusal(R"("kernel_s": "1")").find("\"kernel_s\": \"1\" is not a duration such as 5us") != std::string::npos);
   CHECK(refusal(R"("network_bandwidth": true)")
-        == "line 1, column 43: \"network_bandwidth\" must be a number of bytes a second, or a text such as \"50GB/s\" "
+        == "\"network_bandwidth\" must be a number of bytes a second, or a text such as \"50GB/s\" "
            "or \"400Gbps\"");
   CHECK(refusal(R"("matrix_efficiency": "80%")").ends_with("\"matrix_efficiency\" must be a number"));
 }
 
 TEST_CASE("system file: what no hardware has is refused") {
   CHECK(refusal_of_h100_with(R"("peak_flops": 1e30)")
-        == "line 1, column 36: peak_flops is 1e+30, which nothing has; it must be from 1000000 to 3e+17");
+        == "peak_flops is 1e+30, which nothing has; it must be from 1000000 to 3e+17");
   for (auto* member :
        {R"("peak_flops": 1)", R"("memory_bytes": "5e6GB")", R"("memory_bandwidth": 1e20)", R"("hop_latency_s": 1e9)",
         R"("network_per_device": 1e-9)", R"("matrix_efficiency": 1e-300)", R"("logit_bytes": 1e200)"}) {
@@ -113,15 +111,14 @@ TEST_CASE("system file: pods have whole domains and a bandwidth to the others") 
   const auto x = h100_with(R"("devices_per_pod": 64, "pod_bandwidth": "100GB/s")");
   CHECK(x.devices_per_pod == 64);
   CHECK(x.pod_bandwidth == 100e9);
-  CHECK(
-    refusal_of_h100_with(R"("devices_per_pod": 64)")
-    == "line 1, column 41: pods are described by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: "
-       "say both");
+  CHECK(refusal_of_h100_with(R"("devices_per_pod": 64)")
+        == "pods are described by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: "
+           "say both");
   CHECK(refusal_of_h100_with(R"("pod_bandwidth": 1e11)").find("say both") != std::string::npos);
   CHECK(refusal_of_h100_with(R"("devices_per_pod": 3, "pod_bandwidth": 1e11)")
-        == "line 1, column 41: devices_per_pod is 3; a pod has whole domains, of 8 devices");
+        == "devices_per_pod is 3; a pod has whole domains, of 8 devices");
   CHECK(refusal_of_h100_with(R"("devices_per_tray": 3)")
-        == "line 1, column 42: devices_per_tray is 3; a domain of 8 devices has whole trays, or none (0)");
+        == "devices_per_tray is 3; a domain of 8 devices has whole trays, or none (0)");
   CHECK(refusal_of_h100_with(R"("devices_per_pod": 1.5, "pod_bandwidth": 1e11)").find("must be a whole number")
         != std::string::npos);
 }

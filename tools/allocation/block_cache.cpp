@@ -1,9 +1,9 @@
-// The operators new and delete of every program that links this library. An operation on some bytes is a few dozen
-// small messages, made by the hundred on one thread and deleted on another, and the C library keeps only seven free
-// blocks of a size at hand for a thread: the others are locked for, joined and split again and again. Here a thread
-// keeps hundreds. An all-reduce of 8 bytes on eight devices takes 0.67 of the time.
+// The operators new and delete of every program that links this library. An operation on a few bytes consists of dozens
+// of small messages, created on one thread and deleted on another. The C library caches only seven free blocks of a
+// size for each thread; for others it takes a lock, and joins and splits blocks again. Here a thread caches hundreds.
+// An all-reduce of 8 bytes on eight devices takes 0.67 of the time.
 //
-// All blocks are malloc's: what is taken here may be given back elsewhere, and the other way round.
+// All blocks come from malloc, so they may be freed with the C library's functions, and vice versa.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <malloc.h>
 #include <new>
 
-// Sanitizers bring operators of their own.
+// Sanitizers have their own operators.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(RINGMASTER_THREAD_SANITIZER)
 
 namespace ringmaster {
@@ -22,7 +22,7 @@ namespace {
 constexpr size_t smallest_bytes = 24;
 constexpr size_t step_bytes = 16;
 constexpr size_t classes = 64;     ///< Up to 1 KiB.
-constexpr uint32_t kept_max = 500; ///< Blocks of a class, by a thread.
+constexpr uint32_t kept_max = 500; ///< Blocks of a class and thread.
 
 struct free_block {
   free_block* next;
@@ -33,11 +33,11 @@ struct block_list {
   uint32_t count;
 };
 
-// Plain data: they are there before a thread's first object and after its last.
+// Plain data, which exist before a thread's first object and after its last one.
 thread_local constinit std::array<block_list, classes> lists{};
-thread_local constinit bool ended = false; ///< The thread keeps no blocks any more.
+thread_local constinit bool ended = false; ///< The thread no longer caches blocks.
 
-/// Gives a thread's blocks back at its end.
+/// Frees a thread's cached blocks when it exits.
 struct end_of_thread {
   ~end_of_thread() {
     ended = true;

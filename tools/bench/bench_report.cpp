@@ -2,9 +2,10 @@
 
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
@@ -34,30 +35,33 @@ void print_row(std::FILE* out, const bench_options& x, const bench_row& row) {
 }
 
 std::string json_row(const bench_options& x, const bench_row& row, const rank_layout& layout) {
-  json_writer json;
-  json.object()
-    .member("kind", name_of(x.kind))
-    .member("algorithm", row.algorithm)
-    .member("devices", x.devices)
-    .member("size", row.bytes)
-    .member("count", row.count)
-    .member("type", name_of(x.datatype))
-    .member("redop", reduces(x.kind) ? name_of(x.op) : "none")
-    .member("root", has_root(x.kind) ? static_cast<int>(x.root) : -1)
-    .member("in_place", x.in_place)
-    .member("uneven", x.uneven);
-  json.key("time").fixed(row.time_us, 3).key("algbw").rounded(row.algbw, 6).key("busbw").rounded(row.busbw, 6);
-  json.member("wrong", row.wrong);
-  json.key("p50").fixed(row.p50_us, 3).key("p99").fixed(row.p99_us, 3).key("limit").fixed(row.limit_us, 3);
-  auto processes = static_cast<double>(std::max<size_t>(layout.nodes().size(), 1));
-  json.key("control_messages").rounded(row.control_messages / processes, 3); // a node and operation
-  json.member("layout", layout.summary()).list("ranks");
+  const auto to_ns = [](double us) { return std::round(us * 1000) / 1000; };
+  const auto processes = static_cast<double>(std::max<size_t>(layout.nodes().size(), 1));
+  json_value ranks = json_value::array();
   for (size_t rank = 0; rank < layout.ranks().size(); ++rank) {
     auto& lies = layout.ranks()[rank];
-    json.object().member("rank", rank).member("device", lies.device.value);
-    json.member("node", lies.node_name).member("host", lies.host).end();
+    ranks.push_back({{"rank", rank}, {"device", lies.device.value}, {"node", lies.node_name}, {"host", lies.host}});
   }
-  return json.end().end().take();
+  return json_text({{"kind", name_of(x.kind)},
+                    {"algorithm", row.algorithm},
+                    {"devices", x.devices},
+                    {"size", row.bytes},
+                    {"count", row.count},
+                    {"type", name_of(x.datatype)},
+                    {"redop", reduces(x.kind) ? name_of(x.op) : "none"},
+                    {"root", has_root(x.kind) ? static_cast<int>(x.root) : -1},
+                    {"in_place", x.in_place},
+                    {"uneven", x.uneven},
+                    {"time", to_ns(row.time_us)},
+                    {"algbw", rounded(row.algbw, 6)},
+                    {"busbw", rounded(row.busbw, 6)},
+                    {"wrong", row.wrong},
+                    {"p50", to_ns(row.p50_us)},
+                    {"p99", to_ns(row.p99_us)},
+                    {"limit", to_ns(row.limit_us)},
+                    {"control_messages", rounded(row.control_messages / processes, 3)}, // of a node and operation
+                    {"layout", layout.summary()},
+                    {"ranks", std::move(ranks)}});
 }
 
 } // namespace ringmaster

@@ -2,10 +2,11 @@
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/chart.hpp"
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tools/console/output_file.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -32,9 +33,9 @@ struct measurements {
   std::map<std::string, std::map<uint64_t, std::vector<double>>> values; ///< By algorithm and size.
 };
 
-caf::error add_row(measurements& all, const json_place& row, const std::string& what) {
+caf::error add_row(measurements& all, const json_field& row, const std::string& what) {
   auto kind = row.at("kind").text(), algorithm = row.at("algorithm").text();
-  auto devices = row.at("devices").number(json_place::exact_max), size = row.at("size").number(json_place::exact_max);
+  auto devices = row.at("devices").number(json_field::exact_max), size = row.at("size").number(json_field::exact_max);
   auto value = row.at(what).positive();
   for (auto* problem : {kind ? nullptr : &kind.error(), algorithm ? nullptr : &algorithm.error(),
                         devices ? nullptr : &devices.error(), size ? nullptr : &size.error()})
@@ -63,12 +64,11 @@ caf::error read(measurements& all, const std::string& file, const std::string& w
     return make_error(errc::io_error, fmt::format("cannot read '{}': {}", file, std::strerror(errno)));
   std::string text;
   for (uint64_t line = 1; std::getline(stream, text); ++line) {
-    auto document = std::string(line - 1, '\n') + text; // errors count the file's lines
-    auto value = parse_json(document);
+    auto value = parse_json(text);
     if (!value)
-      return malformed(fmt::format("{}: {}; one object stands on a line, as bench --json writes them", file,
-                                   render(value.error())));
-    if (auto problem = add_row(all, json_place{file, document, *value}, what))
+      return malformed(fmt::format("{}, line {}: {}; each line must be one object, as bench --json writes them", file,
+                                   line, render(value.error())));
+    if (auto problem = add_row(all, json_field{fmt::format("{}, line {}", file, line), *value}, what))
       return malformed(render(problem));
   }
   return caf::none;

@@ -6,13 +6,14 @@
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <optional>
@@ -98,12 +99,7 @@ class info_call final : public configured_call {
   }
 
   static std::string missing_json(const std::set<std::string>& nodes, uint64_t devices) {
-    json_writer json;
-    json.object().list("missing");
-    for (auto& name : nodes)
-      json.value(name);
-    json.end().key("missing_devices").value(devices).end();
-    return json.take();
+    return json_text({{"missing", nodes}, {"missing_devices", devices}});
   }
 
   caf::expected<int> report_loss(const std::optional<node_loss>& loss, const console& to) const {
@@ -114,12 +110,10 @@ class info_call final : public configured_call {
       fmt::print(to.out, "{}\n", loss->text);
       return exit_ok;
     }
-    json_writer json;
-    json.object().key("node").value(gone_).key("lost").value(loss->text).list("communicators");
+    json_value json{{"node", gone_}, {"lost", loss->text}, {"communicators", json_value::array()}};
     for (auto id : loss->communicators)
-      json.value(id.value);
-    json.end().end();
-    fmt::print(to.out, "{}\n", json.take());
+      json["communicators"].push_back(id.value);
+    fmt::print(to.out, "{}\n", json_text(json));
     return exit_ok;
   }
 

@@ -19,7 +19,7 @@
 namespace ringmaster {
 namespace {
 
-// Between two looks at a journal that is followed.
+// How often a followed journal is read.
 constexpr std::chrono::milliseconds follow_interval{500};
 
 std::chrono::seconds utc_offset(uint64_t time_ns) {
@@ -29,7 +29,7 @@ std::chrono::seconds utc_offset(uint64_t time_ns) {
   return std::chrono::seconds{local.tm_gmtoff};
 }
 
-// Unlike fmt::print it does not throw where nobody reads any more.
+// Unlike fmt::print it does not throw if the reader has closed the pipe.
 void put(std::FILE* out, const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), out);
 }
@@ -39,7 +39,7 @@ class log_printer {
 public:
   log_printer(const log_options& opts, std::FILE* out) : options_(opts), out_(out), paint_(out) {}
 
-  // `ranks_took_ns` is told of an operation's end, where the journal knows it. False when nobody reads any more.
+  // `ranks_took_ns`: for an operation's end, if the journal has it. Returns false if the reader has closed the pipe.
   bool print(const proto::Record& record, std::optional<uint64_t> ranks_took_ns) {
     if (options_.json) {
       put(out_, json_of(record) + '\n');
@@ -81,7 +81,7 @@ private:
   std::string day_;
 };
 
-/// A journal that is not there is no fault of the command line's.
+/// A missing journal is an io_error: the command line was correct.
 caf::expected<std::unique_ptr<journal_store>> open_journal(const std::filesystem::path& dir) {
   auto result = journal_store::open_read_only(dir);
   if (!result && code_of(result.error()) == errc::invalid_argument)
@@ -89,7 +89,7 @@ caf::expected<std::unique_ptr<journal_store>> open_journal(const std::filesystem
   return result;
 }
 
-// Of the attempt that decided an operation.
+// The time of the final attempt of an operation.
 std::optional<uint64_t> ranks_took_ns(const journal_store& journal, const proto::Record& record) {
   if (!record.has_operation_ended())
     return {};
@@ -123,9 +123,10 @@ caf::error list(const log_options& opts, const console& to) {
   }
   if (!any && !opts.json)
     fmt::print(to.err, "no record of {} matches{}\n", opts.dir.string(),
-               filter.kind == "rank"    ? "; joint operations have one record for all ranks: --kind operation"
-               : filter.kind == "fault" ? "; faults are those on purpose: what was lost is of --kind device and node"
-                                        : "");
+               filter.kind == "rank" ? "; shared-memory operations have one record for all ranks: --kind operation"
+               : filter.kind == "fault"
+                 ? "; faults are injected ones; lost devices and nodes are of --kind device and node"
+                 : "");
   return caf::none;
 }
 
@@ -146,8 +147,8 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
                        counted(trace.slices, "slice"), counted(trace.instants, "event"),
                        counted(shown->size() - trace.omitted, "record"), opts.trace.string()));
   if (trace.omitted != 0)
-    put(out, fmt::format("Left out {}, the oldest: with them it would be larger than --trace-limit allows. "
-                         "--communicator, --device, --kind and --last choose others.\n",
+    put(out, fmt::format("Left out the oldest {}: with them the trace would exceed --trace-limit. "
+                         "Select others with --communicator, --device, --kind and --last.\n",
                          counted(trace.omitted, "record")));
   return caf::none;
 }
@@ -188,7 +189,7 @@ class log_call final : public command_call {
 } // namespace
 
 tool_command log_command() {
-  return tool_command::of<log_call>("log", "what a journal says: list, filter, export as a trace");
+  return tool_command::of<log_call>("log", "a journal: list, filter, export as a trace");
 }
 
 } // namespace ringmaster

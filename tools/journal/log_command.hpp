@@ -4,8 +4,8 @@
 
 namespace ringmaster {
 
-/// `ringmaster log DIR`: lists, filters and follows a journal, also that of a living process, or exports it as a trace;
-/// in colour on a terminal unless NO_COLOR is set.
+/// `ringmaster log DIR`: lists, filters and follows a journal, also of a running process, or exports it as a trace. In
+/// color on a terminal unless NO_COLOR is set.
 tool_command log_command();
 
 } // namespace ringmaster

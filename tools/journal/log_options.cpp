@@ -20,9 +20,9 @@ caf::expected<gpu_sim::Status> parse_outcome(const std::string& text) {
 } // namespace
 
 void log_options::add_to(option_table& table) {
-  table.about(
-    "Says what happened: lists the journal in the directory DIR, oldest first. The process that writes it may be "
-    "running, have ended or have been killed.");
+  table.about("Lists the journal in the directory DIR, oldest record first. The process that writes it may be running, "
+              "have exited "
+              "or have been killed.");
   auto set_dir = [this](const std::string& text) -> caf::error {
     if (!dir.empty())
       return make_error(errc::invalid_argument,
@@ -31,28 +31,30 @@ void log_options::add_to(option_table& table) {
     return caf::none;
   };
   table.positional("DIR", set_dir).offers_directories().needed();
-  table.number("--communicator", filter.communicator, 0).says("N", "only what belongs to communicator N").otherwise("");
-  table.number("--device", filter.device, 0).says("N|0xN", "only what names the device").otherwise("");
+  table.number("--communicator", filter.communicator, 0).says("N", "only records of communicator N").otherwise("");
+  table.number("--device", filter.device, 0).says("N|0xN", "only records that name the device").otherwise("");
   table.word("--kind", filter.kind, {record_kinds().begin(), record_kinds().end()})
-    .says("KIND", "{words}; faults are those on purpose: a loss is of its device or node");
+    .says("KIND", "{words}; faults are injected ones: a loss is of kind device or node");
   table.parsed("--outcome", filter.outcome, parse_outcome)
-    .says("O", "{words}: only operations that stand so now, and what ended so: commands, calls that were refused, "
-               "communicators that were aborted")
+    .says("O",
+          "{words}: only operations with this latest state, and commands, refused calls and aborted communicators with "
+          "this outcome")
     .offers({"success", "failed", "in_progress"});
   table.number("--last", filter.last, 1).says("N", "only the latest N of these").otherwise("");
-  table.flag("--relative", relative).says("times since the first record shown, not of the day");
-  table.flag("--samples", samples)
-    .says("which samples each step of training took, each once an epoch; both count from 0");
+  table.flag("--relative", relative).says("times relative to the first record shown");
+  table.flag("--samples", samples).says("the samples of each training step; steps and samples count from 0");
   table.flag("--json", json).says("one JSON object a line");
   table.text("--trace", trace)
     .says("FILE", "write a trace to FILE, for ui.perfetto.dev or chrome://tracing")
     .offers_files();
   add_trace_limit(table, trace_bytes_max)
-    .says("SIZE", "how large a trace may be, at least 64K: it has the latest records that fit")
+    .says("SIZE", "maximum size of a trace, at least 64K: it has the latest records that fit")
     .otherwise(size_text(trace_bytes_default));
-  table.flag("--follow", follow).says("go on with what is written from now on, until interrupted");
+  table.flag("--follow", follow).says("continues with new records until interrupted");
+  table.common({"--communicator", "--device", "--kind", "--outcome", "--last", "--relative", "--json", "--trace",
+                "--follow"});
   table.add_example("ringmaster log log --kind operation --outcome failed",
-                    "what went wrong, from the call to the end");
+                    "failed operations, from the call to the end");
 }
 
 namespace {
@@ -77,13 +79,13 @@ caf::error log_options::check() const {
     return make_error(errc::invalid_argument, fmt::format("--trace writes a file and ends, so it does not go with {}",
                                                           json ? "--json" : "--follow"));
   if (trace.empty() && trace_bytes_max)
-    return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
+    return make_error(errc::invalid_argument, "--trace-limit is the maximum size of a --trace, which is missing");
   if (samples)
     if (auto other = beside_samples(*this); !other.empty())
       return make_error(errc::invalid_argument,
                         fmt::format("--samples is a list of its own, so it does not go with {}", other));
   if (json && relative)
-    return make_error(errc::invalid_argument, "--relative is for people, so it does not go with --json");
+    return make_error(errc::invalid_argument, "--relative changes the text only, so it does not go with --json");
   return caf::none;
 }
 

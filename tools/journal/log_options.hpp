@@ -9,21 +9,21 @@
 
 namespace ringmaster {
 
-/// What `ringmaster log` is asked to do.
+/// The options of `ringmaster log`.
 struct log_options {
   std::filesystem::path dir;
   record_filter filter;
   bool json = false;
   bool relative = false; ///< Times since the first record shown.
   bool follow = false;
-  bool samples = false;                    ///< What each step of training took, in place of the records.
+  bool samples = false;                    ///< Lists the samples of each training step instead of records.
   std::filesystem::path trace;             ///< Write a trace to this file; empty: list.
   std::optional<uint64_t> trace_bytes_max; ///< None: `trace_bytes_default`.
 
-  static constexpr uint64_t trace_bytes_default = uint64_t{64} << 20; ///< What ui.perfetto.dev opens with ease.
+  static constexpr uint64_t trace_bytes_default = uint64_t{64} << 20; ///< A size that ui.perfetto.dev opens quickly.
 
   void add_to(option_table& table);
-  /// Errors: invalid_argument, naming the options that do not go together.
+  /// Errors: invalid_argument, with the options that exclude each other.
   caf::error check() const;
 };
 

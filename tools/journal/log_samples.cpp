@@ -2,12 +2,13 @@
 
 #include "messages/errc.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/data/sampler.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -21,7 +22,7 @@ namespace ringmaster {
 
 namespace {
 
-/// A run's samples, epoch after epoch.
+/// The samples of a run by epoch.
 class sample_list {
 public:
   explicit sample_list(bool json) : json_(json) {}
@@ -62,13 +63,10 @@ public:
 
 private:
   void put_json(const proto::TrainingStep& x, std::span<const uint32_t> batch) {
-    json_writer json;
-    // A string, as `ringmaster log --json` has it: readers round such numbers.
-    json.object().member("run", std::to_string(x.run())).member("epoch", x.epoch()).member("step", x.step());
-    json.list("samples");
-    for (auto each : batch)
-      json.value(each);
-    text_ += json.end().end().take() + "\n";
+    // The run is a string, as in `ringmaster log --json`: readers round such large numbers.
+    text_ += json_text(
+      {{"run", std::to_string(x.run())}, {"epoch", x.epoch()}, {"step", x.step()}, {"samples", batch}});
+    text_ += '\n';
   }
   void end_epoch() {
     if (steps_ > 0 && !json_)
@@ -87,15 +85,15 @@ private:
   std::string text_;
 };
 
-/// A training: steps that count, by their number, of one run after the other.
+/// A training over several runs: its valid steps by number.
 using training_steps = std::map<uint64_t, proto::TrainingStep>;
 
 bool are_alike(const proto::TrainingStep& a, const proto::TrainingStep& b) {
   return a.seed() == b.seed() && a.samples() == b.samples() && a.data_samples() == b.data_samples();
 }
 
-/// The training that a run goes on with, whose first record this is, where it does not say: of those alike the latest
-/// that has the step before.
+/// The training that a run continues if its first record does not name one: the latest similar one that has the
+/// previous step.
 std::vector<training_steps>::iterator continued_by(const proto::TrainingStep& x, std::vector<training_steps>& all) {
   const auto found = std::find_if(all.rbegin(), all.rend(), [&](auto& each) {
     const auto before = x.step() == 0 ? each.end() : each.find(x.step() - 1);
@@ -108,7 +106,7 @@ std::vector<training_steps>::iterator continued_by(const proto::TrainingStep& x,
 
 caf::expected<std::string> samples_text(const std::vector<proto::Record>& records, bool json) {
   std::vector<training_steps> all;
-  std::map<uint64_t, size_t> where; ///< By the training's first run, or, where that is not said, by the run.
+  std::map<uint64_t, size_t> where; ///< By the training's first run, or by the run if its records do not name that.
   for (auto& each : records) {
     if (!each.has_training_step())
       continue;
@@ -121,7 +119,7 @@ caf::expected<std::string> samples_text(const std::vector<proto::Record>& record
         all.emplace_back();
     }
     auto& its = all[where[key]];
-    its.erase(its.lower_bound(x.step()), its.end()); // it has gone back over them
+    its.erase(its.lower_bound(x.step()), its.end()); // they were repeated from here
     if (!its.empty())
       x.set_run(its.begin()->second.run());
     its.emplace(x.step(), std::move(x));

@@ -35,22 +35,23 @@ class layout_call final : public command_call {
       return caf::none;
     };
     table.about(
-      "Which rank has which part of each layer, and of the data: T neighbours, a tensor group, share every "
-      "layer, and each such group has a slice of the samples. Ranks of the same tensor index are a data group: "
-      "they have the same part, and add up its gradients. rank = data index x T + tensor index.");
+      "Shows which rank has which part of each layer and of the data. T neighbours form a tensor group: they share "
+      "every "
+      "layer, and each group has a slice of the samples. Ranks with the same tensor index form a data group: they have "
+      "the same part and sum its gradients. rank = data index x T + tensor index.");
     table.form("--ranks N --tensor T --layer NAME:INxOUT:columns|rows ... [options]");
     table.number("--ranks", x.ranks, 1, tensor_layout::ranks_max).says("N", "the world size, a multiple of T").needed();
     table.number("--tensor", x.tensor, 1, tensor_layout::ranks_max).says("T", "ranks that share each layer");
     table.value("--layer", add_layer)
       .says("LAYER",
             "its name, inputs x outputs, and which of its weight's sides is cut, such as hidden:768x256:columns; "
-            "may be given again, and further ones may stand behind it")
+            "may be repeated, and may be followed by further layers")
       .many();
     table.positional("LAYER", add_layer).many();
     table.number("--samples", x.samples, 1)
-      .says("N", "of the data, which is cut exactly")
+      .says("N", "of the data, which is divided exactly")
       .otherwise("only which slice");
-    table.file("--svg", x.svg).says("FILE", "writes a picture to FILE, as SVG, in place of the text");
+    table.file("--svg", x.svg).says("FILE", "writes an SVG picture to FILE instead of the text");
     table.flag("--json", x.json).says("one object with every rank");
     table.add_example("ringmaster layout --ranks 8 --tensor 4 --layer hidden:768x256:columns --layer out:256x10:rows",
                       "two layers over 4 ranks each, two slices of the data");

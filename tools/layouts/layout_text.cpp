@@ -1,9 +1,10 @@
 #include "tools/layouts/layout_text.hpp"
 
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -41,7 +42,7 @@ std::string text_of(const group& x) {
   return result + (x.count > shown_members_max ? fmt::format(" ... {}", x.last()) : "");
 }
 
-/// "0-3 | 4-7"; `count` of them, of which the first has rank 0 and the others each `stride` further.
+/// "0-3 | 4-7": `count` groups, whose first ranks are `stride` apart from 0.
 template <class GroupOf>
 std::string groups_text(uint32_t count, uint32_t stride, GroupOf group_of) {
   std::string result;
@@ -64,7 +65,7 @@ std::string grid_text(const tensor_layout& layout) {
   return text + "\n\n";
 }
 
-/// What is cut of the layer, of one rank: "columns 0-63".
+/// One rank's part of the layer: "columns 0-63".
 std::string cut_text(const cut_layer& layer, const layer_part& part) {
   return fmt::format("{} {}", word_of(layer.cut), text_of(layer.cut == layer_cut::columns ? part.columns : part.rows));
 }
@@ -98,38 +99,37 @@ std::string ranks_text(const tensor_layout& layout) {
            : text;
 }
 
-void add(json_writer& json, std::string_view name, const range& x) {
-  json.list(name).value(x.begin).value(x.end).end();
+json_value json_of(const range& x) {
+  return json_value::array({x.begin, x.end});
 }
 
 template <class GroupOf>
-void add_groups(json_writer& json, std::string_view name, uint32_t count, uint32_t stride, GroupOf group_of) {
-  json.list(name);
+json_value groups_json(uint32_t count, uint32_t stride, GroupOf group_of) {
+  auto groups = json_value::array();
   for (uint32_t i = 0; i < count; ++i) {
     const auto x = group_of(i * stride);
-    json.list();
+    auto& group = groups.emplace_back(json_value::array());
     for (uint32_t j = 0; j < x.count; ++j)
-      json.value(x.rank(j));
-    json.end();
+      group.push_back(x.rank(j));
   }
-  json.end();
+  return groups;
 }
 
-void add_place(json_writer& json, const tensor_layout& layout, uint32_t rank) {
-  json.object().member("rank", rank).member("tensor_index", layout.sides().tensor_index(rank));
-  json.member("data_index", layout.sides().data_index(rank));
+json_value place_json(const tensor_layout& layout, uint32_t rank) {
+  json_value place{{"rank", rank},
+                   {"tensor_index", layout.sides().tensor_index(rank)},
+                   {"data_index", layout.sides().data_index(rank)}};
   if (layout.samples() > 0)
-    add(json, "samples", layout.samples_of(rank));
-  json.list("layers");
+    place["samples"] = json_of(layout.samples_of(rank));
+  auto& layers = place["layers"] = json_value::array();
   for (auto& layer : layout.layers()) {
     const auto part = layout.part_of(layer, rank);
-    json.object().member("name", layer.name);
-    json.list("shape").value(part.rows.count()).value(part.columns.count()).end();
-    add(json, "rows", part.rows);
-    add(json, "columns", part.columns);
-    json.end();
+    layers.push_back({{"name", layer.name},
+                      {"shape", {part.rows.count(), part.columns.count()}},
+                      {"rows", json_of(part.rows)},
+                      {"columns", json_of(part.columns)}});
   }
-  json.end().end();
+  return place;
 }
 
 } // namespace
@@ -151,21 +151,21 @@ std::string text_of(const tensor_layout& layout) {
 
 std::string json_of(const tensor_layout& layout) {
   const auto& sides = layout.sides();
-  json_writer json;
-  json.object().member("ranks", layout.ranks()).member("tensor", sides.tensor).member("data", sides.data);
+  json_value json{{"ranks", layout.ranks()}, {"tensor", sides.tensor}, {"data", sides.data}};
   if (layout.samples() > 0)
-    json.member("samples", layout.samples());
-  add_groups(json, "tensor_groups", sides.data, sides.tensor, [&](auto rank) { return sides.tensor_group(rank); });
-  add_groups(json, "data_groups", sides.tensor, 1, [&](auto rank) { return sides.data_group(rank); });
-  json.list("layers");
-  for (auto& layer : layout.layers()) {
-    json.object().member("name", layer.name).list("shape").value(layer.rows).value(layer.columns).end();
-    json.member("cut", word_of(layer.cut)).end();
-  }
-  json.end().list("places");
+    json["samples"] = layout.samples();
+  json["tensor_groups"] = groups_json(sides.data, sides.tensor, [&](auto rank) { return sides.tensor_group(rank); });
+  json["data_groups"] = groups_json(sides.tensor, 1, [&](auto rank) { return sides.data_group(rank); });
+  auto& layers = json["layers"] = json_value::array();
+  for (auto& layer : layout.layers())
+    layers.push_back({{"name", layer.name}, {"shape", {layer.rows, layer.columns}}, {"cut", word_of(layer.cut)}});
+  // One rank at a time: the tree of a large group would take gigabytes.
+  auto text = json_text(json);
+  text.back() = ',';
+  text += "\"places\":[";
   for (uint32_t rank = 0; rank < layout.ranks(); ++rank)
-    add_place(json, layout, rank);
-  return json.end().end().take() + "\n";
+    text += (rank == 0 ? "" : ",") + json_text(place_json(layout, rank));
+  return text + "]}\n";
 }
 
 } // namespace ringmaster

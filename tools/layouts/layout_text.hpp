@@ -6,10 +6,10 @@
 
 namespace ringmaster {
 
-/// As a grid and a table, shortened where there are many ranks.
+/// A grid and a table, shortened for many ranks.
 std::string text_of(const training::tensor_layout& layout);
 
-/// One object, with every rank.
+/// One JSON object with every rank.
 std::string json_of(const training::tensor_layout& layout);
 
 } // namespace ringmaster

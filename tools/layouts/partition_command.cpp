@@ -1,7 +1,6 @@
 #include "tools/layouts/partition_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_writer.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"
 #include "training/data/sample_partition.hpp"
@@ -10,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace ringmaster {
@@ -47,40 +47,41 @@ std::string text_of(const partition_options& opts, const sample_partition& found
   return text + "nothing is left over\n";
 }
 
-/// Writes all samples; of a large set that takes as long as to shuffle it.
+/// Writes all samples, directly as text: a tree of JSON values would take many times the memory. For a large set this
+/// takes as long as the shuffle.
 class partition_json {
 public:
   partition_json(const partition_options& opts, const sample_partition& found, progress& shown)
     : opts_(opts), found_(found), shown_(shown) {}
 
   std::string text() {
-    json_.object().member("samples", *opts_.samples).key("seed").literal(opts_.seed.text());
-    json_.list("ranks");
+    auto to = std::back_inserter(text_);
+    fmt::format_to(to, R"({{"samples":{},"seed":{},"ranks":[)", *opts_.samples, opts_.seed.text());
     for (uint32_t rank = 0; rank < found_.ranks(); ++rank) {
-      json_.object().member("rank", rank).member("count", found_.of(rank).size());
-      add("samples", found_.of(rank));
-      json_.end();
+      fmt::format_to(to, R"({}{{"rank":{},"count":{},"samples":)", rank == 0 ? "" : ",", rank, found_.of(rank).size());
+      append_list(found_.of(rank));
+      text_ += '}';
     }
-    json_.end();
-    add("left_over", found_.left_over());
-    return json_.end().take() + "\n";
+    text_ += R"(],"left_over":)";
+    append_list(found_.left_over());
+    return std::move(text_ += "}\n");
   }
 
 private:
-  void add(std::string_view name, std::span<const uint32_t> samples) {
-    json_.list(name);
-    for (auto sample : samples) {
-      json_.value(sample);
+  void append_list(std::span<const uint32_t> samples) {
+    text_ += '[';
+    for (size_t i = 0; i < samples.size(); ++i) {
+      fmt::format_to(std::back_inserter(text_), "{}{}", i == 0 ? "" : ",", samples[i]);
       if (++written_ % (1 << 20) == 0)
         shown_.at((1 + static_cast<double>(written_) / static_cast<double>(*opts_.samples)) / 2);
     }
-    json_.end();
+    text_ += ']';
   }
 
   const partition_options& opts_;
   const sample_partition& found_;
   progress& shown_;
-  json_writer json_;
+  std::string text_;
   uint64_t written_ = 0;
 };
 
@@ -88,19 +89,20 @@ class partition_call final : public command_call {
   void declare(option_table& table) override {
     auto& x = opts_;
     table.about(
-      "Which sample goes to which rank, for training in parallel: the order that CPython's random.Random(S).shuffle "
-      "gives the numbers 0 to N - 1, from whose front each rank in turn gets its fraction of N, rounded down. What is "
-      "left over is named. (Training itself cuts each global batch exactly: nothing is left over there.)");
+      "Shows which sample goes to which rank in parallel training. The numbers 0 to N - 1 are shuffled like CPython's "
+      "random.Random(S).shuffle, then each rank in turn gets its fraction of N, rounded down. Samples that are left "
+      "over "
+      "are listed. (Training itself divides each global batch exactly, and leaves no samples over.)");
     table.form("--samples N --parts W [options]");
     table.form("--samples N --fractions F,... [options]");
     table.number("--samples", x.samples, 0, training::partitioned_samples_max)
       .says("N", fmt::format("0 to {}", training::partitioned_samples_max))
       .needed();
-    table.number("--parts", x.parts, 1, 1 << 20).says("W", "equal ones: 1/W for each of W ranks");
+    table.number("--parts", x.parts, 1, 1 << 20).says("W", "equal parts: 1/W for each of W ranks");
     table.parsed("--fractions", x.fractions, training::parse_fractions)
-      .says("F,...", "instead of --parts: of each rank in turn, such as 0.7,0.2,0.1; 1 together at most");
+      .says("F,...", "instead of --parts: the fraction of each rank, such as 0.7,0.2,0.1; at most 1 in total");
     table.parsed("--seed", x.seed, training::python_seed::parse)
-      .says("S", "of the order, any whole number; its sign does not count, as in CPython")
+      .says("S", "seed of the shuffle, any whole number; its sign is ignored, as in CPython")
       .otherwise(x.seed.text());
     table.flag("--json", x.json).says("one object with every sample; the text shows the first of each rank");
     table.add_example("ringmaster partition --samples 50000 --parts 4 --seed 1234", "four equal parts");

@@ -1,11 +1,12 @@
 #include "tools/planning/laboratory_plan.hpp"
 
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/quantity_column.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
@@ -72,24 +73,23 @@ private:
   quantity_column time_, memory_;
 };
 
-void write_json(json_writer& json, const search_question& asked, const searched& x) {
+json_value json_of(const search_question& asked, const searched& x) {
   const auto mfu = asked.costs->mfu_percent(x.trained, asked.ranks, x.time);
   const auto shape = x.which->shape(x.trained, asked.ranks);
-  json.object()
-    .member("strategy", x.which->name)
-    .member("tensor", shape.tensor)
-    .member("data", shape.data)
-    .member("stages", shape.pipeline)
-    .member("micro_batch", x.trained.micro_batch)
-    .member("chunks", x.trained.parallel.chunks)
-    .member("time_unit", asked.costs->time_unit())
-    .member("time_s", x.time)
-    .member("end_s", x.end)
-    .member("peak_memory", x.peak_memory)
-    .member("peak_memory_unit", asked.costs->memory_unit())
-    .key("mfu_percent");
-  mfu < 0 ? json.null() : json.value(mfu);
-  json.member("bubble_fraction", x.bubble).member("communication_fraction", x.communication).end();
+  return {{"strategy", x.which->name},
+          {"tensor", shape.tensor},
+          {"data", shape.data},
+          {"stages", shape.pipeline},
+          {"micro_batch", x.trained.micro_batch},
+          {"chunks", x.trained.parallel.chunks},
+          {"time_unit", asked.costs->time_unit()},
+          {"time_s", x.time},
+          {"end_s", x.end},
+          {"peak_memory", x.peak_memory},
+          {"peak_memory_unit", asked.costs->memory_unit()},
+          {"mfu_percent", mfu < 0 ? json_value{} : json_value(mfu)},
+          {"bubble_fraction", x.bubble},
+          {"communication_fraction", x.communication}};
 }
 
 } // namespace
@@ -125,30 +125,24 @@ std::string report_of(const search_question& asked, const search_outcome& found,
 }
 
 std::string json_of(const search_question& asked, const search_outcome& found) {
-  json_writer json;
-  auto list = [&](const char* name, const std::vector<searched>& all) {
-    json.list(name);
+  auto list = [&](const std::vector<searched>& all) {
+    auto result = json_value::array();
     for (auto& x : all)
-      write_json(json, asked, x);
-    json.end();
+      result.push_back(json_of(asked, x));
+    return result;
   };
-  json.object()
-    .member("cost_model", asked.costs->name())
-    .member("ranks", asked.ranks)
-    .member("layers", asked.layers)
-    .member("global_batch", asked.global_batch)
-    .member("candidates", found.candidates)
-    .member("simulated", found.simulated)
-    .member("open", found.open)
-    .member("open_best", found.open_best);
-  list("best", found.best);
-  json.key("plain");
-  if (found.plain)
-    write_json(json, asked, *found.plain);
-  else
-    json.null();
-  list("pareto", found.pareto);
-  return json.end().take() + "\n";
+  return json_text({{"cost_model", asked.costs->name()},
+                    {"ranks", asked.ranks},
+                    {"layers", asked.layers},
+                    {"global_batch", asked.global_batch},
+                    {"candidates", found.candidates},
+                    {"simulated", found.simulated},
+                    {"open", found.open},
+                    {"open_best", found.open_best},
+                    {"best", list(found.best)},
+                    {"plain", found.plain ? json_of(asked, *found.plain) : json_value{}},
+                    {"pareto", list(found.pareto)}})
+         + "\n";
 }
 
 } // namespace ringmaster

@@ -198,7 +198,7 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   if (!result)
     return std::move(result.error());
   fmt::print(to.out, "{}",
-             opts.json  ? json_of(*result)
+             opts.json  ? ringmaster::json_of(*result)
              : opts.csv ? csv_of(*result)
                         : report_of(*result, page_format::of_console(opts.wide)));
   if (result->best.empty()) {
@@ -265,6 +265,8 @@ class plan_call final : public command_call {
     x.filter.add_to(table);
     table.begin_group("Of a run in which hosts fail:");
     x.failures.add_to(table);
+    table.common({"--model", "--system", "--gpus", "--global-batch", "--sequence", "--precision", "--recompute",
+                  "--tokens", "--wide", "--json"});
     table.add_example("ringmaster plan --model llama3.1-405b --system h100-80g --gpus 1024 --global-batch 512",
                       "the fastest that fit");
     table.add_example("ringmaster plan --model deepseek-v3 --system gb200-nvl72 --precision mxfp8 --gpus 256 "

@@ -1,13 +1,14 @@
 #include "tools/planning/plan_compare.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/planning/saved_plan.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
@@ -23,24 +24,30 @@ std::string table_of(const named_parts& a, const named_parts& b, double unit, co
   return table.text(page_format::columns_max, "");
 }
 
-void write_differences(json_writer& json, const char* name, const named_parts& a, const named_parts& b) {
-  json.list(name);
+json_value differences_json(const named_parts& a, const named_parts& b) {
+  auto result = json_value::array();
   for (auto& [part, of_a, of_b] : training::differences(a, b))
-    json.object().member("part", part).member("a", of_a).member("b", of_b).end();
-  json.end();
+    result.push_back({{"part", part}, {"a", of_a}, {"b", of_b}});
+  return result;
+}
+
+json_value json_of(const saved_plan& x) {
+  auto or_null = [](const std::optional<double>& number) { return number ? json_value(*number) : json_value{}; };
+  return {{"plan", x.title},
+          {"time_s", x.seconds},
+          {"memory_bytes", x.bytes},
+          {"gpus", x.gpus},
+          {"tokens_per_s", x.tokens_a_second},
+          {"simulated_time_s", or_null(x.simulated_seconds)},
+          {"simulated_memory_bytes", or_null(x.simulated_bytes)}};
 }
 
 std::string json_of(const saved_plan& a, const saved_plan& b) {
-  json_writer json;
-  json.object();
-  for (auto [name, x] : {std::pair{"a", &a}, {"b", &b}}) {
-    json.object(name).member("plan", x->title).member("time_s", x->seconds).member("memory_bytes", x->bytes);
-    json.member("gpus", x->gpus).member("tokens_per_s", x->tokens_a_second);
-    json.member("simulated_time_s", x->simulated_seconds).member("simulated_memory_bytes", x->simulated_bytes).end();
-  }
-  write_differences(json, "seconds", a.seconds_by_part, b.seconds_by_part);
-  write_differences(json, "bytes", a.bytes_by_part, b.bytes_by_part);
-  return json.end().take() + "\n";
+  return json_text({{"a", json_of(a)},
+                    {"b", json_of(b)},
+                    {"seconds", differences_json(a.seconds_by_part, b.seconds_by_part)},
+                    {"bytes", differences_json(a.bytes_by_part, b.bytes_by_part)}})
+         + "\n";
 }
 
 std::string figures_of(const saved_plan& x) {

@@ -3,13 +3,16 @@
 #include "planner/plans/launch_options.hpp"
 #include "planner/plans/undivided.hpp"
 #include "planner/search/named_parts.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
 
 namespace ringmaster {
 
@@ -17,11 +20,16 @@ using namespace training;
 
 namespace {
 
-void write_parts(json_writer& json, const char* name, const named_parts& parts) {
-  json.object(name);
+json_value json_of(const named_parts& parts) {
+  auto result = json_value::object();
   for (auto& [part, x] : parts)
-    json.key(part).rounded(x, 9);
-  json.end();
+    result[part] = rounded(x, 9);
+  return result;
+}
+
+/// Bytes are whole, and written without an exponent.
+int64_t whole(double bytes) {
+  return std::llround(bytes);
 }
 
 /// On one stage there is none.
@@ -29,71 +37,64 @@ std::string_view schedule_text(const training_setting& how) {
   return how.pp > 1 ? name_of(how.schedule) : "none";
 }
 
-/// Leaves the object open. `seconds`: of an iteration, simulated or in closed form, by which its rates are.
-void begin_plan(json_writer& json, const plan_outcome& outcome, const planned& x, double seconds) {
+/// `seconds`: of an iteration, simulated or in closed form. Rates refer to it.
+json_value json_of(const plan_outcome& outcome, const planned& x, double seconds) {
   auto& how = x.how;
   const auto figures = figures_of(outcome, x, seconds);
-  json.object()
-    .member("tensor", how.tp)
-    .member("context", how.cp)
-    .member("data", how.dp)
-    .member("expert", how.ep)
-    .member("pipeline", how.pp)
-    .member("micro_batch", how.micro_batch)
-    .member("chunks", how.chunks)
-    .member("schedule", schedule_text(how))
-    .member("recompute", name_of(how.again))
-    .member("sequence_parallel", how.sequence_parallel)
-    .member("sharding", sharding_of(how))
-    .member("time_s", x.cost.seconds)
-    .member("rates_by", seconds == x.cost.seconds ? "time_s" : "simulated_time_s")
-    .member("mfu_percent", 100 * figures.mfu)
-    .member("tokens_per_s", figures.tokens_a_second)
-    .member("tflops_per_gpu", figures.flops / 1e12);
-  json.key("memory_bytes").fixed(x.cost.memory_bytes, 0);
+  json_value json{{"tensor", how.tp},
+                  {"context", how.cp},
+                  {"data", how.dp},
+                  {"expert", how.ep},
+                  {"pipeline", how.pp},
+                  {"micro_batch", how.micro_batch},
+                  {"chunks", how.chunks},
+                  {"schedule", schedule_text(how)},
+                  {"recompute", name_of(how.again)},
+                  {"sequence_parallel", how.sequence_parallel},
+                  {"sharding", sharding_of(how)},
+                  {"time_s", x.cost.seconds},
+                  {"rates_by", seconds == x.cost.seconds ? "time_s" : "simulated_time_s"},
+                  {"mfu_percent", 100 * figures.mfu},
+                  {"tokens_per_s", figures.tokens_a_second},
+                  {"tflops_per_gpu", figures.flops / 1e12},
+                  {"memory_bytes", whole(x.cost.memory_bytes)}};
   if (x.cost.host_bytes > 0)
-    json.key("host_bytes").fixed(x.cost.host_bytes, 0);
-  write_parts(json, "seconds", seconds_by_part(x.cost));
-  write_parts(json, "hidden_seconds", hidden_by_part(x.cost));
-  write_parts(json, "bytes", bytes_by_part(memory_of(outcome.asked.trained, how)));
+    json["host_bytes"] = whole(x.cost.host_bytes);
+  json["seconds"] = json_of(seconds_by_part(x.cost));
+  json["hidden_seconds"] = json_of(hidden_by_part(x.cost));
+  json["bytes"] = json_of(bytes_by_part(memory_of(outcome.asked.trained, how)));
   if (figures.joules > 0)
-    json.member("joules", figures.joules);
+    json["joules"] = figures.joules;
   if (figures.days > 0)
-    json.member("days", figures.days).member("gpu_hours", figures.gpu_hours).member("cost", figures.cost);
+    json.update({{"days", figures.days}, {"gpu_hours", figures.gpu_hours}, {"cost", figures.cost}});
+  return json;
 }
 
-void write_frameworks(json_writer& json, const training_setting& how) {
-  json.list("frameworks");
+json_value frameworks_json(const training_setting& how) {
+  auto result = json_value::array();
   for (auto framework : {training_framework::megatron, training_framework::torchtitan})
     if (can_run(framework, how))
-      json.value(name_of(framework));
-  json.end();
+      result.push_back(name_of(framework));
+  return result;
 }
 
-void write_confirmed(json_writer& json, const plan_outcome& outcome, const confirmed_plan& x) {
-  begin_plan(json, outcome, x.plan, x.seconds());
+json_value json_of(const plan_outcome& outcome, const confirmed_plan& x) {
   const auto band = band_of(outcome.asked, x.seconds(), outcome.best.front().seconds());
-  json.member("least_time_s", band.least).member("most_time_s", band.most).member("tie", band.tie);
-  write_frameworks(json, x.plan.how);
-  if (x.simulated)
-    json.member("simulated_time_s", x.simulated->seconds)
-      .key("simulated_memory_bytes")
-      .fixed(x.simulated->memory_bytes, 0)
-      .member("simulated_fits", x.simulated->fits(outcome.asked.system))
-      .member("micro_batches", x.plan.how.micro_batches())
-      .member("simulated_micro_batches", x.simulated->micro_batches);
-  else
-    json.key("simulated_time_s")
-      .null()
-      .key("simulated_memory_bytes")
-      .null()
-      .key("simulated_fits")
-      .null()
-      .member("micro_batches", x.plan.how.micro_batches())
-      .key("simulated_micro_batches")
-      .null()
-      .member("not_simulated", render(x.problem));
-  json.end();
+  const bool known = x.simulated.has_value();
+  auto if_known = [&](auto of) { return known ? json_value(of(*x.simulated)) : json_value{}; };
+  auto json = json_of(outcome, x.plan, x.seconds());
+  json.update({{"least_time_s", band.least},
+               {"most_time_s", band.most},
+               {"tie", band.tie},
+               {"frameworks", frameworks_json(x.plan.how)},
+               {"simulated_time_s", if_known([](auto& simulated) { return simulated.seconds; })},
+               {"simulated_memory_bytes", if_known([](auto& simulated) { return whole(simulated.memory_bytes); })},
+               {"simulated_fits", if_known([&](auto& simulated) { return simulated.fits(outcome.asked.system); })},
+               {"micro_batches", x.plan.how.micro_batches()},
+               {"simulated_micro_batches", if_known([](auto& simulated) { return simulated.micro_batches; })}});
+  if (!known)
+    json["not_simulated"] = render(x.problem);
+  return json;
 }
 
 counted_scores counts_of(const plan_filter& x) {
@@ -103,92 +104,73 @@ counted_scores counts_of(const plan_filter& x) {
   return how.counts();
 }
 
-void write_numbers(json_writer& json, const char* name, const std::vector<uint32_t>& all) {
-  json.list(name);
-  for (auto x : all)
-    json.value(x);
-  json.end();
+/// What the search looked at and found, without the plans.
+json_value head_json(const plan_outcome& x) {
+  const auto error = error_of(x.asked);
+  return {{"model", x.asked.trained.name},
+          {"parameters", parameters_of(x.asked.trained)},
+          {"active_parameters", active_parameters_of(x.asked.trained)},
+          {"embedding_parameters", parameter_counts_of(x.asked.trained).embedding},
+          {"multi_token", x.asked.trained.multi_token},
+          {"sequence", x.asked.trained.sequence},
+          {"positions", x.asked.trained.positions},
+          {"system", x.asked.system.name},
+          {"software", x.asked.system.software},
+          {"framework", name_of(x.asked.filter.framework)},
+          {"estimate_error", error.tie},
+          {"estimate_error_is", error.assumed_because ? "assumed" : "measured"},
+          {"estimate_error_assumed_because", error.assumed_because.value_or("")},
+          {"precision", name_of(x.asked.filter.computed_in)},
+          {"mfu_counts", name_of(counts_of(x.asked.filter))},
+          {"reserved_bytes", static_cast<uint64_t>(x.asked.system.reserved_bytes)},
+          {"gpus", x.asked.devices},
+          {"global_batch", x.asked.global_batch},
+          {"evaluated", x.found.evaluated},
+          {"fitting", x.found.fitting},
+          {"interrupted", x.found.interrupted || x.some_unconfirmed},
+          {"not_calibrated", not_calibrated(x.asked).value_or("")}};
+}
+
+json_value launch_options_json(const plan_outcome& x) {
+  auto result = json_value::object();
+  for (auto framework : {training_framework::megatron, training_framework::torchtitan})
+    if (!x.best.empty() && can_run(framework, x.best.front().plan.how))
+      result[name_of(framework)] = launch_options(framework, x.asked.trained, x.best.front().plan.how);
+  return result;
 }
 
 } // namespace
 
 std::string json_of(const plan_outcome& x) {
-  const auto error = error_of(x.asked);
-  json_writer json;
-  json.object()
-    .member("model", x.asked.trained.name)
-    .member("parameters", parameters_of(x.asked.trained))
-    .member("active_parameters", active_parameters_of(x.asked.trained))
-    .member("embedding_parameters", parameter_counts_of(x.asked.trained).embedding)
-    .member("multi_token", x.asked.trained.multi_token)
-    .member("sequence", x.asked.trained.sequence)
-    .member("positions", x.asked.trained.positions)
-    .member("system", x.asked.system.name)
-    .member("software", x.asked.system.software)
-    .member("framework", name_of(x.asked.filter.framework))
-    .member("estimate_error", error.tie)
-    .member("estimate_error_is", error.assumed_because ? "assumed" : "measured")
-    .member("estimate_error_assumed_because", error.assumed_because.value_or(""))
-    .member("precision", name_of(x.asked.filter.computed_in))
-    .member("mfu_counts", name_of(counts_of(x.asked.filter)))
-    .member("reserved_bytes", static_cast<uint64_t>(x.asked.system.reserved_bytes))
-    .member("gpus", x.asked.devices)
-    .member("global_batch", x.asked.global_batch)
-    .member("evaluated", x.found.evaluated)
-    .member("fitting", x.found.fitting)
-    .member("interrupted", x.found.interrupted || x.some_unconfirmed)
-    .member("not_calibrated", not_calibrated(x.asked).value_or(""))
-    .list("best");
+  auto json = head_json(x);
+  auto& best = json["best"] = json_value::array();
   for (auto& each : x.best)
-    write_confirmed(json, x, each);
-  json.end();
+    best.push_back(json_of(x, each));
   const auto counts = counts_of(x.best);
-  json.object("launch_options");
-  for (auto framework : {training_framework::megatron, training_framework::torchtitan})
-    if (!x.best.empty() && can_run(framework, x.best.front().plan.how))
-      json.member(name_of(framework), launch_options(framework, x.asked.trained, x.best.front().plan.how));
-  json.end();
-  json.object("confirmed")
-    .member("by_whole_step", counts.whole)
-    .member("by_shorter_steps", counts.by_shorter_steps)
-    .member("in_closed_form", counts.closed_form)
-    .end();
+  json["launch_options"] = launch_options_json(x);
+  json["confirmed"] = {{"by_whole_step", counts.whole},
+                       {"by_shorter_steps", counts.by_shorter_steps},
+                       {"in_closed_form", counts.closed_form}};
   for (auto [name, plans] :
        {std::pair{"too_large", &x.found.too_large}, {"nearest", &x.found.smallest}, {"pareto", &x.found.pareto}}) {
-    json.list(name);
-    for (auto& each : *plans) {
-      begin_plan(json, x, each, each.cost.seconds);
-      json.end();
-    }
-    json.end();
+    auto& list = json[name] = json_value::array();
+    for (auto& each : *plans)
+      list.push_back(json_of(x, each, each.cost.seconds));
   }
-  if (x.found.best.empty()) {
-    json.member("least_gpus", x.least_devices);
-    write_numbers(json, "near_gpus", x.near.devices);
-    write_numbers(json, "near_global_batches", x.near.batches);
-    json.list("not_dividing");
-    if (x.found.evaluated == 0)
-      for (auto& each : undivided_of(x.asked))
-        json.value(each);
-    json.end();
-    json.list("filters_in_the_way");
-    for (auto each : x.near.filters)
-      json.value(each);
-    json.end();
-  }
+  if (x.found.best.empty())
+    json.update({{"least_gpus", x.least_devices ? json_value(*x.least_devices) : json_value{}},
+                 {"near_gpus", x.near.devices},
+                 {"near_global_batches", x.near.batches},
+                 {"not_dividing", x.found.evaluated == 0 ? json_value(undivided_of(x.asked)) : json_value::array()},
+                 {"filters_in_the_way", x.near.filters}});
   if (x.fewer.devices > 0)
-    json.object("fewer_gpus").member("gpus", x.fewer.devices).member("time_s", x.fewer.seconds).end();
+    json["fewer_gpus"] = {{"gpus", x.fewer.devices}, {"time_s", x.fewer.seconds}};
   if (x.batch.global_batch > 0)
-    json.object("near_batch").member("global_batch", x.batch.global_batch).member("time_s", x.batch.seconds).end();
-  json.list("notes");
-  for (auto& each : notes_of(x))
-    json.value(each);
-  json.end();
-  if (x.failures) {
-    json.key("failures");
-    write_json(json, *x.failures);
-  }
-  return json.end().take() + "\n";
+    json["near_batch"] = {{"global_batch", x.batch.global_batch}, {"time_s", x.batch.seconds}};
+  json["notes"] = notes_of(x);
+  if (x.failures)
+    json["failures"] = json_of(*x.failures);
+  return json_text(json) + "\n";
 }
 
 std::string csv_of(const plan_outcome& x) {

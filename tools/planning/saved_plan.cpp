@@ -1,10 +1,11 @@
 #include "tools/planning/saved_plan.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/text_file.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@ namespace ringmaster {
 namespace {
 
 constexpr double seconds_max = 1e12, bytes_max = 1e18, tokens_max = 1e18; ///< Of an iteration, a device, a second.
-constexpr double rounded = 1e-6;                                          ///< Of the whole, that parts may lack.
+constexpr double rounding = 1e-6;                                         ///< Of the whole, that parts may lack.
 
 /// What a terminal would obey.
 bool has_controls(std::string_view text) {
@@ -30,14 +31,14 @@ public:
     auto json = parse_json(document_);
     if (!json)
       return std::move(json.error());
-    const json_place all{"plan", document_, *json};
+    const json_field all{"plan", *json};
     auto best = all.at("best").list();
-    if (!best || !all.at("gpus").is_there())
-      return all.refused(all.at("candidates").is_there()
-                           ? "this plan is by --cost-model lab or puzzles, and only a transformer's are compared"
-                           : "this is not what ringmaster plan --json writes");
-    if (best->empty() || !best->front().at("seconds").is_there())
-      return all.at("best").refused("there is no plan of a transformer that fits");
+    if (!best || !all.at("gpus").exists())
+      return invalid(all.at("candidates").exists()
+                       ? "this plan is by --cost-model lab or puzzles, and only a transformer's are compared"
+                       : "this is not what ringmaster plan --json writes");
+    if (best->empty() || !best->front().at("seconds").exists())
+      return invalid("there is no plan of a transformer that fits");
     read_plan(all, best->front());
     if (problem_)
       return std::move(problem_);
@@ -54,14 +55,14 @@ private:
     return T{};
   }
 
-  std::string text(const json_place& at) {
+  std::string text(const json_field& at) {
     auto x = kept(at.text());
     if (has_controls(x) && !problem_)
       problem_ = at.wrong("a text without control characters");
     return x;
   }
 
-  uint64_t count(const json_place& at) {
+  uint64_t count(const json_field& at) {
     const auto x = kept(at.number(UINT32_MAX));
     if (x == 0 && !problem_)
       problem_ = at.wrong("a whole number from 1 on");
@@ -69,34 +70,33 @@ private:
   }
 
   /// Above 0.
-  double measured(const json_place& at, double most) {
+  double measured(const json_field& at, double most) {
     const auto x = kept(at.amount(most));
     if (x == 0 && !problem_)
       problem_ = at.wrong("a number above 0");
     return x;
   }
 
-  std::optional<double> simulated(const json_place& at, double most) {
+  std::optional<double> simulated(const json_field& at, double most) {
     return at.is_null() ? std::nullopt : std::optional{measured(at, most)};
   }
 
   /// Which add up to `whole`, a member of that name.
-  training::named_parts parts(const json_place& at, double whole, std::string_view name) {
+  training::named_parts parts(const json_field& at, double whole, std::string_view name) {
     training::named_parts result;
     double sum = 0;
     for (auto& [key, value] : kept(at.members())) {
       if (has_controls(key) && !problem_)
-        problem_ = value.refused("a part's name has no control characters");
-      result.push_back({key, kept(value.amount(whole * (1 + rounded)))});
+        problem_ = invalid("a part's name has no control characters");
+      result.push_back({key, kept(value.amount(whole * (1 + rounding)))});
       sum += result.back().amount;
     }
-    if (!problem_ && std::abs(sum / whole - 1) > rounded)
-      problem_ = at.refused(fmt::format("plan, entry 0: the parts are {:g} in all, and \"{}\" is {:g}", sum, name,
-                                        whole));
+    if (!problem_ && std::abs(sum / whole - 1) > rounding)
+      problem_ = invalid(fmt::format("plan, entry 0: the parts are {:g} in all, and \"{}\" is {:g}", sum, name, whole));
     return result;
   }
 
-  void read_plan(const json_place& all, const json_place& plan) {
+  void read_plan(const json_field& all, const json_field& plan) {
     x_.gpus = static_cast<double>(count(all.at("gpus")));
     x_.title = fmt::format("{} on {} x {} in {}, batch {} of {}:", text(all.at("model")), x_.gpus,
                            text(all.at("system")), text(all.at("precision")), count(all.at("global_batch")),

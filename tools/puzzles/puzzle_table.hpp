@@ -1,6 +1,6 @@
 #pragma once
 
-#include "training/language/rank.hpp"
+#include <ringmaster/strategy/rank.hpp>
 
 #include <span>
 #include <string>

@@ -1,7 +1,7 @@
 #include "tools/puzzles/puzzles_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/time_limit.hpp"
@@ -10,6 +10,7 @@
 #include "training/pictures/train_trace.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
@@ -70,31 +71,23 @@ std::string text_of(const puzzle& which, const puzzle_result& stub, const puzzle
          + fmt::format("{:<14} {}   read it in {}\n", "our solution", numbers_of(solution), which.solution_file);
 }
 
-/// Where there are any.
-void write_numbers(json_writer& json, const char* time, const char* memory, const puzzle_result& x) {
-  json.key(time);
-  is_right(x) ? json.value(x.time) : json.null();
-  json.key(memory);
-  is_right(x) ? json.value(x.peak_memory) : json.null();
-}
-
-void write_json(json_writer& json, const puzzle& which, const puzzle_result& stub, const puzzle_result& solution) {
-  json.object()
-    .member("number", which.number)
-    .member("name", which.name)
-    .member("ranks", which.ranks)
-    .member("layers", which.trained.layers)
-    .member("batches", which.trained.global_batch)
-    .member("stub", which.stub_file())
-    .member("verdict", words_of(stub.judged))
-    .key("error");
-  stub.error ? json.value(render(stub.error)) : json.null();
-  write_numbers(json, "time", "peak_memory", stub);
-  json.member("reference_time", which.reference_time)
-    .member("reference_memory", which.reference_memory)
-    .member("solution", which.solution_file);
-  write_numbers(json, "solution_time", "solution_memory", solution);
-  json.end();
+json_value json_of(const puzzle& which, const puzzle_result& stub, const puzzle_result& solution) {
+  auto if_right = [](const puzzle_result& x, auto number) { return is_right(x) ? json_value(number) : json_value{}; };
+  return {{"number", which.number},
+          {"name", which.name},
+          {"ranks", which.ranks},
+          {"layers", which.trained.layers},
+          {"batches", which.trained.global_batch},
+          {"stub", which.stub_file()},
+          {"verdict", words_of(stub.judged)},
+          {"error", stub.error ? json_value(render(stub.error)) : json_value{}},
+          {"time", if_right(stub, stub.time)},
+          {"peak_memory", if_right(stub, stub.peak_memory)},
+          {"reference_time", which.reference_time},
+          {"reference_memory", which.reference_memory},
+          {"solution", which.solution_file},
+          {"solution_time", if_right(solution, solution.time)},
+          {"solution_memory", if_right(solution, solution.peak_memory)}};
 }
 
 /// The reader's program may never end.
@@ -122,14 +115,12 @@ void print_table(std::FILE* out) {
 }
 
 std::string list_of_all() {
-  json_writer json;
-  json.list();
+  std::string text{'['};
   for (auto& which : puzzles()) {
-    if (which.number > 0)
-      json.line();
-    write_json(json, which, check_in_time(which), check_solution(which));
+    text += which.number > 0 ? ",\n" : "";
+    text += json_text(json_of(which, check_in_time(which), check_solution(which)));
   }
-  return json.end().take() + "\n";
+  return text + "]\n";
 }
 
 class puzzles_call final : public command_call {
@@ -190,9 +181,7 @@ class puzzles_call final : public command_call {
   int run_one(const puzzle& which, std::FILE* out) const {
     auto stub = check_in_time(which), solution = check_solution(which);
     if (opts_.json) {
-      json_writer json;
-      write_json(json, which, stub, solution);
-      fmt::print(out, "{}\n", json.take());
+      fmt::print(out, "{}\n", json_text(json_of(which, stub, solution)));
     } else {
       fmt::print(out, "{}", text_of(which, stub, solution));
     }

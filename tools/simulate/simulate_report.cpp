@@ -2,10 +2,11 @@
 
 #include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -177,32 +178,30 @@ std::string header_of(const simulated_subject& first, uint64_t element_bytes) {
 std::string json_of(const simulation_outcome& x) {
   const auto& r = x.result;
   auto path = summary_of(r.critical_path);
-  json_writer json;
-  json.object()
-    .member("kind", name_of(x.which.kind))
-    .member("algorithm", x.which.name)
-    .member("ranks", x.which.request.world_size)
-    .member("bytes", x.size())
-    .member("time_ps", r.time);
-  json.key("algorithm_bandwidth").rounded(x.bandwidth(), 6).key("bus_bandwidth").rounded(x.bus_bandwidth(), 6);
+  json_value json{{"kind", name_of(x.which.kind)},
+                  {"algorithm", x.which.name},
+                  {"ranks", x.which.request.world_size},
+                  {"bytes", x.size()},
+                  {"time_ps", r.time},
+                  {"algorithm_bandwidth", rounded(x.bandwidth(), 6)},
+                  {"bus_bandwidth", rounded(x.bus_bandwidth(), 6)}};
   if (auto bytes = piece_bytes(x); bytes != 0)
-    json.member("piece_bytes", bytes);
-  json.member("rounds", x.which.rounds)
-    .member("steps", r.steps)
-    .member("messages", r.messages)
-    .member("bytes_sent", r.bytes)
-    .member("busiest", r.busiest_port)
-    .key("busiest_share")
-    .rounded(r.busiest_share, 6);
-  json.object("critical_path")
-    .member("messages", path.messages)
-    .member("reductions", path.reductions)
-    .member("copies", path.copies)
-    .member("transfer_ps", path.transfer)
-    .member("latency_ps", path.latency)
-    .member("work_ps", path.work)
-    .end();
-  return json.member("stuck", r.stuck).end().take() + "\n";
+    json["piece_bytes"] = bytes;
+  json.update({{"rounds", x.which.rounds},
+               {"steps", r.steps},
+               {"messages", r.messages},
+               {"bytes_sent", r.bytes},
+               {"busiest", r.busiest_port},
+               {"busiest_share", rounded(r.busiest_share, 6)},
+               {"critical_path",
+                {{"messages", path.messages},
+                 {"reductions", path.reductions},
+                 {"copies", path.copies},
+                 {"transfer_ps", path.transfer},
+                 {"latency_ps", path.latency},
+                 {"work_ps", path.work}}},
+               {"stuck", r.stuck}});
+  return json_text(json) + "\n";
 }
 
 } // namespace ringmaster

@@ -2,13 +2,14 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
@@ -87,25 +88,19 @@ std::string text_of(const memory_options& x, double parameters, const page_forma
 }
 
 std::string json_of(const memory_options& x, double parameters) {
-  json_writer json;
-  json.object()
-    .member("model", x.has_activations() ? x.trained.name : "")
-    .member("parameters", parameters)
-    .member("ranks", x.ranks);
-  json.list("zero_bytes");
+  json_value json{{"model", x.has_activations() ? x.trained.name : ""},
+                  {"parameters", parameters},
+                  {"ranks", x.ranks},
+                  {"zero_bytes", json_value::array()}};
   for (uint32_t stage = 0; stage <= 3; ++stage)
-    json.value(zero_bytes(stage, x.ranks) * parameters / x.tensor);
-  json.end();
+    json["zero_bytes"].push_back(zero_bytes(stage, x.ranks) * parameters / x.tensor);
   if (x.has_activations())
-    json.member("attention", name_of(attention_of(x)));
-  json.list("layer_activations");
+    json["attention"] = name_of(attention_of(x));
+  auto& activations = json["layer_activations"] = json_value::array();
   for (auto& row : x.has_activations() ? std::span{activation_rows} : std::span<const activation_row>{})
-    json.object()
-      .member("recompute", name_of(row.again))
-      .member("sequence_parallel", row.sequence_parallel)
-      .member("bytes", bytes_of(x, row))
-      .end();
-  return json.end().end().take() + "\n";
+    activations.push_back(
+      {{"recompute", name_of(row.again)}, {"sequence_parallel", row.sequence_parallel}, {"bytes", bytes_of(x, row)}});
+  return json_text(json) + "\n";
 }
 
 class memory_call final : public command_call {
@@ -122,6 +117,8 @@ class memory_call final : public command_call {
     table.number("--tensor", x.tensor, 1, 65536).says("T", "ranks that share each layer");
     table.number("--micro-batch", x.micro_batch, 1, 1 << 20).says("B", "sequences");
     table.flag("--json", x.json).says("one object");
+    table.common({"--model", "--hidden", "--heads", "--sequence", "--layers", "--parameters", "--ranks", "--tensor",
+                  "--micro-batch", "--json"});
   }
 
   caf::error check() override {

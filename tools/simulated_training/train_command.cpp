@@ -1,7 +1,7 @@
 #include "tools/simulated_training/train_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/simulated_training/train_comparison.hpp"
@@ -12,6 +12,7 @@
 #include "training/simulated/simulator.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <functional>
 
@@ -47,8 +48,7 @@ train_run about(const train_options& x) {
 /// Simulates all strategies with the same options: a table, or a list in JSON.
 int compare(const train_options& opts, std::FILE* out) {
   train_comparison side_by_side;
-  json_writer json, one;
-  json.list();
+  std::string list; ///< JSON, an object a line.
   progress shown{"simulate train"};
   const auto whole = static_cast<double>(strategies().size());
   double done = 0;
@@ -64,14 +64,14 @@ int compare(const train_options& opts, std::FILE* out) {
       side_by_side.add(about(its), *found);
       for (auto& option : its.left_out)
         side_by_side.left_out(which.name, option);
-      write_json(one, about(its), *found);
-      json.literal(one.take() + "\n");
     } else {
       side_by_side.add(which.name, found.error());
-      json.object().member("strategy", which.name).member("error", render(found.error())).end();
     }
+    list += (list.empty() ? "[" : ",\n")
+            + json_text(found ? json_of(about(its), *found)
+                              : json_value{{"strategy", which.name}, {"error", render(found.error())}});
   }
-  shown.print(out, opts.json ? json.end().take() + "\n" : side_by_side.text(page_format::of_console(opts.wide)));
+  shown.print(out, opts.json ? list + "]\n" : side_by_side.text(page_format::of_console(opts.wide)));
   return side_by_side.any() ? exit_ok : exit_failed;
 }
 
@@ -103,9 +103,7 @@ class train_call final : public command_call {
     if (auto problem = write_files(opts_, *found))
       return problem;
     if (opts_.json) {
-      json_writer json;
-      write_json(json, about(opts_), *found);
-      fmt::print(to.out, "{}\n", json.take());
+      fmt::print(to.out, "{}\n", json_text(json_of(about(opts_), *found)));
       return exit_ok;
     }
     fmt::print(to.out, "{}", report_of(about(opts_), *found));

@@ -5,6 +5,7 @@
 #include "training/strategies/strategies.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace ringmaster {
 
@@ -104,60 +105,56 @@ std::string report_of(const train_run& x, const training_outcome& found) {
   return text + "\n" + ranks_text(x, found);
 }
 
-void write_json(json_writer& json, const train_run& x, const training_outcome& found) {
+json_value json_of(const train_run& x, const training_outcome& found) {
   auto mfu = mfu_of(x, found);
   auto* which = strategy_of(x.strategy);
   const auto shape = which != nullptr ? which->shape(x.trained, x.ranks) : mesh{1, x.ranks, 1};
-  json.object()
-    .member("strategy", x.strategy)
-    .member("cost_model", x.costs->name())
-    .member("world_size", x.ranks)
-    .member("layers", x.layers)
-    .member("places", x.trained.layers)
-    .member("global_batch", x.trained.global_batch)
-    .member("micro_batch", x.uncut ? 1 : x.trained.micro_batch)
-    .member("tensor", shape.tensor)
-    .member("context", shape.context)
-    .member("data", shape.data)
-    .member("stages", shape.pipeline)
-    .member("chunks", which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained)
-                                                                              : x.trained.parallel.chunks)
-    .member("sequence_parallel", x.trained.parallel.sequence_parallel)
-    .member("zero", x.trained.parallel.zero)
-    .member("about", x.costs->about())
-    .member("time_unit", x.costs->time_unit())
-    .member("time_s", found.time)
-    .member("end_s", found.end)
-    .member("peak_memory", found.ranks[found.peak_rank].peak_memory)
-    .member("peak_memory_unit", x.costs->memory_unit())
-    .key("room");
   const auto room = x.costs->room();
-  room == UINT64_MAX ? json.null() : json.value(room);
-  json.key("fits");
-  room == UINT64_MAX ? json.null() : json.value(found.ranks[found.peak_rank].peak_memory <= room);
-  json.member("peak_rank", found.peak_rank).key("mfu_percent");
-  mfu >= 0 ? json.value(mfu) : json.null();
-  json.key("mfu_counts");
+  const bool limited = room != UINT64_MAX;
   const auto counts = x.costs->mfu_counts();
-  counts.empty() ? json.null() : json.value(counts);
-  json.member("bubble_fraction", found.bubble_fraction)
-    .member("communication_fraction", found.communication_fraction)
-    .member("operations", found.operations)
-    .list("ranks");
+  const auto peak = found.ranks[found.peak_rank].peak_memory;
+  auto ranks = json_value::array();
   for (uint32_t rank = 0; rank < x.ranks; ++rank) {
     auto& its = found.ranks[rank];
-    json.object()
-      .member("rank", rank)
-      .member("time_s", its.last_start)
-      .member("end_s", its.end)
-      .member("compute_s", its.compute)
-      .member("communication_s", its.communication)
-      .member("wait_s", idle_of(its, found))
-      .member("peak_memory", its.peak_memory)
-      .member("peak_at_s", its.peak_at)
-      .end();
+    ranks.push_back({{"rank", rank},
+                     {"time_s", its.last_start},
+                     {"end_s", its.end},
+                     {"compute_s", its.compute},
+                     {"communication_s", its.communication},
+                     {"wait_s", idle_of(its, found)},
+                     {"peak_memory", its.peak_memory},
+                     {"peak_at_s", its.peak_at}});
   }
-  json.end().end();
+  return {{"strategy", x.strategy},
+          {"cost_model", x.costs->name()},
+          {"world_size", x.ranks},
+          {"layers", x.layers},
+          {"places", x.trained.layers},
+          {"global_batch", x.trained.global_batch},
+          {"micro_batch", x.uncut ? 1 : x.trained.micro_batch},
+          {"tensor", shape.tensor},
+          {"context", shape.context},
+          {"data", shape.data},
+          {"stages", shape.pipeline},
+          {"chunks", which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained)
+                                                                             : x.trained.parallel.chunks},
+          {"sequence_parallel", x.trained.parallel.sequence_parallel},
+          {"zero", x.trained.parallel.zero},
+          {"about", x.costs->about()},
+          {"time_unit", x.costs->time_unit()},
+          {"time_s", found.time},
+          {"end_s", found.end},
+          {"peak_memory", peak},
+          {"peak_memory_unit", x.costs->memory_unit()},
+          {"room", limited ? json_value(room) : json_value{}},
+          {"fits", limited ? json_value(peak <= room) : json_value{}},
+          {"peak_rank", found.peak_rank},
+          {"mfu_percent", mfu >= 0 ? json_value(mfu) : json_value{}},
+          {"mfu_counts", counts.empty() ? json_value{} : json_value(counts)},
+          {"bubble_fraction", found.bubble_fraction},
+          {"communication_fraction", found.communication_fraction},
+          {"operations", found.operations},
+          {"ranks", std::move(ranks)}};
 }
 
 } // namespace ringmaster

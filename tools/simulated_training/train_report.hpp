@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "training/pictures/train_run.hpp"
 #include "training/simulated/simulator.hpp"
 
@@ -15,6 +15,6 @@ std::string report_of(const train_run& x, const training::training_outcome& foun
 /// any amount), peak_rank, mfu_percent (null where the model has none), mfu_counts ("causal" or "full" attention, or
 /// null), bubble_fraction, communication_fraction, and a list of ranks. Times are in the cost model's unit,
 /// "time_unit".
-void write_json(json_writer& json, const train_run& x, const training::training_outcome& found);
+json_value json_of(const train_run& x, const training::training_outcome& found);
 
 } // namespace ringmaster

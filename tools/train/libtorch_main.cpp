@@ -1,4 +1,4 @@
-// `ringmaster train` with the layers that libtorch computes.
+// `ringmaster train` with layers that libtorch computes.
 #include "messages/errc.hpp"
 #include "tools/console/own_memory.hpp"
 #include "tools/train/run_command.hpp"
@@ -19,7 +19,7 @@ caf::expected<model_layers> make_perceptron(const data_set& data, const model_wi
   return libtorch_perceptron(*sizes);
 }
 
-/// A model that takes images of one size, with any number of labels.
+/// A model for images of one size, with any number of labels.
 template <model_layers (*Make)(uint64_t classes)>
 caf::expected<model_layers> make_for(const char* name, const data_set& data, sample_shape shape, const char* found_in) {
   if (data.shape() != shape)
@@ -29,11 +29,12 @@ caf::expected<model_layers> make_for(const char* name, const data_set& data, sam
 }
 
 caf::expected<model_layers> make_lenet(const data_set& data, const model_wishes&) {
-  return make_for<lenet>("lenet", data, {1, 28, 28}, "MNIST's files have such (--data DIR), and drawn digits are such");
+  return make_for<lenet>("lenet", data, {1, 28, 28},
+                         "MNIST's files have these (--data DIR), and so do generated digits");
 }
 
 caf::expected<model_layers> make_resnet9(const data_set& data, const model_wishes&) {
-  return make_for<resnet9>("resnet9", data, {3, 32, 32}, "CIFAR-10's binary files have such (--data DIR)");
+  return make_for<resnet9>("resnet9", data, {3, 32, 32}, "CIFAR-10's binary files have these (--data DIR)");
 }
 
 caf::expected<model_layers> make_bytes(const data_set& data, const model_wishes& wishes) {
@@ -51,6 +52,6 @@ int main(int argc, char** argv) {
   register_trained_model({"lenet", "LeNet-5, of digits of 28x28", make_lenet});
   register_trained_model({"resnet9", "convolutions with batch norm, two of them residual, of CIFAR-10's images",
                           make_resnet9});
-  register_trained_model({"bytes", "a transformer that tells a text's next byte", make_bytes, true});
+  register_trained_model({"bytes", "a transformer that predicts a text's next byte", make_bytes, true});
   return train_for_real_command("ringmaster-train").run(std::vector<std::string>{argv + 1, argv + argc});
 }

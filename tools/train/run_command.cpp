@@ -32,13 +32,15 @@ using namespace training;
 
 class run_call final : public configured_call {
 public:
-  /// `called` as one calls it.
+  /// `called`: the name of the command.
   explicit run_call(std::string called) : called_(std::move(called)) {}
 
 private:
   void declare_options(option_table& table) override {
     opts_.add_to(table, called_);
     join_options(table);
+    table.common({"--model", "--strategy", "--ranks", "--global-batch", "--epochs", "--optimizer", "--lr",
+                  "--checkpoint", "--kill", "--join"});
   }
 
   caf::error check() override {
@@ -60,7 +62,7 @@ private:
       return std::move(what.error());
     what->devices_limit = cfg_.values().node.join_timeout;
     what->patience = cfg_.values().training.patience;
-    if (process_environment()("RINGMASTER_NODES_RETURN") == "no") // caf-run starts none of its nodes again
+    if (process_environment()("RINGMASTER_NODES_RETURN") == "no") // caf-run restarts none of its nodes
       what->replacement_limit = std::chrono::seconds{3};
     what->operation_limit = cfg_.values().communicator.operation_timeout;
     if (auto problem = training::check(*what))
@@ -72,10 +74,10 @@ private:
       yardstick_ = yardstick_of(*what);
     if (!opts_.json && leads())
       fmt::print(to.out, "{}{}", beginning_text(opts_, *what), yardstick_text(yardstick_));
-    std::fflush(to.out); // whoever follows a file sees what is trained
+    std::fflush(to.out); // also for a reader of a file
     for (auto& each : what->data.remarks) {
       notes_.push_back(each);
-      fmt::print(to.err, "{}: left out: {}\n", called_, printable(each));
+      fmt::print(to.err, "{}: skipped: {}\n", called_, printable(each));
     }
     block_ending_signals();
     auto all = cfg_.values();
@@ -90,16 +92,16 @@ private:
     auto found = launched_ ? train_with_others(system, all, *what, watcher(to, line, *what), to.err)
                            : train_alone(system, all, *what, watcher(to, line, *what), to.err);
     if (!found && ended_by_ == SIGPIPE && code_of(found.error()) == errc::aborted)
-      return make_error(errc::aborted, "the run has ended, since nobody reads what it writes any more");
+      return make_error(errc::aborted, "the run has ended because its output was closed");
     if (!found)
       return std::move(found.error());
     return *found ? tell(to, *what, **found) : exit_ok;
   }
 
-  /// Whether this process has the trainer, and tells.
+  /// Whether this process has the trainer, and reports.
   bool leads() const { return !launched_ || launched_->rank == 0; }
 
-  /// What is written in the end, before it is computed.
+  /// Checks early that the files for the end can be written.
   caf::error try_files() const {
     if (auto problem = opts_.svg.empty() ? caf::error{} : try_output_file(opts_.svg, "the picture"))
       return problem;
@@ -119,15 +121,15 @@ private:
     return std::optional{std::move(*found)};
   }
 
-  /// As one of several processes that a launcher has started, each a rank.
+  /// Runs one of several ranks, each of which is a process that a launcher has started.
   outcome train_with_others(caf::actor_system& system, const options& all, const run_settings& what,
                             const run_watcher& watcher, std::FILE* err) {
     auto group = process_group::init(system, all, opts_.ranks);
     if (!group)
       return std::move(group.error());
     auto found = train_together(system, **group, what, watcher);
-    if (found && !leads() && ended_by_ != 0) { // the others may go on for long
-      fmt::print(err, "{}: rank {} was told to end, and leaves\n", called_, launched_->rank);
+    if (found && !leads() && ended_by_ != 0) { // the other ranks can take long
+      fmt::print(err, "{}: rank {} was asked to stop, and leaves\n", called_, launched_->rank);
       (*group)->leave();
       return found;
     }
@@ -151,16 +153,16 @@ private:
     else
       fmt::print(to.out, "{}{}", ending_text(found, seconds_taken()),
                  predicted ? prediction_text(found, *predicted) : "");
-    std::fflush(to.out); // whatever becomes of the files
+    std::fflush(to.out); // before files are written
     const bool drawn = wrote(to, opts_.svg, draw(what, found));
     const bool traced = !predicted || wrote(to, opts_.trace, trace(found, predicted->measured_costs));
-    if (found.not_kept) // matters most, so it stands last
+    if (found.not_kept) // the most important line comes last
       return make_error(code_of(found.not_kept),
                         fmt::format("the trained model is in no checkpoint: {}", render(found.not_kept)));
     return drawn && traced ? exit_ok : exit_failed;
   }
 
-  /// Whether it could be, where it was wanted; says which.
+  /// Whether the file was written, if it was wanted; reports either.
   bool wrote(const console& to, const std::string& file, const caf::error& problem) const {
     if (problem)
       fmt::print(to.err, "{}: {}\n", called_, render(problem));
@@ -178,7 +180,7 @@ private:
       return std::move(measured.error());
     run_predictions result{std::move(*measured), {}, has_usual_costs()};
     if (launched_ || !coordinator_elsewhere(cfg_.values()).empty())
-      return result; // ranks are in several processes
+      return result; // ranks are separate processes
     const auto machine = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
     auto tuned = predict(*found.job, its.ranks, its.steps, found.step_seconds,
                          tuned_communications(*found.job, machine));
@@ -196,9 +198,9 @@ private:
                               [](auto& x, auto& y) { return x.section != "costs" || value_text(x) == value_text(y); });
   }
 
-  /// Of a run that has ended before its end; why is told behind it.
+  /// Reports a run that has ended early; the caller prints why.
   void tell_part(const console& to, const run_settings& what, const run_outcome& found, const caf::error& why) {
-    steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // done once, and lost again
+    steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // these were done, and then lost
     if (opts_.json)
       fmt::print(to.out, "{}", run_json(opts_, what, yardstick_, found, steps_, notes_, seconds_taken(), {}, why));
     if (auto problem = draw(what, found))
@@ -214,7 +216,7 @@ private:
         line.begin_at(static_cast<double>(x.step) / whole);
       if (steps_.contains(x.step))
         done_again_.insert(x.step);
-      steps_.erase(steps_.lower_bound(x.step), steps_.end()); // it has gone back over them
+      steps_.erase(steps_.lower_bound(x.step), steps_.end()); // the run has gone back before them
       steps_[x.step] = x;
       line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch, opts_.model->of_text));
       while (!opts_.json && opts_.svg.empty() && steps_.size() > steps_of_line)
@@ -226,7 +228,7 @@ private:
     };
     result.note = [this, &to, &line](const std::string& x) {
       notes_.push_back(x);
-      if (!opts_.json && leads()) // the others have read the same checkpoint
+      if (!opts_.json && leads()) // the other ranks have read the same checkpoint
         line.print(to.out, "  " + printable(x) + "\n");
     };
     result.broken_off = [this, &to, &what](const run_outcome& x, const caf::error& why) {
@@ -279,12 +281,12 @@ private:
 
   std::string called_;
   run_options opts_;
-  std::optional<launched_process> launched_; ///< As one of several.
-  std::map<uint64_t, step_report> steps_;    ///< The latest; all of them where they are written or drawn.
-  std::set<uint64_t> done_again_;            ///< The first steps behind those that the run went back over.
+  std::optional<launched_process> launched_; ///< If it is one of several.
+  std::map<uint64_t, step_report> steps_;    ///< The latest; all of them if they are written or drawn.
+  std::set<uint64_t> done_again_;            ///< The first steps that were repeated after the run had gone back.
   std::vector<std::string> notes_;
   std::optional<double> yardstick_; ///< yardstick_of.
-  int ended_by_ = 0;                ///< Which signal.
+  int ended_by_ = 0;                ///< The signal.
   std::chrono::steady_clock::time_point began_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace ringmaster {
 
-/// `ringmaster train`: trains the models that are registered (trained_models.hpp). Or the same as a program of its own.
+/// `ringmaster train`: trains the models that are registered (trained_models.hpp). The same command can be a program.
 tool_command train_for_real_command(const std::string& program = {});
 
 } // namespace ringmaster

@@ -29,13 +29,13 @@ using namespace training;
 constexpr uint32_t ranks_max = 64, ranks_alone = 2;
 constexpr uint32_t samples_drawn = 8000, window_bytes = 64;
 constexpr uint64_t size_max = 1 << 20;
-constexpr uint32_t held_out_max = 10'000; ///< Samples that an epoch is tried on.
+constexpr uint32_t held_out_max = 10'000; ///< Samples on which an epoch is evaluated.
 
 caf::expected<double> parse_rate(const std::string& text) {
   constexpr double most = 1e38; // fits into float32
   const auto x = decimal_in(std::string_view{text}.substr(text.starts_with('+')));
   if (!x || !(*x >= 0 && *x <= most))
-    return invalid(fmt::format("\"{}\" is no number from 0 to {:g}, such as 0.001", text, most));
+    return invalid(fmt::format("\"{}\" is not a number from 0 to {:g}, such as 0.001", text, most));
   return *x;
 }
 
@@ -46,7 +46,7 @@ caf::expected<std::vector<uint64_t>> parse_sizes(const std::string& text) {
     const auto end = std::min(text.find('-', at), text.size());
     auto one = parse_whole(text.substr(at, end - at), 1, size_max);
     if (!one)
-      return invalid(fmt::format("\"{}\" are no sizes such as 256-64: {}", text, render(one.error())));
+      return invalid(fmt::format("\"{}\" is not a list of sizes such as 256-64: {}", text, render(one.error())));
     result.push_back(*one);
     at = end + 1;
   }
@@ -60,7 +60,7 @@ std::string known_model_lines() {
   return result;
 }
 
-/// The sources and documents that the program was built of.
+/// The sources and documents that this program was built from.
 std::optional<std::filesystem::path> own_texts() {
   auto configuration = find_configuration();
   if (!configuration)
@@ -84,13 +84,13 @@ caf::expected<opened_data> drawn_digits(uint64_t seed, uint32_t count) {
 } // namespace
 
 void run_options::add_to(option_table& table, const std::string& called) {
-  ranks = 0; // not told
+  ranks = 0; // not given
   trained.global_batch = 64;
   data_option = "--data-ranks";
   table.form("[options]");
   table.about("Trains a model for real, on simulated devices: a strategy's program on every rank, with tensors in the "
-              "devices' memory and the cluster's collectives. A device that dies costs the step that it is in: the "
-              "others begin that again. The models:\n\n"
+              "devices' memory and the cluster's collectives. A device that dies costs the step under way: the "
+              "others repeat it. The models:\n\n"
               + known_model_lines()
               + (trained_models().size() > 1 ? "" : "\nringmaster-train (./run train) has others.\n")
               + "\nThe strategies:\n\n" + known_strategies());
@@ -115,9 +115,9 @@ void run_options::add_model_to(option_table& table) {
     .offers(model_names())
     .otherwise(std::string{model->name});
   strategy_options::add_to(table, ranks_max);
-  table.option_named("--ranks").otherwise(fmt::format("{}; of a launcher, as many as it has started", ranks_alone));
-  table.option_named("--micro-batch")
-    .otherwise("so many that pipelines have 4 micro-batches a stage, else all of a rank");
+  table.option_named("--ranks").otherwise(fmt::format("{}; under a launcher, the number that it has started",
+                                                      ranks_alone));
+  table.option_named("--micro-batch").otherwise("4 micro-batches a stage in pipelines, else all samples of a rank");
   table.option_named("--strategy").says("S", "one of these").otherwise("ddp; with --virtual-ranks ddp-ordered");
   table.parsed("--sizes", sizes, parse_sizes)
     .says("N-N", "of the layers between input and output, of mlp")
@@ -129,7 +129,7 @@ void run_options::add_data_to(option_table& table) {
     .says("DIR",
           "a folder with the files of MNIST, CIFAR-10 or CIFAR-100, or with a folder that has them; of bytes, with "
           "texts")
-    .otherwise("digits that a seeded generator draws; this program's sources and documents");
+    .otherwise("digits from a seeded generator; for bytes, this program's sources and documents");
   table.number("--samples", samples, 10, 1 << 24)
     .says("N", "of drawn digits; a sixth as many are held out")
     .otherwise(std::to_string(samples_drawn));
@@ -174,15 +174,14 @@ void run_options::add_learning_to(option_table& table) {
 
 void run_options::add_results_to(option_table& table) {
   table.file("--checkpoint", checkpoint)
-    .says("DIR", "writes the model there behind each epoch, as safetensors, and keeps the latest three");
-  table.flag("--resume", resume).says("goes on from the newest checkpoint, under any strategy, on any number of ranks");
+    .says("DIR", "writes the model there after each epoch, as safetensors, and keeps the latest three");
+  table.flag("--resume", resume).says("resumes from the newest checkpoint, with any strategy, on any number of ranks");
   table.number("--kill", kill_at, 1)
-    .says("STEP",
-          "kills the last rank's device in that step, or right behind it where the machine is busy, to see what "
-          "becomes of it");
+    .says("STEP", "kills the last rank's device in that step, or just after it on a busy machine, to see how the run "
+                  "continues");
   table.flag("--json", json).says("one object instead of the text");
   table.flag("--profile", predicts)
-    .says("measures some steps operation by operation, and says what the simulator makes of these costs");
+    .says("times the operations of some steps, and compares with the simulator under these costs");
   table.file("--trace", trace)
     .says("FILE", "one of these as a trace for ui.perfetto.dev or chrome://tracing, beside the simulated one");
   table.file("--svg", svg).says("FILE", "a picture of the loss");
@@ -190,7 +189,7 @@ void run_options::add_results_to(option_table& table) {
 
 caf::error run_options::check_ranks(const std::optional<launched_process>& started) {
   if (started && ranks != 0 && ranks != started->world_size)
-    return invalid(fmt::format("--ranks {}: {} has started {}: leave it away", ranks, started->launcher,
+    return invalid(fmt::format("--ranks {}: {} has started {}: omit the option", ranks, started->launcher,
                                counted(started->world_size, "rank")));
   if (ranks == 0)
     ranks = started ? started->world_size : ranks_alone;
@@ -210,7 +209,7 @@ caf::error run_options::unused_option() const {
     return refused("--samples",
                    fmt::format("says how many digits are drawn; {} learns from all windows of its texts", model->name));
   if (sizes && !model->takes_sizes)
-    return refused("--sizes", fmt::format("{} has layers of its own; those of mlp are told", model->name));
+    return refused("--sizes", fmt::format("{} has layers of its own; the option is for mlp", model->name));
   if (model->of_text)
     return caf::none;
   if (window)
@@ -222,7 +221,7 @@ caf::error run_options::unused_option() const {
 
 caf::error run_options::check(const std::optional<launched_process>& started) {
   if (all)
-    return invalid("--strategy all is of simulate train: here it is one, such as ddp");
+    return invalid("--strategy all is for simulate train: here it is one strategy, such as ddp");
   if (auto problem = check_ranks(started))
     return problem;
   if (auto problem = unused_option())
@@ -232,7 +231,7 @@ caf::error run_options::check(const std::optional<launched_process>& started) {
   if (mirror && no_mirror)
     return invalid("--mirror and --no-mirror cannot both be given");
   if (resume && checkpoint.empty())
-    return invalid("--resume needs --checkpoint DIR, where it is to go on from");
+    return invalid("--resume needs --checkpoint DIR, the folder to resume from");
   if (trained.global_batch < ranks && which->shares == sharing::none)
     return invalid(fmt::format("--global-batch {}: there is none for each of {} ranks; at least {} would be",
                                trained.global_batch, ranks, ranks));
@@ -282,7 +281,7 @@ caf::expected<run_settings> run_options::settings() {
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
   trained.for_real = true;
-  trained.parallel.chunks = chunks.value_or(which->usual_chunks); // what `choose` sets, too, and asks the shape for
+  trained.parallel.chunks = chunks.value_or(which->usual_chunks); // `choose` sets it, too, and uses it for the shape
   if (micro_batch && *micro_batch > trained.global_batch)
     return invalid(fmt::format("--micro-batch {}: a global batch has {}", *micro_batch,
                                counted(trained.global_batch, "sample")));
@@ -290,7 +289,7 @@ caf::expected<run_settings> run_options::settings() {
   job.strategy = which;
   job.layers = std::move(*layers);
   job.all_at_once = !micro_batch;
-  // Stages work on some samples while others go through the next; who shares a layer only has more to begin.
+  // Stages work on different micro-batches at the same time; ranks that share a layer gain nothing from smaller ones.
   if (job.all_at_once && which->is_pipeline())
     micro_batch = step_shape(job, {ranks, setting_of(job.shape)}).micro_batch;
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);

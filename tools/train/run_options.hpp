@@ -7,7 +7,7 @@
 
 namespace ringmaster {
 
-/// What `ringmaster train` is told. Must not move once it has been added to a table.
+/// The options of `ringmaster train`. Must not move once it has been added to a table.
 struct run_options : strategy_options {
   const trained_model* model = &trained_models().front();
   std::optional<std::vector<uint64_t>> sizes; ///< See model_wishes, as told; the same of those below.
@@ -25,10 +25,10 @@ struct run_options : strategy_options {
   std::string precision_name = "float32";
 
   void add_to(option_table& table, const std::string& called);
-  /// `started`: by a launcher, which has said how many ranks there are. Errors: invalid_argument.
+  /// `started`: set by a launcher, with the number of ranks. Errors: invalid_argument.
   caf::error check(const std::optional<launched_process>& started);
-  /// With the data read, and the model made for it. Errors: those of the data and of the model; invalid_argument where
-  /// the strategy cannot train it.
+  /// Reads the data and makes the model for it. Errors: those of the data and of the model; invalid_argument if the
+  /// strategy cannot train it.
   caf::expected<training::run_settings> settings();
 
 private:
@@ -37,7 +37,7 @@ private:
   void add_learning_to(option_table& table);
   void add_results_to(option_table& table);
   caf::error check_ranks(const std::optional<launched_process>& started);
-  /// Options that this model or this data would not go by.
+  /// Refuses options that have no effect with this model or data.
   caf::error unused_option() const;
   caf::expected<training::opened_data> open_data() const;
 };

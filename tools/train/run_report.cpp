@@ -1,7 +1,7 @@
 #include "tools/train/run_report.hpp"
 
 #include "client/training/active_run.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
 #include "training/computed/evaluation.hpp"
@@ -9,6 +9,7 @@
 #include "training/data/yardsticks/order_2_model.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +28,7 @@ uint64_t simulated_bytes_of(const predicted_step& by) {
   return result;
 }
 
-/// Those that are learned.
+/// Without statistics.
 uint64_t parameters_of(const model_layers& layers) {
   uint64_t result = 0;
   for (auto& layer : layers)
@@ -36,7 +37,7 @@ uint64_t parameters_of(const model_layers& layers) {
   return result;
 }
 
-/// How many of the samples that are held out an epoch is tried on.
+/// The number of held-out samples on which an epoch is evaluated.
 uint32_t tried_of(const run_settings& what) {
   return std::min(what.data.held_out->count(), what.held_out_max);
 }
@@ -53,7 +54,7 @@ double bits_of(const loss_sums& x) {
   return in_bits(loss_of(x));
 }
 
-/// With four digits behind the point; of a run that diverges, four at all.
+/// With four digits after the point; if the run diverges, four significant digits.
 std::string short_text(double x) {
   return std::abs(x) < 1e6 ? fmt::format("{:.4f}", x) : fmt::format("{:.4g}", x);
 }
@@ -62,7 +63,7 @@ std::string bits_text(double bits) {
   return bits < 1e6 ? fmt::format("{:.3f} bits a byte", bits) : fmt::format("{:.4g} bits a byte", bits);
 }
 
-/// Of a step or an epoch; of texts in the unit in which they are measured when they are held out.
+/// Of a step or an epoch; for texts in the unit of the held-out data.
 std::string loss_text(double loss, bool of_text) {
   return of_text ? bits_text(in_bits(loss)) : "loss " + short_text(loss);
 }
@@ -77,10 +78,11 @@ std::string beginning_text(const run_options& x, const run_settings& what) {
   std::string layers;
   for (auto& each : what.job.layers)
     layers += (layers.empty() ? "" : ", ") + each->name();
-  const auto remark = order_of(what)->remark(); // checked by now
+  const auto remark = order_of(what)->remark(); // it was checked before
   const auto held_out = what.data.held_out->count();
-  const auto tried = tried_of(what) == held_out ? std::string{}
-                                                : fmt::format(", {} of them tried, spread over all", tried_of(what));
+  const auto tried = tried_of(what) == held_out
+                       ? std::string{}
+                       : fmt::format(", {} of them evaluated, spread over all", tried_of(what));
   const auto place = what.data.found_in.empty() ? "" : fmt::format(", from {}", printable(what.data.found_in));
   const auto pieces = x.which->is_pipeline()
                         ? fmt::format(", {} a micro-batch", counted(what.job.shape.micro_batch, "sample"))
@@ -149,10 +151,10 @@ std::string prediction_text(const run_outcome& x, const run_predictions& predict
                       predicted.are_usual_costs ? "which `ringmaster tune` has not measured here"
                                                 : "as `ringmaster tune` measures them",
                       ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
-        : "section [costs] has what communications take among ranks of one process, which these are not: it "
-          "gives no prediction\n";
+        : "section [costs] is of communications among ranks of one process, and these ranks are processes: "
+          "there is no prediction\n";
   return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n{}"
-                     "memory of a rank: {} at most, simulated {}; in devices what a step began with stays until its "
+                     "memory of a rank: {} at most, simulated {}; on devices, what a step started with stays until its "
                      "end\n",
                      ns(x.step_seconds), steps, ns(by.seconds), off(by.seconds), tuned, bytes_text(x.bytes_peak),
                      bytes_text(simulated_bytes_of(by)));
@@ -168,69 +170,59 @@ std::string run_json(const run_options& x, const run_settings& what, std::option
                      const run_outcome& found, const std::map<uint64_t, step_report>& steps,
                      const std::vector<std::string>& notes, double seconds,
                      const std::optional<run_predictions>& predicted, const caf::error& why) {
-  json_writer json;
-  json.object()
-    .member("model", x.model->name)
-    .member("strategy", x.which->name)
-    .member("ranks", x.ranks)
-    .member("micro_batch", training::step_shape(what.job, {x.ranks, training::setting_of(what.job.shape)}).micro_batch)
-    .member("data", what.data.training->name())
-    .member("samples", what.data.training->count())
-    .member("samples_left_out", what.data.training->count() % what.job.shape.global_batch)
-    .member("held_out", what.data.held_out->count())
-    .member("held_out_tried", tried_of(what))
-    .member("parameters", parameters_of(what.job.layers))
-    .member("steps", found.steps)
-    .member("steps_done", found.steps_done)
-    .member("began_at", found.began_at)
-    .member("seconds", seconds)
-    .member("step_seconds", found.step_seconds)
-    .member("peak_bytes", found.bytes_peak)
-    .member("needed_bytes", found.bytes_needed);
+  json_value json{
+    {"model", x.model->name},
+    {"strategy", x.which->name},
+    {"ranks", x.ranks},
+    {"micro_batch", training::step_shape(what.job, {x.ranks, training::setting_of(what.job.shape)}).micro_batch},
+    {"data", what.data.training->name()},
+    {"samples", what.data.training->count()},
+    {"samples_left_out", what.data.training->count() % what.job.shape.global_batch},
+    {"held_out", what.data.held_out->count()},
+    {"held_out_tried", tried_of(what)},
+    {"parameters", parameters_of(what.job.layers)},
+    {"steps", found.steps},
+    {"steps_done", found.steps_done},
+    {"began_at", found.began_at},
+    {"seconds", seconds},
+    {"step_seconds", found.step_seconds},
+    {"peak_bytes", found.bytes_peak},
+    {"needed_bytes", found.bytes_needed}};
   if (yardstick)
-    json.member("order_2_bits_per_byte", *yardstick);
+    json["order_2_bits_per_byte"] = *yardstick;
   if (predicted) {
-    json.object("simulated")
-      .member("step_seconds", predicted->measured_costs.seconds)
-      .member("peak_bytes", simulated_bytes_of(predicted->measured_costs))
-      .member("profiled_steps", found.profiles.steps.size());
+    auto& simulated = json["simulated"] = {{"step_seconds", predicted->measured_costs.seconds},
+                                           {"peak_bytes", simulated_bytes_of(predicted->measured_costs)},
+                                           {"profiled_steps", found.profiles.steps.size()}};
     if (predicted->tuned_seconds)
-      json.member("tuned_step_seconds", *predicted->tuned_seconds);
-    json.end();
+      simulated["tuned_step_seconds"] = *predicted->tuned_seconds;
   }
-  json.list("epochs");
+  auto& epochs = json["epochs"] = json_value::array();
   for (auto& each : found.epochs) {
-    json.object()
-      .member("epoch", each.epoch)
-      .member("first_step", each.first_step)
-      .member("loss", each.loss)
-      .member("accuracy", each.accuracy)
-      .member("held_out_loss", loss_of(each.held_out))
-      .member("held_out_accuracy", accuracy_of(each.held_out))
-      .member("samples_per_second", each.samples_a_second)
-      .member("ranks", each.ranks)
-      .member("ranks_least", each.ranks_least)
-      .member("ranks_most", each.ranks_most);
+    auto& epoch = epochs.emplace_back(json_value{{"epoch", each.epoch},
+                                                 {"first_step", each.first_step},
+                                                 {"loss", each.loss},
+                                                 {"accuracy", each.accuracy},
+                                                 {"held_out_loss", loss_of(each.held_out)},
+                                                 {"held_out_accuracy", accuracy_of(each.held_out)},
+                                                 {"samples_per_second", each.samples_a_second},
+                                                 {"ranks", each.ranks},
+                                                 {"ranks_least", each.ranks_least},
+                                                 {"ranks_most", each.ranks_most}});
     if (yardstick)
-      json.member("held_out_bits_per_byte", bits_of(each.held_out));
-    json.end();
+      epoch["held_out_bits_per_byte"] = bits_of(each.held_out);
   }
-  json.end();
-  json.list("step_times"); // in seconds, each of the attempt that was done
-  for (auto& [step, each] : steps)
-    json.value(each.seconds);
-  json.end();
-  json.list("step_losses");
-  for (auto& [step, each] : steps)
-    json.value(each.loss);
-  json.end();
-  json.list("notes");
-  for (auto& each : notes)
-    json.value(each);
-  json.end();
+  auto times = json_value::array(), losses = json_value::array(); ///< Seconds; of the attempt that was completed.
+  for (auto& [step, each] : steps) {
+    times.push_back(each.seconds);
+    losses.push_back(each.loss);
+  }
+  json["step_times"] = std::move(times);
+  json["step_losses"] = std::move(losses);
+  json["notes"] = notes;
   if (why)
-    json.member("error", render(why));
-  return json.end().take() + "\n";
+    json["error"] = render(why);
+  return json_text(json) + "\n";
 }
 
 } // namespace ringmaster

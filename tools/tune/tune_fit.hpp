@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/configuration/options.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/selection/least_squares.hpp"
 
 #include <caf/expected.hpp>

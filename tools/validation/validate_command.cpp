@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "planner/models/known_models.hpp"
 #include "runtime/configuration/places.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/validation/iteration_rows.hpp"
@@ -11,6 +11,7 @@
 #include "tools/validation/software_rows.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -209,13 +210,12 @@ void print_published(std::FILE* out, const gpu_system& on, const page_format& pa
 }
 
 void print_constants(std::FILE* out, const gpu_system& on) {
-  json_writer json{json_writer::style::spaced};
-  json.object().member("like", "a100-80g");
+  json_value json{{"like", "a100-80g"}};
   for (auto& fitted : calibrated_constants())
     for (auto& x : system_constants())
       if (x.name == fitted.name)
-        json.key(x.name).rounded(on.*x.member, 4);
-  fmt::print(out, "fitted to the first, third, ... rows:\n{}\n\n", json.end().take());
+        json[x.name] = rounded(on.*x.member, 4);
+  fmt::print(out, "fitted to the first, third, ... rows:\n{}\n\n", json_text(json));
 }
 
 void print_all(std::FILE* out, const validate_options& opts, const std::vector<data_set>& data) {

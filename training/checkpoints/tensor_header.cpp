@@ -2,10 +2,10 @@
 
 #include "messages/errc.hpp"
 #include "runtime/links/link_checksum.hpp"
-#include "runtime/text/json/json_place.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,13 +30,13 @@ constexpr std::array<stored_type, 15> known_types{{{"BOOL", 1},
                                                    {"I64", 8},
                                                    {"F64", 8}}};
 
-caf::expected<std::vector<uint64_t>> numbers_of(const json_place& place) {
-  auto list = place.list();
+caf::expected<std::vector<uint64_t>> numbers_of(const json_field& field) {
+  auto list = field.list();
   if (!list)
     return std::move(list.error());
   std::vector<uint64_t> result;
   for (auto& each : *list) {
-    auto number = each.number(json_place::exact_max);
+    auto number = each.number(json_field::exact_max);
     if (!number)
       return std::move(number.error());
     result.push_back(*number);
@@ -44,36 +44,36 @@ caf::expected<std::vector<uint64_t>> numbers_of(const json_place& place) {
   return result;
 }
 
-caf::expected<tensor_header::entry> read_entry(const std::string& name, const json_place& place) {
-  auto type = place.at("dtype").text();
+caf::expected<tensor_header::entry> read_entry(const std::string& name, const json_field& field) {
+  auto type = field.at("dtype").text();
   if (!type)
     return std::move(type.error());
-  auto shape = numbers_of(place.at("shape"));
+  auto shape = numbers_of(field.at("shape"));
   if (!shape)
     return std::move(shape.error());
-  auto offsets = numbers_of(place.at("data_offsets"));
+  auto offsets = numbers_of(field.at("data_offsets"));
   if (!offsets)
     return std::move(offsets.error());
   const auto bytes = bytes_of(*type, *shape);
   if (!bytes)
-    return place.refused(fmt::format("tensor {}: its type {} is not known, or its shape is too large", name, *type));
+    return invalid(fmt::format("tensor {}: its type {} is not known, or its shape is too large", name, *type));
   if (offsets->size() != 2 || offsets->back() < offsets->front() || offsets->back() - offsets->front() != *bytes)
-    return place.at("data_offsets").wrong(fmt::format("where the tensor's {} bytes begin and end", *bytes));
+    return field.at("data_offsets").wrong(fmt::format("where the tensor's {} bytes begin and end", *bytes));
   return tensor_header::entry{{name, *type, *shape}, offsets->front(), offsets->back()};
 }
 
-caf::error read_metadata(const json_place& place, const json_value& value, tensor_header& target) {
-  if (auto problem = value.what == json_value::type::object ? caf::error{} : place.wrong("an object with texts"))
-    return problem;
-  for (size_t i = 0; i < value.keys.size(); ++i) {
-    const auto& name = value.keys[i].name;
-    auto text = place.at(name).text();
+caf::error read_metadata(const json_field& metadata, std::string_view header, tensor_header& target) {
+  auto members = metadata.members();
+  if (!members)
+    return metadata.wrong("an object with texts");
+  for (const auto& [name, value] : *members) {
+    auto text = value.text();
     if (!text)
       return std::move(text.error());
     if (name == digest_key) {
-      if (value.entries[i].end - value.entries[i].offset != digest_letters + 2)
-        return place.at(name).wrong(fmt::format("{} hexadecimal digits", digest_letters));
-      target.digest_at = value.entries[i].offset + 1;
+      target.digest_at = header.find('"' + *text + '"', header.find(digest_key)) + 1;
+      if (text->size() != digest_letters || *target.digest_at == 0)
+        return value.wrong(fmt::format("{} hexadecimal digits", digest_letters));
     }
     target.metadata.emplace(name, std::move(*text));
   }
@@ -108,7 +108,7 @@ std::optional<uint64_t> bytes_of(std::string_view type, std::span<const uint64_t
     return 0;
   uint64_t result = known->bytes;
   for (auto side : shape) {
-    if (side > json_place::exact_max / result)
+    if (side > json_field::exact_max / result)
       return std::nullopt;
     result *= side;
   }
@@ -119,24 +119,22 @@ caf::expected<tensor_header> parse_tensor_header(std::string_view header, uint64
   auto json = parse_json(header);
   if (!json)
     return malformed("header, " + render(json.error()));
-  const json_place all{"the header", header, *json};
+  auto members = json_field{"the header", *json}.members();
+  if (!members)
+    return malformed("header, " + render(members.error()));
   tensor_header result;
-  auto read = [&](size_t i) -> caf::error {
-    const auto& name = json->keys[i].name;
-    const json_place place{name, header, json->entries[i]};
+  auto read = [&](const std::string& name, const json_field& field) -> caf::error {
     if (name == metadata_name)
-      return read_metadata(place, json->entries[i], result);
-    auto entry = read_entry(name, place);
+      return read_metadata(field.named(name), header, result);
+    auto entry = read_entry(name, field.named(name));
     if (!entry)
       return std::move(entry.error());
     result.entries.push_back(std::move(*entry));
     return caf::none;
   };
-  auto problem = json->what == json_value::type::object ? caf::error{} : all.wrong("an object");
-  for (size_t i = 0; !problem && i < json->keys.size(); ++i)
-    problem = read(i);
-  if (problem)
-    return malformed("header, " + render(problem));
+  for (const auto& [name, field] : *members)
+    if (auto problem = read(name, field))
+      return malformed("header, " + render(problem));
   std::ranges::stable_sort(result.entries, {}, [](auto& x) { return std::pair{x.begin, x.end}; });
   if (auto gap = check_cover(result.entries, data_bytes))
     return gap;
@@ -144,20 +142,17 @@ caf::expected<tensor_header> parse_tensor_header(std::string_view header, uint64
 }
 
 std::string tensor_header_text(std::span<const stored_tensor> tensors, const tensor_metadata& metadata) {
-  json_writer json;
-  json.object().object(metadata_name).member(digest_key, std::string(digest_letters, '0'));
+  json_value json;
+  auto& about = json[metadata_name] = {{digest_key, std::string(digest_letters, '0')}};
   for (auto& [name, text] : metadata)
-    json.member(name, text);
-  json.end();
+    about[name] = text;
   uint64_t offset = 0;
   for (auto& tensor : tensors) {
-    json.object(tensor.name).member("dtype", tensor.type).list("shape");
-    for (auto side : tensor.shape)
-      json.value(side);
-    json.end().list("data_offsets").value(offset).value(offset + tensor.bytes.size()).end().end();
-    offset += tensor.bytes.size();
+    const auto end = offset + tensor.bytes.size();
+    json[tensor.name] = {{"dtype", tensor.type}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
   }
-  auto text = json.end().take();
+  auto text = json_text(json);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

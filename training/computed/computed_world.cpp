@@ -1,6 +1,7 @@
 #include "training/computed/computed_world.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "training/computed/step_world.hpp"
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ void add_up(precision as, const std::vector<const std::byte*>& from, uint64_t co
 } // namespace
 
 computed_world::computed_world(const training_job& job, uint32_t world_size, uint64_t bytes) : job_(job) {
+  ensure(world_size > 0, "a world has ranks");
   for (uint32_t i = 0; i < world_size; ++i)
     ranks_.push_back(std::make_unique<member>(job, bytes));
 }
@@ -41,6 +43,7 @@ caf::expected<loss_sums> computed_world::run_step() {
   const auto shape = step_shape(job_, world);
   if (auto problem = job_.strategy->check(shape, world_size))
     return problem;
+  ensure(ready_.empty() && open_.empty(), "nothing of the last step is under way");
   error_ = caf::none;
   desk_ = {};
   loss_sums losses;
@@ -108,7 +111,7 @@ bool computed_world::exchange(pending& x) {
   mine.about = shown(x.what, x.aside, x.rank, x.peer, x.among, x.argument, x.results[0].has);
   mine.number = ++numbers_;
   mine.count = data->count;
-  x.ended = x.what == op::send; // nobody waits for it
+  x.ended = x.what == op::send; // no rank waits for it
   open_[mine.number] = {x.ended ? nullptr : &x, std::move(*data)};
   auto all = desk_.arrive(std::move(mine));
   if (!all) {
@@ -123,6 +126,7 @@ bool computed_world::exchange(pending& x) {
 
 void computed_world::end(const arrival& x, const value_tag& result, block_pointer data, const pending* now) {
   auto node = open_.extract(x.number);
+  ensure(!node.empty(), "a communication that ends was under way");
   auto* its = node.mapped().of;
   if (its == nullptr)
     return;
@@ -136,6 +140,7 @@ void computed_world::end(const arrival& x, const value_tag& result, block_pointe
 }
 
 caf::error computed_world::take_place(exchange_desk::exchange& all, const pending* now) {
+  ensure(!all.empty(), "a communication has ranks");
   const auto bytes_each = bytes_of(job_.as);
   const auto what = all.front().about.what;
   std::vector<rank_computation::transfer*> data;
@@ -152,6 +157,7 @@ caf::error computed_world::take_place(exchange_desk::exchange& all, const pendin
     inputs.push_back(its.input ? its.input->data + its.offset : nullptr);
   }
   const auto root = what == op::broadcast ? all.front().about.among.index_of(all.front().about.peer) : 0;
+  ensure(root < data.size(), "the root of a broadcast takes part in it");
   const auto count = data[root]->count, bytes = count * bytes_each;
   const bool adds = what == op::all_reduce;
   std::vector<std::byte> sum(adds ? bytes : 0);

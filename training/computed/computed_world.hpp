@@ -7,22 +7,22 @@
 
 namespace ringmaster::training {
 
-/// Training with real numbers in one thread and in the process's own memory: what a strategy's program means, without
-/// devices, messages or time. Sums are added in the order of ranks, so the same program gives the same bits, and runs
-/// on devices are compared with it.
+/// Training with real numbers in one thread and in the memory of this process: the meaning of a strategy's program,
+/// without devices, messages or time. Sums are added in the order of ranks, so the same program gives the same bits.
+/// Runs on devices are compared with it.
 class computed_world final : public executor {
 public:
   /// `bytes`: each rank's memory. The job outlives it.
   computed_world(const training_job& job, uint32_t world_size, uint64_t bytes);
 
-  /// One training step of all ranks, from the latest one that has ended well; the losses of all samples.
-  /// Errors: those of the strategy's check, what an operation refuses, a deadlock, with who waits for whom.
+  /// One training step of all ranks, after the latest one that succeeded. Returns the losses of all samples. Errors:
+  /// those of the strategy's check and of operations; a deadlock, with the ranks that wait for each other.
   caf::expected<loss_sums> run_step();
 
   uint64_t step() const { return step_; }
-  /// Of the rank that has held most at once.
+  /// Of the rank that has used the most at any one time.
   uint64_t bytes_peak() const;
-  /// A layer's parameter from the shards that ranks keep, as doubles.
+  /// A layer's parameter, assembled from the shards of all ranks, as doubles.
   std::vector<double> parameter_of(uint32_t layer, uint32_t parameter) const;
 
   bool begin(pending& x) override;
@@ -44,7 +44,7 @@ private:
     rank_computation::transfer data;
   };
 
-  /// Whether it has ended.
+  /// Whether the operation has finished.
   bool exchange(pending& x);
   caf::error take_place(exchange_desk::exchange& all, const pending* now);
   void end(const arrival& x, const value_tag& result, block_pointer data, const pending* now);

@@ -1,5 +1,7 @@
 #include "training/computed/evaluation.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -8,11 +10,12 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr uint32_t samples_at_once = 64; ///< Some ten milliseconds of most models.
+constexpr uint32_t samples_at_once = 64; ///< About ten milliseconds for most models.
 
 } // namespace
 
 std::vector<uint32_t> tried_samples(uint32_t count, uint32_t samples_max) {
+  ensure(count > 0, "a data set has samples");
   constexpr double golden_ratio = 0.6180339887498949;
   auto step = static_cast<uint64_t>(count * golden_ratio);
   while (std::gcd(step, uint64_t{count}) > 1)
@@ -26,6 +29,7 @@ std::vector<uint32_t> tried_samples(uint32_t count, uint32_t samples_max) {
 caf::expected<loss_sums> evaluate(const training_job& job, std::span<const std::span<const std::byte>> weights,
                                   const data_set& on, uint32_t samples_max,
                                   const std::function<bool(uint32_t)>& goes_on) {
+  ensure(weights.size() == job.layers.size(), "each layer has its weights");
   loss_sums result;
   const auto tried = tried_samples(on.count(), samples_max);
   const auto count = static_cast<uint32_t>(tried.size());

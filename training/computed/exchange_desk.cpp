@@ -1,6 +1,7 @@
 #include "training/computed/exchange_desk.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/language/collective_rules.hpp"
 
@@ -45,6 +46,7 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::pass(arriva
   (sends ? its.sent : its.wanted).push_back(std::move(x));
   if (its.sent.empty() || its.wanted.empty())
     return std::optional<exchange>{};
+  ensure(its.sent.size() == 1 || its.wanted.size() == 1, "a send or a receive waits, never both");
   exchange both;
   both.push_back(std::move(its.sent.front()));
   both.push_back(std::move(its.wanted.front()));
@@ -57,9 +59,11 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::pass(arriva
 
 caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arrival x) {
   const auto among = x.about.among;
+  ensure(among.count > 0, "a group has ranks");
   auto& ranks = meetings_[{among.first, among.count, among.stride, x.about.aside}];
   ranks.resize(among.count);
   const auto mine = among.index_of(x.about.rank);
+  ensure(mine < ranks.size(), "the index of a rank is in its group");
   ranks[mine].push_back(std::move(x));
   const auto turn = ranks[mine].size() - 1;
   for (auto& other : ranks)
@@ -74,11 +78,12 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
     all.push_back(std::move(each.front()));
     each.pop_front();
   }
-  for (auto& each : all) // of a broadcast its root alone knows
+  for (auto& each : all) // only the root of a broadcast knows the count
     if (each.about.what != op::broadcast && each.count != all.front().count)
       return invalid(fmt::format("the ranks' models do not match: the {} has {} at rank {}, and {} at rank {}",
                                  text_of(each.about.argument), counted(all.front().count, "element"),
                                  all.front().about.rank, each.count, each.about.rank));
+  ensure(all.size() == among.count, "all ranks of the group have called the collective");
   std::vector<pending*> abouts;
   for (auto& each : all)
     abouts.push_back(&each.about);
@@ -96,6 +101,8 @@ std::vector<exchange_desk::wait> exchange_desk::waits() const {
   }
   for (auto& [where, ranks] : meetings_) {
     const auto late = std::ranges::find_if(ranks, [](auto& x) { return x.empty(); }) - ranks.begin();
+    if (late == static_cast<ptrdiff_t>(ranks.size())) // their calls do not match, and were refused
+      continue;
     for (auto& each : ranks)
       if (!each.empty()) {
         const auto& x = each.front().about;
@@ -105,7 +112,7 @@ std::vector<exchange_desk::wait> exchange_desk::waits() const {
   return result;
 }
 
-std::string exchange_desk::told(const wait& x) {
+std::string exchange_desk::description(const wait& x) {
   if (x.meets == nullptr)
     return fmt::format("rank {} waits for rank {} to send it {}", x.rank, x.other, text_of(x.kind));
   std::vector<uint32_t> late;
@@ -118,7 +125,7 @@ std::string exchange_desk::told(const wait& x) {
 
 std::optional<std::string> exchange_desk::waiting() const {
   const auto all = waits();
-  return all.empty() ? std::nullopt : std::optional{told(all.front())};
+  return all.empty() ? std::nullopt : std::optional{description(all.front())};
 }
 
 caf::error exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) const {
@@ -126,7 +133,7 @@ caf::error exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) cons
   std::ranges::stable_sort(all, {}, &wait::rank);
   for (auto& each : all)
     if (ended(each.other))
-      return invalid(told(each) + ", which has ended");
+      return invalid(description(each) + ", which has ended");
   auto wait_of = [&](uint32_t rank) {
     return std::ranges::find_if(all, [=](auto& x) { return x.rank == rank && !x.aside; });
   };
@@ -139,7 +146,7 @@ caf::error exchange_desk::stuck(const std::function<bool(uint32_t)>& ended) cons
       if (next->rank == begun.rank) {
         std::string text;
         for (auto* each : chain)
-          text += (text.empty() ? "" : ", ") + told(*each);
+          text += (text.empty() ? "" : ", ") + description(*each);
         return invalid(text + ": none of them can go on");
       }
       chain.push_back(&*next);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How the memory controller of a version calls its files, and the line of page cache that nobody uses.
+/// The file names of a version of the memory controller, and the line with page cache that is not in use.
 struct control_group_files {
   const char *folder, *limit, *usage, *cache;
 };
@@ -24,14 +24,14 @@ constexpr control_group_files version_1{"sys/fs/cgroup/memory", "memory.limit_in
                                         "total_inactive_file"},
   version_2{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-/// The number that a file begins with; nothing where it has none, as "max".
+/// The number at the start of a file; nothing if there is none, as in "max".
 std::optional<uint64_t> number_in(const fs::path& file) {
   uint64_t result = 0;
   return std::ifstream{file} >> result ? std::optional{result} : std::nullopt;
 }
 
-/// The number behind a word in a file of lines "word number".
-std::optional<uint64_t> number_behind(const fs::path& file, std::string_view word) {
+/// The number after this word in a file of lines "word number".
+std::optional<uint64_t> number_after(const fs::path& file, std::string_view word) {
   std::ifstream in{file};
   std::string line;
   while (std::getline(in, line))
@@ -40,14 +40,14 @@ std::optional<uint64_t> number_behind(const fs::path& file, std::string_view wor
   return std::nullopt;
 }
 
-/// What the limit of a group, and of those that it is in, leaves.
+/// What the limits of a group and of its parents leave.
 uint64_t left_by(const fs::path& root, const control_group_files& of, fs::path group) {
   auto result = UINT64_MAX;
   for (bool more = true; more; group = group.parent_path()) {
     const auto folder = root / of.folder / group;
     const auto limit = number_in(folder / of.limit), usage = number_in(folder / of.usage);
     if (limit && usage) {
-      const auto used = *usage - std::min(*usage, number_behind(folder / "memory.stat", of.cache).value_or(0));
+      const auto used = *usage - std::min(*usage, number_after(folder / "memory.stat", of.cache).value_or(0));
       result = std::min(result, *limit - std::min(*limit, used));
     }
     more = !group.empty();
@@ -55,7 +55,7 @@ uint64_t left_by(const fs::path& root, const control_group_files& of, fs::path g
   return result;
 }
 
-/// Of the groups that /proc/self/cgroup names, a line each: "0::/path", "7:cpu,memory:/path".
+/// The minimum over the groups in /proc/self/cgroup, one a line: "0::/path", "7:cpu,memory:/path".
 uint64_t left_by_groups(const fs::path& root) {
   auto result = UINT64_MAX;
   std::ifstream in{root / "proc/self/cgroup"};
@@ -86,7 +86,7 @@ uint64_t left_of_addresses(const fs::path& root) {
 } // namespace
 
 uint64_t free_memory(const fs::path& root) {
-  const auto kilobytes = number_behind(root / "proc/meminfo", "MemAvailable:");
+  const auto kilobytes = number_after(root / "proc/meminfo", "MemAvailable:");
   const auto available = kilobytes ? *kilobytes * 1024 : UINT64_MAX;
   return std::min({available, left_by_groups(root), left_of_addresses(root)});
 }

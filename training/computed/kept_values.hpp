@@ -29,39 +29,42 @@ inline value_tag tag_of(const kept_part& x) {
   return value_tag{.kind = x.kind, .layer = x.layer, .part = x.part, .tensor = x.tensor};
 }
 
-/// For the number of a layer, where there is none.
+/// In place of a layer's number: no layer.
 inline constexpr uint32_t no_layer = UINT32_MAX;
 
-/// What a rank keeps from one training step to the next: as it was before the step that is under way, and what that
-/// step has made so far. So a step can be given up at any operation, and done again.
+/// What a rank keeps from one training step to the next: its parts of the model as they were before the step under way,
+/// and what that step has made so far. So a step can be given up at any operation, and repeated.
 class kept_values {
 public:
   using parts = std::map<kept_part, block_pointer>;
 
-  /// Step `step` is about to run: it begins with what the step before it has made, or, when it runs once more, with
-  /// what it began with, but for what came from elsewhere: other ranks may need other parts. Errors: invalid_argument,
-  /// where neither is there.
+  /// Step `step` is about to run. It starts with what the step before it has made. A step that is repeated starts with
+  /// what it started with before, without parts that came from other ranks: other ranks may need other parts. Errors:
+  /// invalid_argument, if neither is available.
   caf::error begin(uint64_t step);
-  /// Of what the step begins with; null: it is not here.
+  /// A part that the step starts with; null: this rank does not have it.
   block_pointer find(const kept_part& what) const;
-  /// What the step has made.
-  void stage(const kept_part& what, block_pointer x) { staged_[what] = std::move(x); }
-  /// What the step begins with comes from elsewhere.
-  void restore(const kept_part& what, block_pointer x) { kept_[what] = restored_[what] = std::move(x); }
-  /// What is kept lies elsewhere now.
-  void replace(const kept_part& what, block_pointer x) { kept_[what] = std::move(x); }
-  /// All of it does.
+  /// The step has made this part.
+  void stage(const kept_part& what, block_pointer x);
+  /// A part that the step starts with came from another rank or the host, or is a first weight.
+  void restore(const kept_part& what, block_pointer x);
+  /// A part that is kept has moved to another block; null: it is about to.
+  void replace(const kept_part& what, block_pointer x);
+  /// All parts that this step starts with will come from elsewhere.
   void forget(uint64_t step);
 
-  /// The step that begins with what is kept.
+  /// The step that starts with what is kept.
   uint64_t step() const { return step_; }
   const parts& kept() const { return kept_; }
-  /// What the step that begins with it has made so far.
+  /// What that step has made so far.
   const parts& made() const { return staged_; }
 
 private:
+  /// What holds when a step starts.
+  void check() const;
+
   uint64_t step_ = 0;
-  parts kept_, staged_, restored_; ///< The latter are among those that are kept.
+  parts kept_, staged_, restored_; ///< `restored_` is a subset of `kept_`.
 };
 
 } // namespace ringmaster::training

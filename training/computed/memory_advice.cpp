@@ -11,7 +11,7 @@ namespace ringmaster::training {
 
 namespace {
 
-/// Whether there is a larger world in which a rank has less of it: of the samples, or of the model.
+/// Whether a rank of some larger world has fewer samples, or less of the model.
 bool has_less_on_more(const training_job& job, const step_world& world, bool of_samples) {
   const auto& by = strategy_for(job, world.sides);
   const auto shape_of = [&](const step_world& x) { return by.shape(step_shape(job, x), x.ranks); };

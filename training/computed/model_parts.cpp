@@ -1,6 +1,7 @@
 #include "training/computed/model_parts.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -17,8 +18,8 @@ std::vector<parameter_run> runs_of(const training_job& job, const kept_part& x) 
   return runs;
 }
 
-/// Calls it with what the two lists of runs, sorted by their place in the layer, have in common: where it lies in
-/// either, and how many elements it is.
+/// Calls `f` with each range that the two lists of runs, sorted by their place in the layer, have in common: its start
+/// in either list, and the number of elements.
 template <class Function>
 void for_common(const std::vector<parameter_run>& a, const std::vector<parameter_run>& b, Function f) {
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -57,6 +58,7 @@ void copy_common(const training_job& job, const kept_part& from, std::span<const
   if (arrays == 0)
     return;
   const auto a = runs_of(job, from), b = runs_of(job, to);
+  ensure(from.kind == to.kind && from.layer == to.layer, "parts in common are of one layer and kind");
   const auto from_array = source.size() / arrays, to_array = target.size() / arrays;
   for (uint64_t i = 0; i < arrays; ++i)
     for_common(a, b, [&](uint64_t at, uint64_t put, uint64_t count) {
@@ -66,6 +68,7 @@ void copy_common(const training_job& job, const kept_part& from, std::span<const
 
 void assemble_part(const training_job& job, const std::map<kept_part, byte_block>& from, const kept_part& wanted,
                    std::span<std::byte> target) {
+  ensure(target.size() == bytes_of(job, wanted), "a part is assembled in as many bytes as it has");
   std::ranges::fill(target, std::byte{});
   for (auto& [what, data] : from)
     if (what.kind == wanted.kind && what.layer == wanted.layer)
@@ -77,6 +80,7 @@ bool model_parts::some_are_held_once() const {
 }
 
 std::optional<std::vector<model_parts::source>> model_parts::sources_of(const kept_part& wanted) const {
+  ensure(wanted.layer < job_->layers.size(), "a part is of a layer of the model");
   if (auto same = owners_.find(wanted); same != owners_.end())
     return std::vector{source{wanted, same->second.first}};
   const auto all = runs_of(*job_, wanted);
@@ -104,7 +108,7 @@ std::optional<std::vector<model_parts::source>> model_parts::sources_of(const ke
   return result;
 }
 
-std::vector<kept_part> model_parts::all_there_are() const {
+std::vector<kept_part> model_parts::all_of_model() const {
   std::vector<kept_part> result;
   for (uint32_t layer = 0; layer < job_->layers.size(); ++layer)
     for (auto kind : {value_kind::weight, value_kind::optimizer_state})
@@ -114,7 +118,7 @@ std::vector<kept_part> model_parts::all_there_are() const {
 }
 
 std::optional<kept_part> model_parts::missing() const {
-  for (auto& each : all_there_are())
+  for (auto& each : all_of_model())
     if (!sources_of(each))
       return each;
   return std::nullopt;
@@ -122,10 +126,10 @@ std::optional<kept_part> model_parts::missing() const {
 
 caf::expected<std::vector<model_parts::source>> model_parts::whole() const {
   std::vector<source> result;
-  for (auto& each : all_there_are()) {
+  for (auto& each : all_of_model()) {
     auto found = sources_of(each);
     if (!found)
-      return make_error(errc::device_lost, fmt::format("{} is lost in part", text_of(each)));
+      return make_error(errc::device_lost, fmt::format("part of {} is lost", text_of(each)));
     result.insert(result.end(), found->begin(), found->end());
   }
   return result;

@@ -8,7 +8,7 @@
 
 namespace ringmaster::training {
 
-/// Who has which parts of the model as it was before one step, and how others are put together of them.
+/// Which owner has which parts of the model as it was before one step, and how other parts are assembled from them.
 class model_parts {
 public:
   explicit model_parts(const training_job& job) : job_(&job) {}
@@ -23,12 +23,12 @@ public:
     kept_part what;
     uint32_t owner = 0;
   };
-  /// Parts that all elements of this one are in; none: some are in no part.
+  /// Parts that together have all elements of this one; none: some element is in no part.
   std::optional<std::vector<source>> sources_of(const kept_part& wanted) const;
-  /// The first weight or optimizer state of which some is in no part; none: all are there.
+  /// The first weight or optimizer state that the parts do not cover; none: they have all of the model.
   std::optional<kept_part> missing() const;
-  /// Parts that the whole model, and what the optimizer keeps, is in, as few as there need be; else what is missing:
-  /// "weight of layer 3".
+  /// The fewest parts that together have the whole model and the optimizer's state. Errors: device_lost, with what is
+  /// missing: "the weight of layer 3".
   caf::expected<std::vector<source>> whole() const;
 
 private:
@@ -36,7 +36,7 @@ private:
     uint32_t first = 0, count = 0;
   };
 
-  std::vector<kept_part> all_there_are() const;
+  std::vector<kept_part> all_of_model() const;
 
   const training_job* job_;
   std::map<kept_part, holders> owners_;
@@ -52,16 +52,15 @@ std::string text_of(const kept_part& whole);
 
 uint64_t bytes_of(const training_job& job, const kept_part& x);
 
-/// Of the whole model, and what the optimizer keeps for it.
+/// Of the whole model and the optimizer's state.
 uint64_t model_bytes(const training_job& job);
 
-/// Copies what two parts of one layer, and of one kind, have in common.
+/// Copies the elements that two parts of one layer, and of one kind, have in common.
 void copy_common(const training_job& job, const kept_part& from, std::span<const std::byte> source, const kept_part& to,
                  std::span<std::byte> target);
 
-/// Writes all of `target`: what these parts have of `wanted`, and zeros where none of them has an element, as in the
-/// padding at the end of a layer's last shard. An optimizer works on padding as on any element, so it has to be a
-/// number.
+/// Writes all of `target`: the elements of `wanted` that these parts have, and zeros elsewhere, as in the padding at
+/// the end of a layer's last shard. An optimizer works on padding as on any element, so it has to be a number.
 void assemble_part(const training_job& job, const std::map<kept_part, byte_block>& from, const kept_part& wanted,
                    std::span<std::byte> target);
 

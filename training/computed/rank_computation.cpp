@@ -1,6 +1,7 @@
 #include "training/computed/rank_computation.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "training/computed/column_shards.hpp"
 #include "training/computed/memory_advice.hpp"
 #include "training/language/collective_rules.hpp"
@@ -25,6 +26,7 @@ void add_as(std::byte* sum, const std::byte* more, uint64_t elements) {
 } // namespace
 
 caf::error rank_computation::begin_step(uint64_t step, const step_world& world) {
+  ensure(world.ranks > 0, "a step has ranks");
   world_ = world;
   losses_ = {};
   strays_at_ = no_layer;
@@ -51,7 +53,7 @@ caf::error rank_computation::pack() {
 }
 
 caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, uint64_t used, bool first) {
-  // Blocks of a whole that is scattered, or gathered, are all as long: up to an element a rank more than it has.
+  // Blocks of a whole that is scattered or gathered have the same length: up to one element a rank more than it has.
   const auto spare = std::max<uint64_t>(64, world_.ranks) * training::bytes_of(job_.as);
   const bool stays = first || what.kind == value_kind::optimizer_state
                      || (what.kind == value_kind::weight && kept_.find(part_of(what)) != nullptr);
@@ -61,13 +63,14 @@ caf::expected<block_pointer> rank_computation::room_for(const value_tag& what, u
   const auto& layers = job_.layers;
   return make_error(
     errc::out_of_memory,
-    fmt::format("{} bytes for the {} ({}) are not there: {} bytes in use; {}. More would be there {}", used,
-                text_of(what), what.layer < layers.size() ? layers[what.layer]->name() : "what the last layer gives",
+    fmt::format("{} bytes for the {} ({}) do not fit: {} bytes in use; {}. There would be more {}", used, text_of(what),
+                what.layer < layers.size() ? layers[what.layer]->name() : "what the last layer gives",
                 store_.bytes_used(), render(made.error()), memory_advice(job_, world_, of_activation(what.kind))));
 }
 
 caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_tag& what) {
   auto& held = store_.at(token);
+  ensure(held != nullptr, "a value that is changed has a block");
   if (held.use_count() == 1)
     return held;
   auto copy = room_for(what);
@@ -79,6 +82,7 @@ caf::expected<block_pointer> rank_computation::own(uint64_t token, const value_t
 }
 
 caf::error rank_computation::compute(pending& x) {
+  ensure(!x.ended, "an operation is computed once");
   switch (x.what) {
     case op::load_weights: return load(x);
     case op::input: return input(x);
@@ -211,6 +215,7 @@ caf::error rank_computation::move(pending& x) {
   } else {
     return room.error();
   }
+  ensure(from != nullptr && to != nullptr, "a value that moves has memory on both sides");
   std::memcpy(to->data, from->data, std::min(from->bytes, to->bytes));
   x.memory[0] = store_.hold(std::move(to));
   return caf::none;
@@ -219,6 +224,7 @@ caf::error rank_computation::move(pending& x) {
 // -- communication --
 
 caf::expected<rank_computation::transfer> rank_computation::prepare(const pending& x) {
+  ensure(!x.ended, "a communication is prepared before it ends");
   const auto shows = x.what != op::receive && (x.what != op::broadcast || x.peer == x.rank);
   transfer result;
   if (shows)
@@ -255,6 +261,7 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
 }
 
 caf::expected<rank_computation::transfer> rank_computation::prepare_columns(const pending& x) {
+  ensure(x.among.count > 0, "a collective has ranks");
   const column_shards cut{job_, x.argument, x.among.count};
   transfer result;
   result.count = count_of(job_, x);
@@ -277,6 +284,7 @@ caf::expected<rank_computation::transfer> rank_computation::prepare_columns(cons
 void rank_computation::complete(pending& x, block_pointer result) {
   if (x.what == op::all_gather && of_activation(x.argument.kind) && x.argument.has == form::columns) {
     const column_shards cut{job_, x.argument, x.among.count};
+    ensure(result != nullptr && result->bytes >= cut.bytes_each() * cut.count, "gathered shards fit in their block");
     const std::vector<std::byte> shards{result->data, result->data + cut.bytes_each() * cut.count};
     for (uint32_t i = 0; i < cut.count; ++i)
       cut.put(i, shards.data() + i * cut.bytes_each(), result->data);

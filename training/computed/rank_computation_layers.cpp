@@ -1,5 +1,6 @@
-// A rank's operations on samples and layers: what they call may throw.
+// A rank's operations on samples and layers, which call code that may throw.
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "training/computed/column_shards.hpp"
 #include "training/computed/rank_computation.hpp"
 
@@ -16,12 +17,12 @@ namespace ringmaster::training {
 
 namespace {
 
-/// What a call says, or throws, as an error that begins with `who`.
+/// The error that a call returns or throws, with `who` before its text.
 template <class Call>
 caf::error attempt(std::string_view who, Call call) {
   try {
     if (caf::error problem = call()) {
-      const auto code = code_of(problem); // errc::ok: of a source of somebody's own
+      const auto code = code_of(problem); // errc::ok: the error of a user's own data source
       return make_error(code == errc::ok ? errc::io_error : code, fmt::format("{}{}", who, render(problem)));
     }
     return caf::none;
@@ -30,8 +31,7 @@ caf::error attempt(std::string_view who, Call call) {
   }
 }
 
-/// By the exponents, of which all bits are set in infinities and in what is no number: that takes no time worth
-/// telling.
+/// Looks at the exponents: all of their bits are set in infinities and NaNs. That takes next to no time.
 template <class Float, class Bits>
 bool are_finite(const std::byte* data, uint64_t elements) {
   constexpr auto exponent = std::bit_cast<Bits>(std::numeric_limits<Float>::infinity());
@@ -47,7 +47,7 @@ bool are_finite(precision as, const std::byte* data, uint64_t elements) {
                                   : are_finite<double, uint64_t>(data, elements);
 }
 
-constexpr std::string_view of_data = "data: ", of_layer; // which says itself what it is
+constexpr std::string_view of_data = "data: ", of_layer; // a layer's error names the layer
 
 } // namespace
 
@@ -72,6 +72,7 @@ caf::error rank_computation::input(pending& x) {
 
 pass rank_computation::pass_of(const pending& x) const {
   const auto &input = store_.at(x.memory[0]), &w = store_.at(x.memory[1]);
+  ensure(input != nullptr && w != nullptr, "a pass has an input and weights");
   return {.as = job_.as,
           .samples = x.argument.samples.count(),
           .tensor = x.argument.tensor,
@@ -93,6 +94,7 @@ caf::error rank_computation::forward(pending& x) {
   if (x.results[0].has == form::columns) {
     const auto filled = column_shards{job_, x.results[0], x.results[0].part.count}.bytes_filled(
       x.results[0].part.index);
+    ensure(filled <= made, "a shard fits in its block");
     std::memset((*room)->data + filled, 0, std::exchange(made, filled) - filled);
   }
   if (strays_at_ == no_layer && !are_finite(job_.as, (*room)->data, made / training::bytes_of(job_.as)))
@@ -111,7 +113,7 @@ caf::error rank_computation::backward(pending& x) {
       return room.error();
     if (x.results[i].kind == value_kind::weight_gradient)
       by_weight = (*room)->data;
-    else if (x.argument.layer != 0) // nobody looks at what the samples themselves should have been
+    else if (x.argument.layer != 0) // gradients by the samples themselves are not used
       by_input = (*room)->data;
     x.memory[i] = store_.hold(std::move(*room));
   }

@@ -1,6 +1,7 @@
 #include "training/computed/sampled_batches.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -12,6 +13,7 @@ caf::error sampled_batches::fill(uint64_t step, range samples, std::span<float> 
   std::vector<uint32_t> wanted;
   {
     std::scoped_lock lock{guard_};
+    ensure(samples.begin <= samples.end, "a range of samples ends after its begin");
     auto batch = order_.batch(order_.place_of(step)).subspan(samples.begin, samples.count());
     wanted.assign(batch.begin(), batch.end());
   }
@@ -29,6 +31,7 @@ void remembered_data::fill_one(uint32_t sample, std::span<float> input, std::spa
       throw std::runtime_error{render(problem)};
     return;
   }
+  ensure(input.size() <= shape().elements(), "an input is not larger than a sample");
   auto& its = all_[sample];
   std::call_once(its.made, [&] {
     its.input.resize(shape().elements());

@@ -8,7 +8,7 @@
 
 namespace ringmaster::training {
 
-/// A data set's samples in the order that a sampler gives them, step after step.
+/// A data set's samples in the order of a sampler, step after step.
 class sampled_batches final : public batch_source {
 public:
   sampled_batches(std::shared_ptr<const data_set> from, sampler order)
@@ -18,12 +18,12 @@ public:
 
 private:
   std::shared_ptr<const data_set> from_;
-  mutable std::mutex guard_; ///< Of the order, which is made an epoch at a time.
+  mutable std::mutex guard_; ///< Of the order, which is computed an epoch at a time.
   mutable sampler order_;
 };
 
-/// Samples of another set that cost much to make: the first of them, as many as 256 MiB hold, are made once each, 4
-/// bytes an element; all others whenever they are wanted.
+/// A cache of another data set whose samples are expensive. The first samples, up to 256 MiB at 4 bytes an element, are
+/// made once each; all others each time.
 class remembered_data final : public data_set {
 public:
   explicit remembered_data(std::shared_ptr<const data_set> of);
@@ -46,7 +46,7 @@ private:
   static constexpr uint64_t bytes_max = UINT64_C(256) << 20;
 
   std::shared_ptr<const data_set> of_;
-  uint32_t count_; ///< That are remembered.
+  uint32_t count_; ///< Of samples in the cache.
   std::unique_ptr<remembered[]> all_;
 };
 

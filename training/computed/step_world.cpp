@@ -1,5 +1,7 @@
 #include "training/computed/step_world.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,14 +11,14 @@ namespace ringmaster::training {
 
 namespace {
 
-/// What the job is told, and what comes next to that; the same behind it where something stands in for its strategy.
-std::vector<step_setting> wishes(const step_setting& requested, bool stands_in) {
-  std::vector<step_setting> result{requested};
+/// The configured sizes, then the next best ones, then the same with the substitute of the strategy, if it has one.
+std::vector<step_setting> preferences(const step_setting& configured, bool stands_in) {
+  std::vector<step_setting> result{configured};
   auto add = [&](auto change) {
-    result.push_back(requested);
+    result.push_back(configured);
     change(result.back().parallel);
   };
-  const auto& asked = requested.parallel;
+  const auto& asked = configured.parallel;
   for (auto dp = asked.dp; dp > 1; --dp)
     add([&](auto& x) { x.dp = dp - 1; });
   for (auto tp = asked.tp; tp > 1; --tp)
@@ -33,7 +35,7 @@ std::vector<step_setting> wishes(const step_setting& requested, bool stands_in) 
   return result;
 }
 
-/// Of a rank's samples of a step that this model describes, the fewest that it works on at once.
+/// The smallest micro-batch of any rank in a step of this model.
 uint64_t fewest_at_once(const known_strategy& by, const model& m, uint32_t ranks) {
   auto result = m.global_batch;
   const bool is_given = by.orders_parts && m.virtual_ranks != 0;
@@ -54,11 +56,10 @@ bool can_train(const training_job& job, const known_strategy& by, const model& m
   return tensor == 1 || std::ranges::all_of(job.layers, [&](auto& each) { return !each->cannot_share(tensor); });
 }
 
-/// The micro-batch with which a pipeline has four times as many of them as stages, or more: then it is idle for less
-/// than a fifth of its time (Huang et al., GPipe, 2019). The nearest to that which strategy and layers take; 1 where
-/// they take none.
+/// The micro-batch with which a pipeline has at least four micro-batches a stage: then it is idle for less than a fifth
+/// of its time (Huang et al., GPipe, 2019). Or the nearest one that strategy and layers accept; 1 if they accept none.
 uint64_t pipelined_samples(const training_job& job, const known_strategy& by, model m, uint32_t ranks) {
-  constexpr uint64_t each = 4, tried_max = 256; // either way
+  constexpr uint64_t each = 4, tried_max = 256; // in either direction
   const auto all = samples_of_a_rank(by, m, ranks);
   if (all == 0)
     return 1;
@@ -66,7 +67,9 @@ uint64_t pipelined_samples(const training_job& job, const known_strategy& by, mo
     m.micro_batch = samples;
     return can_train(job, by, m, ranks);
   };
+  ensure(by.shape(m, ranks).pipeline > 0, "a pipeline has stages");
   const auto wanted = std::max<uint64_t>(all / (each * by.shape(m, ranks).pipeline), 1);
+  ensure(wanted <= all, "a micro-batch is not larger than the batch");
   for (uint64_t less = 0; less < std::min(wanted, tried_max); ++less)
     if (fits(wanted - less))
       return wanted - less;
@@ -79,6 +82,8 @@ uint64_t pipelined_samples(const training_job& job, const known_strategy& by, mo
 } // namespace
 
 const known_strategy& strategy_for(const training_job& job, const step_setting& x) {
+  ensure(job.strategy != nullptr, "a job has a strategy");
+  ensure(!x.stands_in || job.strategy->stand_in != nullptr, "a substitute is used where the strategy has one");
   return x.stands_in ? *job.strategy->stand_in : *job.strategy;
 }
 
@@ -105,6 +110,7 @@ std::string text_of(const step_setting& x) {
 }
 
 uint64_t fewest_at_once(const training_job& job, const step_world& x) {
+  ensure(x.ranks > 0, "a world has ranks");
   return fewest_at_once(strategy_for(job, x.sides), step_shape(job, x), x.ranks);
 }
 
@@ -112,9 +118,9 @@ bool can_train(const training_job& job, const step_world& x) {
   return can_train(job, strategy_for(job, x.sides), step_shape(job, x), x.ranks);
 }
 
-step_world step_world_of(const training_job& job, uint32_t there, std::span<const step_world> too_small) {
-  for (auto& sides : wishes(setting_of(job.shape), job.strategy->stand_in != nullptr))
-    for (auto ranks = there; ranks > 0; --ranks) {
+step_world step_world_of(const training_job& job, uint32_t available, std::span<const step_world> too_small) {
+  for (auto& sides : preferences(setting_of(job.shape), job.strategy->stand_in != nullptr))
+    for (auto ranks = available; ranks > 0; --ranks) {
       if (std::ranges::any_of(too_small, [&](auto& x) { return x.sides == sides && x.ranks >= ranks; }))
         break;
       if (can_train(job, {ranks, sides}))
@@ -124,6 +130,7 @@ step_world step_world_of(const training_job& job, uint32_t there, std::span<cons
 }
 
 model step_shape(const training_job& job, const step_world& x) {
+  ensure(!x.sides.stands_in || job.strategy->stand_in != nullptr, "a substitute is used where the strategy has one");
   auto result = with_setting(job.shape, x.sides);
   if (!job.all_at_once)
     return result;

@@ -1,7 +1,8 @@
 #include "training/computed/training_job.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "training/computed/column_shards.hpp"
 #include "training/data/mixed_bits.hpp"
 
@@ -13,7 +14,7 @@ namespace ringmaster::training {
 
 namespace {
 
-/// A number that looks random, of a place.
+/// A hash of a place, as a pseudo-random number.
 uint64_t mixed(uint64_t x) {
   return split_mix{x}.next();
 }
@@ -27,7 +28,7 @@ uint64_t ceiling(uint64_t x, uint64_t by) {
   return (x + by - 1) / by;
 }
 
-/// Adds a parameter's runs on a rank, a row each where columns are cut.
+/// Adds a parameter's runs on a rank: one a row if it is cut by columns.
 void add_runs(std::vector<parameter_run>& all, uint32_t index, const parameter& whole, shard tensor, uint64_t local) {
   const auto mine = part_of(whole, tensor);
   if (whole.tensor != cut::columns || tensor.whole()) {
@@ -46,8 +47,8 @@ caf::expected<model_layers> layers_for(const known_strategy& which, model_layers
   for (size_t l = 0; which.by_columns && l < layers.size(); ++l) {
     auto cut = layers[l]->by_columns();
     if (!cut)
-      return invalid(fmt::format("{} has ranks make columns of what a layer gives, and layer {}, {}, cannot be cut so: "
-                                 "linear layers can",
+      return invalid(fmt::format("{} cuts layers by the columns of their outputs, and layer {}, {}, cannot be cut like "
+                                 "that: linear layers can",
                                  which.name, l, layers[l]->name()));
     layers[l] = std::move(cut);
   }
@@ -66,6 +67,7 @@ uint64_t whole_elements(const training_job& job, const value_tag& x) {
 uint64_t elements(const training_job& job, const value_tag& x) {
   if (of_activation(x.kind) && x.has == form::columns)
     return column_shards{job, x, x.part.count}.bytes_each() / bytes_of(job.as);
+  ensure(x.part.count > 0, "a value is cut into shards");
   const auto arrays = x.kind == value_kind::optimizer_state ? std::max(job.update.state_arrays(), 1u) : 1;
   return arrays * ceiling(whole_elements(job, x) / arrays, x.part.count);
 }
@@ -98,6 +100,7 @@ std::vector<parameter_run> parameter_runs(const layer& of, shard tensor, shard p
     add_runs(all, i, of.parameters()[i], tensor, local);
     local += part_of(of.parameters()[i], tensor).elements();
   }
+  ensure(part.count > 0 && tensor.count > 0, "a layer is cut into shards");
   const auto each = ceiling(local, part.count), begin = each * part.index, end = begin + each;
   for (auto& x : all) {
     const auto from = std::max(x.local, begin), to = std::min(x.local + x.count, end);
@@ -138,7 +141,7 @@ void update_weights(const training_job& job, const value_tag& what, uint64_t num
                     std::byte* w, std::byte* state, const std::byte* gradient) {
   const auto& of = *job.layers[what.layer];
   const auto each = bytes_of(job.as);
-  std::vector<std::byte> statistics; // the optimizer goes over all of it
+  std::vector<std::byte> statistics; // the optimizer overwrites them
   const auto keeps = std::ranges::any_of(of.parameters(), &parameter::is_statistic);
   const auto runs = keeps ? parameter_runs(of, what.tensor, what.part) : std::vector<parameter_run>{};
   for (auto& run : runs) {
@@ -154,6 +157,7 @@ void update_weights(const training_job& job, const value_tag& what, uint64_t num
       approach<double>(its.momentum, run.count, at, latest);
   }
   job.update.update(job.as, number, elements(job, what), from, w, state, gradient);
+  ensure(number > 0, "steps of an optimizer are counted from 1");
   const auto* next = statistics.data();
   for (auto& run : runs)
     if (of.parameters()[run.parameter].is_statistic) {

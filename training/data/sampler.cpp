@@ -1,7 +1,7 @@
 #include "training/data/sampler.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/data/sample_partition.hpp"
 

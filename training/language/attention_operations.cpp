@@ -1,5 +1,5 @@
 // Where ranks share positions: what a layer's attention needs of other positions, there and back.
-#include "training/language/rank.hpp"
+#include <ringmaster/strategy/rank.hpp>
 
 #include "training/language/tag_checks.hpp"
 

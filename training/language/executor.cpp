@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 namespace ringmaster::training {
 
 std::string_view name_of(op x) {
@@ -45,6 +47,30 @@ caf::error refused(const pending& x, const caf::error& why) {
 
 caf::error misused(const pending& x, std::string_view how) {
   return invalid(fmt::format("rank {} {} {} of the {}", x.rank, how, name_of(x.what), text_of(x.argument)));
+}
+
+bool begin(executor& on, pending& x) {
+  return on.begin(x);
+}
+
+bool await(executor& on, pending& x) {
+  return on.await(x);
+}
+
+bool has_failed(const executor& on) {
+  return on.failed();
+}
+
+void refuse(executor& on, const pending& x, std::string_view why) {
+  on.fail(x.rank, refused(x, why));
+}
+
+void misuse(executor& on, const pending& x, std::string_view how) {
+  on.fail(x.rank, misused(x, how));
+}
+
+void throw_not_finished(const pending& x) {
+  throw std::logic_error{render(misused(x, "takes, before it has ended or twice, the result of its"))};
 }
 
 } // namespace ringmaster::training

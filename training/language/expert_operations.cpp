@@ -1,5 +1,5 @@
 // Where ranks share the experts of a layer.
-#include "training/language/rank.hpp"
+#include <ringmaster/strategy/rank.hpp>
 
 #include "training/language/tag_checks.hpp"
 

@@ -1,4 +1,4 @@
-#include "training/language/rank.hpp"
+#include <ringmaster/strategy/rank.hpp>
 
 #include "training/language/tag_checks.hpp"
 

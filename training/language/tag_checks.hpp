@@ -1,6 +1,8 @@
 #pragma once
 
-#include "training/language/rank.hpp"
+#include "training/language/executor.hpp"
+
+#include <ringmaster/strategy/rank.hpp>
 
 #include <fmt/format.h>
 

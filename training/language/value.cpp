@@ -1,4 +1,4 @@
-#include "training/language/value.hpp"
+#include <ringmaster/strategy/value.hpp>
 
 #include "training/language/executor.hpp"
 

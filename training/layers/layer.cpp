@@ -1,7 +1,7 @@
 #include "training/layers/layer.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <fmt/format.h>
 

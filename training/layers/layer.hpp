@@ -1,8 +1,7 @@
 #pragma once
 
-#include "training/language/value.hpp"
-
 #include <caf/error.hpp>
+#include <ringmaster/layer.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -12,61 +11,17 @@
 
 namespace ringmaster::training {
 
-/// What numbers are held and computed in.
-enum class precision : uint8_t { float32, float64 };
-
-constexpr uint64_t bytes_of(precision x) {
-  return x == precision::float32 ? 4 : 8;
-}
-
 /// Floats, as such numbers.
 void set_numbers(precision as, std::span<const float> from, std::byte* to);
-
-/// How tensor-parallel ranks share a parameter, a matrix by which row vectors are multiplied from the left (Shoeybi et
-/// al., Megatron-LM, 2019).
-enum class cut : uint8_t {
-  replicated, ///< All of them have it. What a rank finds of its gradient is a summand.
-  columns,    ///< Each has a block of its columns.
-  rows        ///< Each has a block of its rows.
-};
-
-/// Row-major. A vector has one row.
-struct parameter {
-  std::string name;
-  uint64_t rows = 1;
-  uint64_t columns = 1;
-  cut tensor = cut::replicated;
-  double bound = 0; ///< At first uniform in [mean - bound, mean + bound).
-  double mean = 0;
-  /// A statistic of what went through, such as batch norm's mean, that no gradient changes: in the gradient's place is
-  /// what these samples say, as a part of the global batch's, and an update goes `momentum` of the way to that.
-  bool is_statistic = false;
-  double momentum = 0.1;
-
-  uint64_t elements() const { return rows * columns; }
-};
 
 /// What of a parameter one of the ranks that share it has.
 parameter part_of(parameter whole, shard tensor);
 
-/// For how many samples and on which tensor-parallel rank.
-struct pass {
-  precision as = precision::float32;
-  uint64_t samples = 0;
-  shard tensor{};
-  uint64_t global_batch = 1; ///< Of which these samples are some.
-  bool trains = true;        ///< false: nobody will want gradients, and statistics stay as they are.
-  uint64_t weights = 0;      ///< Another number for every other w, and whenever w has changed; 0: not known.
-  /// What the layer's forward leaves for its backward, such as autograd's graph. It goes with the input x. Null: there
-  /// is no place for it. A layer that does not find what it left, or finds it of other weights, computes it again.
-  std::shared_ptr<void>* keepsake = nullptr;
-};
-
-/// A layer, as strategies cut a model in: y = f(x, w). It keeps nothing but `pass::keepsake`; memory is whoever calls
-/// it's. x and y are
-/// [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are the parameters' parts of the
-/// tensor-parallel rank, flat and one behind the other in the order of `parameters()`, those replicated last.
-/// With a tensor shard, y is a summand of the output, and a gradient by x one of that; see `by_columns`, too.
+/// A layer, the unit into which strategies cut a model: y = f(x, w). It keeps nothing but `pass::keepsake`; the caller
+/// owns all memory. x and y are [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are
+/// the parameters' parts of the tensor-parallel rank, flat and one behind the other in the order of `parameters()`,
+/// those replicated last. With a tensor shard, y is a summand of the output, and a gradient by x one of that; see
+/// `by_columns`, too.
 class layer {
 public:
   virtual ~layer() = default;

@@ -1,6 +1,6 @@
 #include "training/layers/plain_layers.hpp"
 
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "training/layers/matrix_products.hpp"
 
 #include <fmt/format.h>

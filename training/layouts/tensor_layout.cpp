@@ -1,7 +1,7 @@
 #include "training/layouts/tensor_layout.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 

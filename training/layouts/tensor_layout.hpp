@@ -1,7 +1,7 @@
 #pragma once
 
-#include "training/language/group.hpp"
-#include "training/language/range_set.hpp"
+#include <ringmaster/strategy/group.hpp>
+#include <ringmaster/strategy/range_set.hpp>
 
 #include <caf/expected.hpp>
 

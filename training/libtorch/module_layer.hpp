@@ -2,25 +2,15 @@
 
 #include "training/layers/layer.hpp"
 
-#include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
+#include <ringmaster/module.hpp>
 
 #include <functional>
 #include <map>
 
 namespace ringmaster::training {
 
-/// A module of libtorch's, and how a batch goes through it.
-struct made_module {
-  std::shared_ptr<torch::nn::Module> module;
-  std::function<torch::Tensor(const torch::Tensor&)> forward;
-
-  template <class Module>
-  made_module(std::shared_ptr<Module> x)
-    : module(x), forward([its = x.get()](const torch::Tensor& batch) { return its->forward(batch); }) {}
-  template <class Module>
-  made_module(const torch::nn::ModuleHolder<Module>& x) : made_module(x.ptr()) {}
-};
+/// A module of libtorch, and how a batch passes through it.
+using made_module = api::module_instance;
 
 /// What a module does not say of a parameter.
 struct given_parameter {
@@ -52,7 +42,7 @@ struct module_plan {
 /// Throws for a module that cannot take a batch of zeros, and for batch norm without a momentum.
 std::unique_ptr<const layer> module_layer(module_plan plan);
 
-/// Of one that nobody shares: `make` returns the module, as holder or shared pointer.
+/// A layer that is not shared: `make` returns the module, as holder or shared pointer.
 template <class Make>
 std::unique_ptr<const layer> module_layer(std::string name, std::vector<int64_t> sample, Make make) {
   return module_layer({std::move(name), std::move(sample), [make](shard) { return made_module{make()}; }});

@@ -1,4 +1,4 @@
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "training/libtorch/libtorch_calls.hpp"
 #include "training/libtorch/libtorch_models.hpp"
 

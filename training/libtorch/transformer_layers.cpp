@@ -1,5 +1,5 @@
 #include "messages/errc.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "training/libtorch/libtorch_models.hpp"
 #include "training/libtorch/module_layer.hpp"
 

@@ -1,6 +1,7 @@
 #include "training/pictures/front_picture.hpp"
 
 #include "runtime/drawing/svg_canvas.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ namespace {
 using anchor = svg_canvas::anchor;
 constexpr std::string_view faint = "#dddddd", dots = "#1f5fa8", limit = "#a02020";
 
-/// From seconds and bytes to places in the picture: scales on the left, labels in a column on the right.
+/// Converts seconds and bytes to pixels. Scales are on the left, labels in a column on the right.
 struct front_frame {
   static constexpr double wide = 1180, high = 520, before = 76, labels = 670, right = 640, above = 66, below = 52;
   static constexpr double bottom = high - below;
@@ -59,7 +60,7 @@ void draw_limit(svg_canvas& to, const front_frame& at, double room_bytes) {
           fmt::format("what a device has for the model: {:.0f} GB", room_bytes / 1e9), anchor::end, limit, false);
 }
 
-/// Of so many points, those that have a label: the first, the last, and some between.
+/// The points that have a label: the first, the last, and some between.
 std::vector<size_t> labelled(size_t points) {
   constexpr size_t most = 24;
   std::vector<size_t> result;
@@ -68,7 +69,7 @@ std::vector<size_t> labelled(size_t points) {
   return result;
 }
 
-/// Heights for labels next to those wanted, which ascend, without one on another.
+/// Heights of labels close to the wanted ones, which ascend, without overlaps.
 std::vector<double> apart(std::vector<double> wanted) {
   constexpr double label_height = 16;
   for (size_t i = 1; i < wanted.size(); ++i)
@@ -81,6 +82,7 @@ std::vector<double> apart(std::vector<double> wanted) {
 
 void draw_labels(svg_canvas& to, const front_frame& at, const std::vector<front_points::point>& points) {
   const auto which = labelled(points.size());
+  ensure(which.empty() || which.back() < points.size(), "a label is of a point");
   std::vector<double> heights;
   for (auto i : which)
     heights.push_back(at.y(points[i].bytes));
@@ -111,7 +113,7 @@ std::string picture_of(const front_points& x) {
   draw_scales(to, at);
   draw_limit(to, at, x.room_bytes);
   draw_labels(to, at, x.points);
-  for (auto& point : x.points) // over the lines to their labels
+  for (auto& point : x.points) // on top of the lines to their labels
     to.circle(at.x(point.seconds), at.y(point.bytes), 4, dots, {"#ffffff", 1});
   return to.finish(front_frame::wide, front_frame::high);
 }

@@ -5,7 +5,7 @@
 
 namespace ringmaster::training {
 
-/// Plans on a front of time and memory.
+/// Plans on a Pareto front of time and memory.
 struct front_points {
   struct point {
     double seconds = 0;
@@ -14,11 +14,11 @@ struct front_points {
   };
   std::string title;
   std::vector<point> points; ///< Fastest first.
-  double room_bytes = 0;     ///< What a device has.
+  double room_bytes = 0;     ///< The memory of a device.
 };
 
-/// Memory over time as SVG, with the limit as a line and labels in a column beside it, a line from each to its point;
-/// of many points the first, the last and some between are labelled.
+/// Memory over time as SVG, with a line for the limit, and a column of labels that are joined to their points. Of many
+/// points, the first, the last and some between have labels.
 std::string picture_of(const front_points& x);
 
 } // namespace ringmaster::training

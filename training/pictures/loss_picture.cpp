@@ -15,7 +15,7 @@ constexpr double width = 760, height = 420, left = 70, right = 24, top = 56, bot
 constexpr std::string_view each_colour = "#b8cbe6", mean_colour = "#1f5fa8", held_colour = "#c4541a",
                            lost_colour = "#a02020", grid_colour = "#dddddd";
 
-/// From steps and losses to places in the picture.
+/// Converts steps and losses to pixels.
 struct loss_frame {
   double first, last, low, high;
 
@@ -49,7 +49,7 @@ void draw_axes(svg_canvas& to, const loss_frame& at) {
   to.text((left + width - right) / 2, height - 12, 13, "step", svg_canvas::anchor::middle, svg_canvas::ink, false);
 }
 
-/// No more lines than there are pixels: of several steps in one the largest and the smallest, joined.
+/// At most one line per pixel: for several steps in one pixel, from the smallest to the largest.
 void draw_steps(svg_canvas& to, const loss_frame& at, const loss_curve& x) {
   const auto stride = std::max<size_t>(x.steps.size() / 700, 1);
   double before = 0;
@@ -68,7 +68,7 @@ void draw_steps(svg_canvas& to, const loss_frame& at, const loss_curve& x) {
   }
 }
 
-/// Over the latest fiftieth of the steps: it follows the curve, however short the run was.
+/// The mean of the latest fiftieth of the steps, so that it follows the curve of short runs too.
 void draw_mean(svg_canvas& to, const loss_frame& at, const loss_curve& x) {
   const auto window = std::max<size_t>(x.steps.size() / 50, 1), stride = std::max<size_t>(x.steps.size() / 700, 1);
   double sum = 0, before = 0;

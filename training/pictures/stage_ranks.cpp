@@ -1,11 +1,14 @@
 #include "training/pictures/stage_ranks.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 namespace ringmaster {
 
 using namespace training;
 
 training_outcome first_of_stages(const training_outcome& found, const mesh& shape) {
   const auto size = shape.stage_size();
+  ensure(size > 0 && found.ranks.size() % size == 0, "ranks are whole stages");
   training_outcome result = found;
   result.ranks.clear();
   result.events.clear();

@@ -1,5 +1,7 @@
 #include "training/pictures/train_boxes.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -11,7 +13,7 @@ using namespace training;
 
 namespace {
 
-/// None for what takes no time in any cost model.
+/// None for operations that take no time in any cost model.
 std::optional<box_kind> kind_of(op x) {
   switch (x) {
     case op::keys:
@@ -35,10 +37,10 @@ bool has_micro_batch(box_kind x) {
   return x <= box_kind::backward_weight;
 }
 
-/// Which part of the model each of a rank's layers is in.
+/// The part of the model of each of a rank's layers.
 using layer_chunks = std::map<uint32_t, uint32_t>;
 
-/// A gap in the layers begins another chunk.
+/// A gap in the layers starts another chunk.
 layer_chunks runs_of(const std::set<uint32_t>& layers) {
   layer_chunks result;
   uint32_t run = 0, expected = layers.empty() ? 0 : *layers.begin();
@@ -54,8 +56,9 @@ uint32_t count_of(const layer_chunks& x) {
   return x.empty() ? 0 : x.rbegin()->second + 1;
 }
 
-/// Of a rank whose stages are neighbours; the first ones have a layer more where they do not divide.
+/// For a rank whose stages are neighbours. If the layers do not divide evenly, the first stages have one more.
 void split(layer_chunks& layers, uint32_t parts) {
+  ensure(parts > 0 && layers.size() >= parts, "each part has a layer");
   const auto count = static_cast<uint32_t>(layers.size());
   uint32_t part = 0, left = 0;
   for (auto& [layer, chunk] : layers) {
@@ -66,7 +69,7 @@ void split(layer_chunks& layers, uint32_t parts) {
   }
 }
 
-/// Gathers the boxes, event by event.
+/// Collects the boxes, event by event.
 class box_gatherer {
 public:
   explicit box_gatherer(const training_outcome& found) : found_(found), chunks_(found.ranks.size()) {
@@ -109,7 +112,7 @@ private:
         split(each, result_.chunks);
   }
 
-  /// Experts have positions of other ranks, too: such a micro-batch is shown as the rank's own that comes as early.
+  /// Experts process positions of other ranks too: such a micro-batch is shown as the rank's own one of the same order.
   void find_shared_micro_batches() {
     std::vector<std::set<uint64_t>> own(chunks_.size()), others(chunks_.size());
     for (auto& x : found_.events)
@@ -146,7 +149,7 @@ private:
   }
 
   void append(std::vector<train_box>& row, const train_box& next) const {
-    const auto tolerance = 1e-9 * found_.end; // sums of times are not exact
+    const auto tolerance = 1e-9 * found_.end; // sums of times are rounded
     if (!row.empty() && next.kind != box_kind::communication) {
       auto& last = row.back();
       if (last.kind == next.kind && last.chunk == next.chunk && last.micro_batch == next.micro_batch
@@ -161,7 +164,7 @@ private:
   const training_outcome& found_;
   std::map<uint64_t, uint32_t> micro_batches_; ///< Numbers, by first sample.
   std::vector<layer_chunks> chunks_;           ///< By rank.
-  /// By rank, first samples of micro-batches that are not its own, and of those that are.
+  /// By rank: from first samples of other ranks' micro-batches to those of its own.
   std::vector<std::map<uint64_t, uint64_t>> shown_as_;
   train_boxes result_;
 };
@@ -177,7 +180,7 @@ size_t train_boxes::count() const {
 
 namespace {
 
-using box_look = std::pair<box_kind, uint32_t>; ///< And the chunk.
+using box_look = std::pair<box_kind, uint32_t>; ///< Kind and chunk.
 
 std::vector<train_box> in_columns(const std::vector<train_box>& row, uint32_t columns, double end) {
   std::vector<train_box> result;
@@ -192,7 +195,7 @@ std::vector<train_box> in_columns(const std::vector<train_box>& row, uint32_t co
       times[{box->kind, box->chunk}] += time;
       idle -= time;
       if (box->end > to)
-        break; // goes on in the next column
+        break; // continues in the next column
     }
     const auto most = std::ranges::max_element(times, {}, [](auto& x) { return x.second; });
     if (most == times.end() || most->second <= idle)

@@ -1,7 +1,6 @@
 #include "runtime/algorithms/exchanges/direct_exchange.hpp"
 
-#include "runtime/schedule/blocks.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "runtime/algorithms/exchanges/naive.hpp"
 
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 namespace ringmaster {
 

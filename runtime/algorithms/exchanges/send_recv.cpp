@@ -1,6 +1,6 @@
 #include "runtime/algorithms/exchanges/send_recv.hpp"
 
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 namespace ringmaster {
 

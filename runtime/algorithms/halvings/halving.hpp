@@ -2,7 +2,7 @@
 
 #include "runtime/algorithms/parts/cost_counter.hpp"
 #include "runtime/algorithms/parts/folded_world.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 namespace ringmaster {
 

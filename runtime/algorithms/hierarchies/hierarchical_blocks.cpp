@@ -3,8 +3,7 @@
 #include "runtime/algorithms/hierarchies/counted_cost.hpp"
 #include "runtime/algorithms/hierarchies/host_map.hpp"
 #include "runtime/algorithms/rings/pairwise.hpp"
-#include "runtime/schedule/blocks.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 #include "runtime/algorithms/hierarchies/host_shards.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/algorithms/rings/chain.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 namespace ringmaster {
 

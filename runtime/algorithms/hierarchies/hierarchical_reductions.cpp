@@ -4,8 +4,7 @@
 #include "runtime/algorithms/hierarchies/host_shards.hpp"
 #include "runtime/algorithms/rings/pairwise.hpp"
 #include "runtime/algorithms/rings/ring.hpp"
-#include "runtime/schedule/blocks.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <map>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "runtime/algorithms/hierarchies/host_map.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/schedule/blocks.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,7 @@
 #include "runtime/algorithms/rings/pairwise.hpp"
 
 #include "runtime/algorithms/parts/cost_counter.hpp"
-#include "runtime/schedule/blocks.hpp"
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 

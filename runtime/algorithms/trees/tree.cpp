@@ -1,6 +1,6 @@
 #include "runtime/algorithms/trees/tree.hpp"
 
-#include "runtime/schedule/schedule_builder.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <bit>
 #include <vector>

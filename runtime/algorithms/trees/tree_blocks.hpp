@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/algorithms/parts/algorithm_cost.hpp"
+#include "runtime/schedule/collective.hpp"
 
 namespace ringmaster {
 

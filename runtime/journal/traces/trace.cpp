@@ -1,13 +1,15 @@
 #include "runtime/journal/traces/trace.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/traces/trace_places.hpp"
 #include "runtime/journal/traces/unfinished_ranks.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/trace_events.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -29,12 +31,13 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Exact to the nanosecond.
-std::string microseconds(uint64_t ns) {
-  return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
+constexpr int nanosecond_decimals = 3;
+
+double microseconds(uint64_t ns) {
+  return static_cast<double>(ns) / 1000;
 }
 
-// When something ran. A start that nobody noted is the moment of the record.
+// When something ran. Without a recorded start it is the time of the record.
 struct interval {
   uint64_t started_ns = 0;
   uint64_t ended_ns = 0;
@@ -46,23 +49,23 @@ interval interval_of(const Event& x, uint64_t time_ns) {
   return {started, std::max(started, x.ended_ns())};
 }
 
-// What an operation's slices say of it.
+// What the slices of an operation show.
 struct operation_label {
   std::string kind = "operation";
   std::string algorithm;
   uint64_t bytes = 0;
 };
 
-// An operation's attempt.
+// One attempt of an operation.
 using attempt_key = std::pair<operation_key, epoch_number>;
 
 attempt_key attempt_of(const proto::RankReport& x) {
   return {{communicator_id{x.comm_id()}, sequence_number{x.sequence()}}, epoch_number{x.epoch()}};
 }
 
-class trace_writer {
+class journal_trace_writer {
 public:
-  trace_writer(std::span<const Record> shown, std::span<const Record> context);
+  journal_trace_writer(std::span<const Record> shown, std::span<const Record> context);
 
   journal_trace write();
 
@@ -70,51 +73,52 @@ private:
   void learn_operation(const Record& record);
   void learn_track(const Record& record);
   void learn_unfinished(std::span<const Record> context);
-  /// When something ran, by the coordinator's clock.
+  /// Converted to the coordinator's clock.
   template <class Event>
   interval coordinator_time(const Event& x, uint64_t time_ns) const {
     auto by_node = interval_of(x, time_ns);
     const device_id device{x.device_id()};
     return {places_.time_of(device, by_node.started_ns), places_.time_of(device, by_node.ended_ns)};
   }
-  /// When the coordinator began what the rank took part in; none: that is not known, or its node is not.
+  /// When the coordinator started the rank's operation; none if that, or the device's node, is unknown.
   std::optional<uint64_t> start_of(const proto::RankReport& x) const;
   void write_names();
   void write_start(const proto::RankReport& x, uint64_t when_ns);
   void write_arrow(const proto::RankReport& x, interval when);
-  /// `fate`: how it went with a rank that has not reported; else empty.
+  /// `fate`: of a rank that has not reported; else empty.
   void write_rank(const proto::RankReport& x, interval when, const std::string& fate = {});
   void write_shared_memory(const proto::OperationEnded& x);
   void write_unfinished(const unfinished_rank& x);
   void write_command(const proto::CommandEnded& x, interval when);
   void write_instant(const Record& record);
-  /// Begins one, on a line of its own.
-  json_writer& event(const char* phase) { return json_.line().object().member("ph", phase); }
-  /// A slice on the track of a device's stream, up to its arguments.
-  void write_slice(const char* category, const std::string& name, device_id device, stream_id stream, interval when);
-  void write_place(device_id device, stream_id stream) {
-    json_.member("pid", places_.pid(device)).member("tid", places_.tid(device, stream));
+  /// A slice on the track of a device's stream.
+  void write_slice(const char* category, const std::string& name, device_id device, stream_id stream, interval when,
+                   const json_value& args);
+  trace_events::track track_of(device_id device, stream_id stream) const {
+    return {places_.pid(device), places_.tid(device, stream)};
   }
-  void write_interval(interval when) {
-    json_.key("ts").literal(time(when.started_ns)).key("dur").literal(microseconds(when.ended_ns - when.started_ns));
+  /// Microseconds since the trace's start.
+  double time(uint64_t ns) const {
+    ensure(ns >= base_ns_, "a trace starts with its earliest time");
+    return microseconds(ns - base_ns_);
   }
 
-  std::string time(uint64_t ns) const { return microseconds(ns - base_ns_); }
   std::span<const Record> shown_;
   std::map<operation_key, operation_label> operations_;
-  std::vector<unfinished_rank> unfinished_; // of what is shown
+  std::vector<unfinished_rank> unfinished_; // of the records shown
   trace_places places_;
-  std::map<attempt_key, uint64_t> starts_;          // when the coordinator began them
-  std::set<attempt_key> drawn_;                     // those with a slice
-  std::map<std::pair<int, int>, uint64_t> free_ns_; // by process and track: when the latest slice ended
+  std::map<attempt_key, uint64_t> starts_;                    // when the coordinator started them
+  std::set<attempt_key> drawn_;                               // those with a start slice
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> free_ns_; // by process and track: when the latest slice ended
   uint64_t arrows_ = 0;
   uint64_t slices_ = 0;
   uint64_t instants_ = 0;
   uint64_t base_ns_ = UINT64_MAX;
-  json_writer json_;
+  trace_events events_{nanosecond_decimals};
 };
 
-trace_writer::trace_writer(std::span<const Record> shown, std::span<const Record> context) : shown_(shown) {
+journal_trace_writer::journal_trace_writer(std::span<const Record> shown, std::span<const Record> context)
+  : shown_(shown) {
   for (auto& record : context) {
     places_.learn(record);
     learn_operation(record);
@@ -124,8 +128,8 @@ trace_writer::trace_writer(std::span<const Record> shown, std::span<const Record
   learn_unfinished(context);
 }
 
-/// Shown with what else is shown of the operation, and with the end of the device.
-void trace_writer::learn_unfinished(std::span<const Record> context) {
+/// Unfinished ranks are shown if their operation or the loss of their device is.
+void journal_trace_writer::learn_unfinished(std::span<const Record> context) {
   std::set<operation_key> operations;
   std::set<device_id> ended;
   for (auto& record : shown_) {
@@ -144,7 +148,7 @@ void trace_writer::learn_unfinished(std::span<const Record> context) {
   }
 }
 
-void trace_writer::learn_operation(const Record& record) {
+void journal_trace_writer::learn_operation(const Record& record) {
   auto take = [&](proto::CollectiveKind kind, const std::string& algorithm, uint64_t bytes) {
     operations_[*operation_of(record)] = {lower(proto::CollectiveKind_Name(kind)), algorithm, bytes};
   };
@@ -159,7 +163,7 @@ void trace_writer::learn_operation(const Record& record) {
   }
 }
 
-void trace_writer::learn_track(const Record& record) {
+void journal_trace_writer::learn_track(const Record& record) {
   auto track = [&](const auto& x) {
     places_.use(device_id{x.device_id()}, stream_id{x.stream_id()});
     base_ns_ = std::min(base_ns_, coordinator_time(x, record.time_ns()).started_ns);
@@ -179,8 +183,7 @@ void trace_writer::learn_track(const Record& record) {
   }
 }
 
-journal_trace trace_writer::write() {
-  json_.object().member("displayTimeUnit", "ns").list("traceEvents");
+journal_trace journal_trace_writer::write() {
   write_names();
   for (auto& record : shown_) {
     if (record.has_rank_ended())
@@ -189,94 +192,80 @@ journal_trace trace_writer::write() {
       write_command(record.command_ended(), coordinator_time(record.command_ended(), record.time_ns()));
     else if (record.has_operation_ended())
       write_shared_memory(record.operation_ended());
-    else if (auto kind = kind_of(record);
-             kind != "operation" && kind != "checkpoint" && !record.has_node_clock()) // its process's name says so
+    else if (auto kind = kind_of(record); kind != "operation" && kind != "checkpoint"
+                                          && !record.has_node_clock()) // shown in the name of its process
       write_instant(record);
   }
   for (auto& x : unfinished_)
     write_unfinished(x);
-  return {json_.line().end().end().take() + "\n", slices_, instants_};
+  return {events_.take(), slices_, instants_};
 }
 
-void trace_writer::write_names() {
+void journal_trace_writer::write_names() {
   for (auto& x : places_.names()) {
-    event("M").member("name", x.tid ? "thread_name" : "process_name");
-    json_.member("pid", x.pid).member("tid", x.tid.value_or(0)).object("args").member("name", x.text).end().end();
-    if (x.tid)
+    if (x.tid) {
+      events_.name_thread({x.pid, *x.tid}, x.text);
       continue;
-    event("M").member("name", "process_sort_index").member("pid", x.pid).member("tid", 0);
-    json_.object("args").member("sort_index", x.pid).end().end();
+    }
+    events_.name_process(x.pid, x.text);
+    events_.sort_process(x.pid, x.pid);
   }
 }
 
-std::optional<uint64_t> trace_writer::start_of(const proto::RankReport& x) const {
+std::optional<uint64_t> journal_trace_writer::start_of(const proto::RankReport& x) const {
   auto start = starts_.find(attempt_of(x));
   return start == starts_.end() || !places_.has_node(device_id{x.device_id()}) ? std::nullopt
                                                                                : std::optional{start->second};
 }
 
-/// A slice as short as can be: others begin before this one ends.
-void trace_writer::write_start(const proto::RankReport& x, uint64_t when_ns) {
+/// Without a duration: operations start while earlier ones run.
+void journal_trace_writer::write_start(const proto::RankReport& x, uint64_t when_ns) {
   auto name = fmt::format("communicator {} starts {}", x.comm_id(), x.sequence());
-  event("X").member("cat", "start").member("name", name).member("pid", trace_places::coordinator_pid);
-  json_.member("tid", trace_places::operations_tid);
-  write_interval({when_ns, when_ns});
-  json_.end();
+  events_.slice(trace_places::operations, "start", name, time(when_ns), 0, {});
 }
 
-/// From where the coordinator began the operation to the rank's part. An arrow is drawn from one slice to another.
-void trace_writer::write_arrow(const proto::RankReport& x, interval when) {
+/// From the slice of the operation's start to the rank's slice.
+void journal_trace_writer::write_arrow(const proto::RankReport& x, interval when) {
   auto start = start_of(x);
   if (!start)
     return;
   if (drawn_.insert(attempt_of(x)).second)
     write_start(x, *start);
   ++arrows_;
-  auto end_of_arrow = [&](const char* phase, uint64_t when_ns) -> json_writer& {
-    event(phase).member("cat", "start").member("name", "start").member("id", arrows_);
-    return json_.key("ts").literal(time(when_ns));
-  };
-  end_of_arrow("s", *start)
-    .member("pid", trace_places::coordinator_pid)
-    .member("tid", trace_places::operations_tid)
-    .end();
-  end_of_arrow("f", when.started_ns).member("bp", "e");
-  write_place(device_id{x.device_id()}, stream_id{x.stream_id()});
-  json_.end();
+  events_.flow_start(trace_places::operations, "start", arrows_, time(*start));
+  events_.flow_finish(track_of(device_id{x.device_id()}, stream_id{x.stream_id()}), "start", arrows_,
+                      time(when.started_ns));
 }
 
-void trace_writer::write_slice(const char* category, const std::string& name, device_id device, stream_id stream,
-                               interval when) {
-  event("X").member("cat", category).member("name", name);
-  write_place(device, stream);
-  write_interval(when);
-  auto& free = free_ns_[{places_.pid(device), places_.tid(device, stream)}];
+void journal_trace_writer::write_slice(const char* category, const std::string& name, device_id device,
+                                       stream_id stream, interval when, const json_value& args) {
+  ensure(when.started_ns <= when.ended_ns, "a slice does not end before it starts");
+  const auto where = track_of(device, stream);
+  events_.slice(where, category, name, time(when.started_ns), microseconds(when.ended_ns - when.started_ns), args);
+  auto& free = free_ns_[{where.pid, where.tid}];
   free = std::max(free, when.ended_ns);
   ++slices_;
 }
 
-void trace_writer::write_rank(const proto::RankReport& x, interval when, const std::string& fate) {
+void journal_trace_writer::write_rank(const proto::RankReport& x, interval when, const std::string& fate) {
   auto known = operations_.find(attempt_of(x).first);
   auto label = known == operations_.end() ? operation_label{} : known->second;
   auto name = fmt::format("{} {}{}{}", label.kind, x.sequence(), fate.empty() ? "" : ": ", fate);
-  write_slice("operation", name, device_id{x.device_id()}, stream_id{x.stream_id()}, when);
-  json_.object("args")
-    .member("comm", x.comm_id())
-    .member("epoch", x.epoch())
-    .member("sequence", x.sequence())
-    .member("rank", x.rank())
-    .member("phase", fate.empty() ? lower(proto::RankReport::Phase_Name(x.phase())) : fate)
-    .member("algorithm", label.algorithm)
-    .member("bytes", label.bytes)
-    .member("bytes_received", x.bytes_received())
-    .member("error", x.error())
-    .end()
-    .end();
+  write_slice("operation", name, device_id{x.device_id()}, stream_id{x.stream_id()}, when,
+              {{"comm", x.comm_id()},
+               {"epoch", x.epoch()},
+               {"sequence", x.sequence()},
+               {"rank", x.rank()},
+               {"phase", fate.empty() ? lower(proto::RankReport::Phase_Name(x.phase())) : fate},
+               {"algorithm", label.algorithm},
+               {"bytes", label.bytes},
+               {"bytes_received", x.bytes_received()},
+               {"error", x.error()}});
   write_arrow(x, when);
 }
 
-/// A joint operation has one record for all its ranks. It begins behind what its stream had before.
-void trace_writer::write_shared_memory(const proto::OperationEnded& x) {
+/// A shared-memory operation has one record for all its ranks. It starts after the stream's previous slice.
+void journal_trace_writer::write_shared_memory(const proto::OperationEnded& x) {
   proto::RankReport part;
   part.set_comm_id(x.comm_id());
   part.set_epoch(x.epoch());
@@ -288,15 +277,16 @@ void trace_writer::write_shared_memory(const proto::OperationEnded& x) {
     const device_id device{x.device_ids(rank)};
     part.set_rank(static_cast<uint32_t>(rank));
     part.set_device_id(device.value);
-    auto free = free_ns_.find({places_.pid(device), places_.tid(device, {})});
+    const auto where = track_of(device, {});
+    auto free = free_ns_.find({where.pid, where.tid});
     auto started = free == free_ns_.end() ? whole.started_ns
                                           : std::clamp(free->second, whole.started_ns, whole.ended_ns);
     write_rank(part, {started, whole.ended_ns}, x.status() == gpu_sim::SUCCESS ? "" : "failed");
   }
 }
 
-/// What the device never said: that it was at this operation when it hung, or died.
-void trace_writer::write_unfinished(const unfinished_rank& x) {
+/// For a device that hung or died: the operation that it was executing.
+void journal_trace_writer::write_unfinished(const unfinished_rank& x) {
   proto::RankReport part;
   part.set_comm_id(x.operation.communicator.value);
   part.set_epoch(x.epoch.value);
@@ -307,32 +297,27 @@ void trace_writer::write_unfinished(const unfinished_rank& x) {
   write_rank(part, {x.started_ns, x.ended_ns}, to_string(x.how));
 }
 
-void trace_writer::write_command(const proto::CommandEnded& x, interval when) {
-  write_slice("command", x.kind(), device_id{x.device_id()}, stream_id{x.stream_id()}, when);
-  json_.object("args").member("bytes", x.bytes()).member("error", x.error()).end().end();
+void journal_trace_writer::write_command(const proto::CommandEnded& x, interval when) {
+  write_slice("command", x.kind(), device_id{x.device_id()}, stream_id{x.stream_id()}, when,
+              {{"bytes", x.bytes()}, {"error", x.error()}});
 }
 
-void trace_writer::write_instant(const Record& record) {
+void journal_trace_writer::write_instant(const Record& record) {
   ++instants_;
   record_text_options opts;
   auto line = text_of(record, opts);
-  auto text = std::string_view{line}.substr(line.find("  ") + 2); // the slice has its own time
-  event("i")
-    .member("s", "g")
-    .member("cat", kind_of(record))
-    .member("name", text)
-    .member("pid", trace_places::coordinator_pid);
-  json_.member("tid", trace_places::events_tid).key("ts").literal(time(record.time_ns())).end();
+  auto text = std::string_view{line}.substr(line.find("  ") + 2); // without the time, which the event has
+  events_.instant(trace_places::events, kind_of(record), text, time(record.time_ns()));
 }
 
 } // namespace
 
 journal_trace trace_of(std::span<const Record> shown, std::span<const Record> context) {
-  return trace_writer{shown, context}.write();
+  return journal_trace_writer{shown, context}.write();
 }
 
 journal_trace latest_trace_of(std::span<const Record> shown, std::span<const Record> context, uint64_t bytes_max) {
-  constexpr double margin = 0.95; // records are of different sizes
+  constexpr double margin = 0.95; // records differ in size
   auto count = shown.size();
   for (;;) {
     auto result = trace_of(shown.last(count), context);

@@ -1,6 +1,7 @@
 #include "runtime/journal/traces/trace_places.hpp"
 
 #include "messages/wire_ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -13,10 +14,10 @@ namespace ringmaster {
 
 namespace {
 
-constexpr int first_pid = 2;
-constexpr int first_tid = 1;
+constexpr uint64_t first_pid = 2;
+constexpr uint64_t first_tid = 1;
 
-/// The stream, or 0 for the device's default one.
+/// The stream, or 0 if it is the device's default one.
 stream_id other_stream(stream_id stream) {
   return number_on_device(stream) == 1 ? stream_id{} : stream;
 }
@@ -58,17 +59,21 @@ bool trace_places::have_nodes() const {
   return !processes_.empty() && processes_.begin()->first.second == device_id{};
 }
 
-int trace_places::pid(device_id device) const {
-  return first_pid + static_cast<int>(std::distance(processes_.begin(), processes_.find(process_of(device))));
+uint64_t trace_places::pid(device_id device) const {
+  const auto process = processes_.find(process_of(device));
+  ensure(process != processes_.end() && process->second.contains(device), "a device with a number is in the trace");
+  return first_pid + static_cast<uint64_t>(std::distance(processes_.begin(), process));
 }
 
-int trace_places::tid(device_id device, stream_id stream) const {
+uint64_t trace_places::tid(device_id device, stream_id stream) const {
   auto result = first_tid;
   for (auto other : processes_.at(process_of(device))) {
     auto& streams = streams_.at(other);
-    if (other == device)
-      return result + static_cast<int>(std::distance(streams.begin(), streams.find(other_stream(stream))));
-    result += static_cast<int>(streams.size());
+    if (other == device) {
+      ensure(streams.contains(other_stream(stream)), "a stream with a number is in the trace");
+      return result + static_cast<uint64_t>(std::distance(streams.begin(), streams.find(other_stream(stream))));
+    }
+    result += static_cast<uint64_t>(streams.size());
   }
   return result;
 }
@@ -85,16 +90,16 @@ std::string trace_places::text_of(const known_node& x) const {
     return x.place;
   auto offset = x.clock->offset_ns();
   if (x.clock->error_ns() == 0 && offset == 0)
-    return x.place + "; it has the coordinator's clock";
-  return fmt::format("{}; its clock was {} {} the coordinator's, give or take {}", x.place,
-                     duration_text(static_cast<uint64_t>(std::abs(offset))), offset < 0 ? "behind" : "before",
+    return x.place + "; same clock as the coordinator";
+  return fmt::format("{}; its clock was {} {} the coordinator's, +- {}", x.place,
+                     duration_text(static_cast<uint64_t>(std::abs(offset))), offset < 0 ? "behind" : "ahead of",
                      duration_text(x.clock->error_ns()));
 }
 
 std::vector<trace_places::name> trace_places::names() const {
-  std::vector<name> result{{coordinator_pid, std::nullopt, "coordinator"}, {coordinator_pid, events_tid, "events"}};
+  std::vector<name> result{{coordinator_pid, std::nullopt, "coordinator"}, {events.pid, events.tid, "events"}};
   if (have_nodes())
-    result.push_back({coordinator_pid, operations_tid, "operations start"});
+    result.push_back({operations.pid, operations.tid, "operations start"});
   for (auto& [process, devices] : processes_) {
     bool is_node = process.second == device_id{};
     result.push_back({pid(*devices.begin()), std::nullopt,

@@ -2,6 +2,7 @@
 
 #include "messages/ids.hpp"
 #include "messages/journal.pb.h"
+#include "runtime/text/trace_events.hpp"
 
 #include <cstdint>
 #include <map>
@@ -12,34 +13,33 @@
 
 namespace ringmaster {
 
-/// Where a trace shows what: a node is a process, and each stream of its devices a track; a device whose node is not
-/// known is a process of its own. And how far a node's clock is before the coordinator's, by the best estimate there
-/// is.
+/// The processes and tracks of a trace: a node is a process, and each stream of its devices a track; a device whose
+/// node is unknown is a process of its own. Also the best known offset of each node's clock from the coordinator's.
 class trace_places {
 public:
-  static constexpr int coordinator_pid = 1;
-  static constexpr int events_tid = 1;     ///< Of the coordinator: what happens to the cluster.
-  static constexpr int operations_tid = 2; ///< Of the coordinator: when operations start.
+  static constexpr uint64_t coordinator_pid = 1;
+  static constexpr trace_events::track events{coordinator_pid, 1};     ///< What happens to the cluster.
+  static constexpr trace_events::track operations{coordinator_pid, 2}; ///< When the coordinator starts operations.
 
-  /// Nodes, their devices and clocks.
+  /// Reads nodes, their devices and clocks.
   void learn(const proto::Record& record);
-  /// The device's default stream, and this one, have tracks. All are to be used before numbers are asked for.
+  /// Adds tracks for the device's default stream and this one. Called for all streams before pid() and tid().
   void use(device_id device, stream_id stream);
 
-  int pid(device_id device) const;
-  int tid(device_id device, stream_id stream) const;
-  /// The coordinator's time of what the device's node noted at `ns`.
+  uint64_t pid(device_id device) const;
+  uint64_t tid(device_id device, stream_id stream) const;
+  /// Converts a time of the device's node to the coordinator's clock.
   uint64_t time_of(device_id device, uint64_t ns) const;
   bool has_node(device_id device) const { return node_of(device) != node_id{}; }
-  /// Whether any of the devices used has a node.
+  /// Whether any device's node is known.
   bool have_nodes() const;
 
   struct name {
-    int pid = 0;
-    std::optional<int> tid; ///< None: of the process.
+    uint64_t pid = 0;
+    std::optional<uint64_t> tid; ///< None: the process's name.
     std::string text;
   };
-  /// Those of processes come before those of their tracks.
+  /// A process comes before its tracks.
   std::vector<name> names() const;
 
 private:
@@ -48,16 +48,16 @@ private:
     std::optional<proto::NodeClock> clock = std::nullopt;
   };
 
-  node_id node_of(device_id device) const; ///< 0: not known
-  /// What is one process: its node, or where that is not known, the device.
+  node_id node_of(device_id device) const; ///< 0: unknown.
+  /// A process is a node, or a device whose node is unknown.
   using process_key = std::pair<node_id, device_id>;
   process_key process_of(device_id device) const;
   std::string text_of(const known_node& x) const;
 
   std::map<node_id, known_node> nodes_;
   std::map<device_id, node_id> nodes_of_devices_;
-  std::map<device_id, std::set<stream_id>> streams_;     ///< Of the devices that are used; 0 is the default one.
-  std::map<process_key, std::set<device_id>> processes_; ///< Their devices.
+  std::map<device_id, std::set<stream_id>> streams_;     ///< Of each device with tracks; 0 is the default stream.
+  std::map<process_key, std::set<device_id>> processes_; ///< The devices of each.
 };
 
 } // namespace ringmaster

@@ -1,5 +1,7 @@
 #include "runtime/journal/traces/unfinished_ranks.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,11 +15,11 @@ namespace {
 using proto::Record;
 using fate = unfinished_rank::fate;
 
-/// Follows the records: who is at which attempt of which operation.
+/// Follows the records: which device executes which attempt of which operation.
 class attempts {
 public:
   void take(const Record& record);
-  /// No record follows.
+  /// After the last record.
   void end(uint64_t time_ns);
 
   std::vector<unfinished_rank> unfinished;
@@ -39,7 +41,7 @@ private:
   void start(const proto::OperationStarted& x, uint64_t time_ns);
   void rank_ended(const proto::RankReport& x);
   void operation_ended(const Record& record);
-  void leave_behind(const operation_key& key, const attempt& old);
+  void set_aside(const operation_key& key, const attempt& old);
   void lose(device_id device, fate how, const std::string& cause, uint64_t time_ns);
 
   struct ranks {
@@ -48,9 +50,9 @@ private:
   };
   std::map<communicator_id, ranks> ranks_;     ///< By communicator, of its present epoch.
   std::map<operation_key, attempt> in_flight_; ///< The latest of each operation.
-  /// Of attempts that are over: the loss of a device may be written down after what became of it.
-  std::map<device_id, std::pair<operation_key, attempt>> behind_;
-  std::map<device_id, uint64_t> last_end_ns_; ///< By device: a stream runs one command after the other.
+  /// From attempts that have ended: the loss of a device may be recorded after the end of its operation.
+  std::map<device_id, std::pair<operation_key, attempt>> earlier_;
+  std::map<device_id, uint64_t> last_end_ns_; ///< A stream executes one command at a time.
 };
 
 void attempts::take(const Record& record) {
@@ -68,7 +70,8 @@ void attempts::take(const Record& record) {
     case Record::kOperationEnded: return operation_ended(record);
     case Record::kDeviceDied: {
       auto& x = record.device_died();
-      auto how = x.noticed_by() == "monitor" ? fate::died : fate::hung; // the others notice that it does not answer
+      auto how = x.noticed_by() == "monitor" ? fate::died
+                                             : fate::hung; // all others notice a device that does not answer
       return lose(device_id{x.device_id()}, how, x.cause(), x.noticed_ns() == 0 ? record.time_ns() : x.noticed_ns());
     }
     case Record::kDeviceLeft: {
@@ -87,13 +90,13 @@ void attempts::start(const proto::OperationStarted& x, uint64_t time_ns) {
     for (uint32_t rank = 0; rank < known.devices.size(); ++rank)
       begun.pending.emplace(known.devices[rank], rank);
   auto& latest = in_flight_[key];
-  leave_behind(key, latest);
+  set_aside(key, latest);
   latest = std::move(begun);
 }
 
 void attempts::operation_ended(const Record& record) {
   auto& x = record.operation_ended();
-  for (auto device : x.device_ids()) { // of a joint operation, of which no rank reports
+  for (auto device : x.device_ids()) { // of a shared-memory operation, which ranks do not report
     auto& last = last_end_ns_[device_id{device}];
     last = std::max(last, x.ended_ns());
   }
@@ -101,20 +104,20 @@ void attempts::operation_ended(const Record& record) {
   if (i == in_flight_.end())
     return;
   if (x.device_ids().empty())
-    leave_behind(i->first, i->second);
+    set_aside(i->first, i->second);
   in_flight_.erase(i);
 }
 
-void attempts::leave_behind(const operation_key& key, const attempt& old) {
+void attempts::set_aside(const operation_key& key, const attempt& old) {
   for (auto& [device, rank] : old.pending)
-    behind_.emplace(device, std::pair{key, old});
+    earlier_.emplace(device, std::pair{key, old});
 }
 
 void attempts::rank_ended(const proto::RankReport& x) {
   const device_id device{x.device_id()};
   auto& last = last_end_ns_[device];
   last = std::max(last, x.ended_ns());
-  behind_.erase(device); // it lives
+  earlier_.erase(device); // it is alive
   auto i = in_flight_.find({communicator_id{x.comm_id()}, sequence_number{x.sequence()}});
   if (i != in_flight_.end() && i->second.epoch == epoch_number{x.epoch()})
     i->second.pending.erase(device);
@@ -122,7 +125,7 @@ void attempts::rank_ended(const proto::RankReport& x) {
 
 void attempts::lose(device_id device, fate how, const std::string& cause, uint64_t time_ns) {
   std::optional<std::pair<operation_key, attempt>> at;
-  if (auto i = behind_.find(device); i != behind_.end())
+  if (auto i = earlier_.find(device); i != earlier_.end())
     at = i->second;
   for (auto& [key, x] : in_flight_)
     if (x.pending.count(device) != 0 && (!at || x.started_ns < at->second.started_ns))
@@ -130,21 +133,24 @@ void attempts::lose(device_id device, fate how, const std::string& cause, uint64
   if (!at)
     return;
   auto& [key, x] = *at;
+  ensure(x.pending.contains(device), "a lost device had not ended its part");
   auto started = std::max(x.started_ns, last_end_ns_[device]);
   unfinished.push_back({key, x.epoch, x.pending.at(device), device, how, cause, started, std::max(started, time_ns)});
-  behind_.erase(device);
+  earlier_.erase(device);
   for (auto& [other, y] : in_flight_)
     y.pending.erase(device);
 }
 
 void attempts::end(uint64_t time_ns) {
   std::set<device_id> left;
-  behind_.clear();
+  earlier_.clear();
   for (auto& [key, x] : in_flight_)
     for (auto& [device, rank] : x.pending)
       left.insert(device);
   for (auto device : left)
     lose(device, fate::running, {}, time_ns);
+  for (auto& [key, x] : in_flight_)
+    ensure(x.pending.empty(), "all ranks are accounted for at the end");
 }
 
 } // namespace

@@ -9,13 +9,13 @@
 
 namespace ringmaster {
 
-/// A rank's part of an operation that it never reported the end of, as nobody can who hangs or is dead.
+/// A rank's part of an operation whose end it never reported: it hangs, or its device is lost.
 struct unfinished_rank {
   enum class fate : uint8_t {
-    hung, ///< It was given up on suspicion.
+    hung, ///< Its device was ended on suspicion.
     died,
     left,   ///< Its node was shut down.
-    running ///< The records end before it does.
+    running ///< It has not ended when the records end.
   };
 
   operation_key operation;
@@ -24,15 +24,15 @@ struct unfinished_rank {
   device_id device;
   fate how = fate::running;
   std::string cause;
-  uint64_t started_ns = 0; ///< When the attempt began, or what the device did before it ended.
-  uint64_t ended_ns = 0;   ///< When the device was given up; of one that is running, the time of the last record.
+  uint64_t started_ns = 0; ///< When the attempt started, or when the device ended its previous work.
+  uint64_t ended_ns = 0;   ///< When the device was lost; for a running one the time of the last record.
 };
 
 /// "hung", "died", "left", "running".
 std::string to_string(unfinished_rank::fate x);
 
-/// Of each device that is lost with operations in flight the one that it was at; of each that is still at one when the
-/// records end, that one. Records are in the order in which they were written.
+/// For each device that was lost with operations in flight, and for each that has some when the records end: the
+/// operation that it was executing. Records are in the order in which they were written.
 std::vector<unfinished_rank> unfinished_ranks(std::span<const proto::Record> records);
 
 } // namespace ringmaster

@@ -1,5 +1,7 @@
 #include "runtime/text/pages/quantity_column.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,7 @@ namespace {
 
 constexpr int digits = 4, decimals_max = 4, thousands_max = 6, thousandths_max = 4;
 
-/// By powers of thousand, from 10^-12 on.
+/// By powers of 1000, from 10^-12.
 constexpr std::array<std::string_view, thousandths_max + 1 + thousands_max> prefixes{"p", "n", "u", "m", "", "k",
                                                                                      "M", "G", "T", "P", "E"};
 
@@ -24,7 +26,7 @@ std::string unit_text(std::string_view unit, std::string_view prefix) {
   return prefix.empty() ? std::string{unit} : fmt::format("{} {}", prefix, unit);
 }
 
-/// Seconds are long or short, and what is counted is many.
+/// Seconds are scaled down only, counts up only.
 int thousands_of(double largest_value, std::string_view unit) {
   const auto wanted = largest_value > 0 ? static_cast<int>(std::floor(std::log10(largest_value) / 3)) : 0;
   return unit == "s" ? std::clamp(wanted, -thousandths_max, 0) : std::clamp(wanted, 0, thousands_max);
@@ -40,9 +42,10 @@ quantity_column::quantity_column(std::span<const double> values, std::string_vie
       smallest = x;
   }
   const auto thousands = thousands_of(largest, unit);
+  ensure(thousands >= -thousandths_max && thousands <= thousands_max, "there is a prefix for the unit");
   scale_ = std::pow(1000.0, thousands);
   unit_ = unit_text(unit, prefixes[static_cast<size_t>(thousands + thousandths_max)]);
-  const bool in_whole = thousands == 0 && unit != "s" && unit != "units"; // half an element is none
+  const bool in_whole = thousands == 0 && unit != "s" && unit != "units"; // elements are whole
   if (smallest > 0 && !in_whole)
     decimals_ = std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(smallest / scale_))), 0, decimals_max);
 }

@@ -6,13 +6,13 @@
 
 namespace ringmaster {
 
-/// How a column of a table writes its numbers: all in one unit, which stands in the column's head, such as ms, GB or
-/// M elements. Its largest has one to three digits before the point, its smallest four digits in all, as far as four
-/// behind the point go.
+/// The format of a table's column of numbers: all have one unit, which is in the column's head, such as ms, GB or
+/// M elements. The largest number has one to three digits before the point; the smallest has four digits, with at most
+/// four decimals.
 class quantity_column {
 public:
-  /// `unit`: "s", "bytes" (GB is 10^9 of them, as data sheets have it), or what is counted, such as "elements". No
-  /// value is negative; those that are 0 do not count.
+  /// `unit`: "s", "bytes" (1 GB is 10^9 bytes, as in data sheets), or what is counted, such as "elements". Values must
+  /// not be negative; zeros do not count.
   quantity_column(std::span<const double> values, std::string_view unit);
 
   const std::string& unit() const noexcept { return unit_; }
@@ -20,7 +20,7 @@ public:
   std::string text(double value) const;
 
 private:
-  double scale_ = 1; ///< Of the unit that was given, in one that is written.
+  double scale_ = 1; ///< Given units in a written one.
   int decimals_ = 0;
   std::string unit_;
 };

@@ -1,5 +1,6 @@
 #include "runtime/text/pages/text_table.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/pages/wrapped_text.hpp"
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ std::string padded(const std::string& cell, size_t width, text_side side) {
 } // namespace
 
 void text_table::add_row(std::vector<std::string> cells) {
+  ensure(cells.size() <= columns_.size(), "a row has at most a cell for each column");
   cells.resize(columns_.size());
   rows_.push_back(std::move(cells));
 }
@@ -48,7 +50,7 @@ std::vector<size_t> text_table::shown_in(size_t width, const std::vector<size_t>
   auto needed = [&] {
     return std::accumulate(shown.begin(), shown.end(), shown.size(), [&](auto sum, auto i) { return sum + widths[i]; });
   };
-  while (needed() > width + 1) { // a blank less than cells
+  while (needed() > width + 1) { // one blank fewer than cells
     auto next = shown.end();
     for (auto at = shown.begin(); at != shown.end(); ++at)
       if (columns_[*at].left_out > 0 && (next == shown.end() || columns_[*at].left_out < columns_[*next].left_out))
@@ -63,6 +65,7 @@ std::vector<size_t> text_table::shown_in(size_t width, const std::vector<size_t>
 std::string text_table::text(size_t width, const std::string& how_to_see_all) const {
   const auto wide = widths();
   const auto shown = shown_in(width, wide);
+  ensure(std::ranges::is_sorted(shown), "columns are shown in their order");
   std::vector<std::string> left_out;
   for (size_t i = 0; i < wide.size(); ++i)
     if (wide[i] > 0 && std::ranges::count(shown, i) == 0)

@@ -9,28 +9,28 @@ namespace ringmaster {
 
 enum class text_side : unsigned char { left, right };
 
-/// A table of text whose columns are as wide as what is in them. Where its lines are too long it leaves columns out, in
-/// the order that the columns state, and says which.
+/// A table of text whose columns are as wide as their cells. If lines are too long, it leaves columns out in a stated
+/// order, and names them below.
 class text_table {
 public:
   struct column {
     std::string head;
-    text_side side = text_side::right; ///< On which the cells are aligned.
-    unsigned left_out = 0;             ///< 1: the first that is left out, 2: the next, ...; 0: never.
+    text_side side = text_side::right; ///< Alignment of the cells.
+    unsigned left_out = 0;             ///< 1: left out first, 2: next, ...; 0: never.
   };
 
   explicit text_table(std::vector<column> columns) : columns_(std::move(columns)) {}
 
-  /// A cell for each column; those that are missing are empty.
+  /// A cell for each column; missing cells are empty.
   void add_row(std::vector<std::string> cells);
 
-  /// The head and the rows in lines of at most `width` columns, a blank between two cells; then a line with the names
-  /// of the columns that are left out for that, and `how_to_see_all`. A column without any cell does not count.
+  /// The head and the rows in lines of at most `width` characters, a blank between two cells; then a line with the
+  /// names of the columns that were left out, and `how_to_see_all`. A column with no cells is not shown.
   std::string text(size_t width, const std::string& how_to_see_all) const;
 
 private:
   std::vector<size_t> widths() const;
-  /// By index; ascending.
+  /// Indices of columns, ascending.
   std::vector<size_t> shown_in(size_t width, const std::vector<size_t>& widths) const;
 
   std::vector<column> columns_;

@@ -6,7 +6,7 @@ namespace ringmaster {
 
 namespace {
 
-/// Takes the next word off the text, with those after it that start with "%", one blank apart; empty: there is none.
+/// Removes the next word from the text, with following words that start with "%"; empty at the end.
 std::string take_word(std::string_view& text) {
   std::string result;
   while (true) {

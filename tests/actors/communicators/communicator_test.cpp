@@ -113,7 +113,7 @@ TEST_CASE("communicator: several at once have devices of their own; too many ask
   all_reduce_trial first{cluster, on_ranks(2)}, second{cluster, on_ranks(3)};
   CHECK(first.comm.commid() != second.comm.commid());
   auto refused = cluster.init(2).error();
-  CHECK(contains(refused, "asks for 2 devices, but 1 are free: 6 are here, 5 of them in communicators"));
+  CHECK(contains(refused, "asks for 2 devices, but 1 are free: the cluster has 6, 5 of them in communicators"));
   CHECK(contains(cluster.init(0).error(), "asks for 0 devices"));
   REQUIRE(first.launch() == "");
   REQUIRE(second.launch() == "");

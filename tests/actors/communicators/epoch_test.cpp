@@ -1,4 +1,4 @@
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 #include "tests/support/actor_state.hpp"
 #include "tests/support/simulated_client.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
@@ -18,7 +18,7 @@ simulation_options seeded(uint64_t seed, proto::FailurePolicy policy = proto::SH
 
 void run_to_epoch(simulated_cluster& cluster, epoch_number epoch) {
   auto& state = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return state.epoch() >= epoch; });
+  cluster.run_until([&] { return state.epochs().epoch() >= epoch; });
 }
 
 constexpr auto kill = proto::FaultRequest::KILL, hang_up = proto::FaultRequest::HANG, slow = proto::FaultRequest::SLOW;
@@ -147,7 +147,7 @@ TEST_CASE("epoch: a member hangs while the others are being stopped") {
     cluster.inject(trial.device(0), fault(kill, 1));
     REQUIRE(trial.launch() == "");
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.state() == epoch_change::phase::quiescing; });
+    cluster.run_until([&] { return comm.epochs().state().phase() == epoch_change::phase::quiescing; });
     caf::anon_send(device_of(cluster, trial.device(1)), fault(hang_up));
     auto status = cluster.wait(1);
     CHECK(status.error() == "");

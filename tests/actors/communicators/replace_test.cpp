@@ -232,7 +232,7 @@ TEST_CASE(
       cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 2));
       REQUIRE(trial.launch() == "");
       auto& comm = state_of<communicator_state>(communicator_of(cluster));
-      cluster.run_until([&] { return comm.state() == epoch_change::phase::replacing; });
+      cluster.run_until([&] { return comm.epochs().state().phase() == epoch_change::phase::replacing; });
       cluster.scheduler.advance_time(3s);
       if (joins) {
         cluster.device_settings.memory_bytes = 1u << 16;
@@ -289,7 +289,7 @@ TEST_CASE("replace: a device that dies while nothing runs is replaced before a w
     cluster.inject(trial.device(0), fault(proto::FaultRequest::KILL));
     cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.find(device_id{1}) == nullptr; });
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.epoch() > epoch_number{1}; });
+    cluster.run_until([&] { return comm.epochs().epoch() > epoch_number{1}; });
     auto status = cluster.wait(1);
     CHECK(status.devices(0).deviceid().value() == 4);
     auto old = trial.launch();
@@ -315,7 +315,7 @@ TEST_CASE("replace: a call that waits for GroupEnd has its input on the spare") 
   REQUIRE(trial.launch() == "");
   cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL));
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return comm.epoch() >= epoch_number{3} && comm.state() == epoch_change::phase::active; });
+  cluster.run_until([&] { return comm.epochs().epoch() >= epoch_number{3} && comm.epochs().state().phase() == epoch_change::phase::active; });
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   judge(trial, cluster.wait(1));
 }

@@ -62,7 +62,7 @@ TEST_CASE("clients: a communicator goes with the client that made it, and its de
   auto records = cluster.history();
   auto destroyed = std::find_if(records.begin(), records.end(), [](auto& x) { return x.has_communicator_destroyed(); });
   REQUIRE(destroyed != records.end());
-  CHECK(contains(destroyed->communicator_destroyed().reason(), "the client that made it is gone"));
+  CHECK(contains(destroyed->communicator_destroyed().reason(), "the client that made it has ended"));
 }
 
 TEST_CASE("clients: while an operation is under way, too, and with what was derived from it") {
@@ -237,7 +237,7 @@ TEST_CASE("clients: whoever is found by a name is so until its end, and is forgo
   run_messages(cluster);
   CHECK(found_by(cluster, "a") == nullptr);
   CHECK(found_by(cluster, "c") == second);
-  CHECK(state_of<coordinator_state>(cluster.host).notices.size() == 1);
+  CHECK(state_of<coordinator_state>(cluster.host).clients.published().size() == 1);
   cluster.stop(second);
 }
 
@@ -259,5 +259,5 @@ TEST_CASE("clients: whoever is found by a name is forgotten in the end, also whe
   CHECK(found_by(cluster, "a") == who);
   cluster.stop(who);
   run_messages(cluster);
-  CHECK(state_of<coordinator_state>(cluster.host).notices.empty());
+  CHECK(state_of<coordinator_state>(cluster.host).clients.published().empty());
 }

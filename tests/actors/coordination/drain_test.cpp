@@ -69,7 +69,7 @@ TEST_CASE("drain: what is called while ranks are to leave waits, and runs over t
   REQUIRE(x.trial->launch() == "");
   auto pending = x.drain();
   auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-  x.cluster.run_until([&] { return !state.can_begin(); });
+  x.cluster.run_until([&] { return !state.epochs().may_start(); });
   REQUIRE(x.trial->launch() == ""); // over four ranks, as it is called
   CHECK(x.host.wait_for(pending).error() == "");
   auto status = x.cluster.wait(1);
@@ -87,7 +87,7 @@ TEST_CASE("drain: under \"replace\" a spare takes over, with all that the device
     REQUIRE(x.trial->launch() == "");
     auto pending = x.drain();
     auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-    x.cluster.run_until([&] { return !state.can_begin(); });
+    x.cluster.run_until([&] { return !state.epochs().may_start(); });
     REQUIRE(x.trial->launch() == "");
     auto answer = x.host.wait_for(pending);
     CHECK(answer.error() == "");
@@ -133,7 +133,7 @@ TEST_CASE("drain: of a communicator with the policy \"abort\" the end is waited 
   drained_cluster x{proto::ABORT};
   REQUIRE(x.trial->launch() == "");
   auto answer = x.host.wait_for(x.drain("leaver", 5s));
-  CHECK(contains(answer.error(), "its policy is \"abort\", so that its end is waited for"));
+  CHECK(contains(answer.error(), "its policy is \"abort\", so it must end first"));
   CHECK(x.cluster.wait(1).status() == gpu_sim::SUCCESS);
   auto pending = x.drain();
   proto::CommDestroyRequest destroy;
@@ -149,15 +149,15 @@ TEST_CASE("drain: where the limit passes while something runs, the ranks stay, a
   REQUIRE(x.trial->launch() == "");
   auto pending = x.drain("leaver", 500ms);
   auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-  x.cluster.run_until([&] { return !state.can_begin(); });
+  x.cluster.run_until([&] { return !state.epochs().may_start(); });
   REQUIRE(x.trial->launch() == "");
   auto answer = x.host.wait_for(pending);
-  CHECK(contains(answer.error(), "within 500 ms: communicator 1 has its device 0x4: what runs on it has not ended"));
+  CHECK(contains(answer.error(), "within 500 ms: communicator 1 has its device 0x4: its operations have not finished"));
   auto status = x.cluster.wait(1);
   CHECK(status.status() == gpu_sim::SUCCESS);
   CHECK(status.devices_size() == 4);
   CHECK(status.epoch() == 1);
-  CHECK(state.can_begin());
+  CHECK(state.epochs().may_start());
   CHECK(x.trial->judge(x.trial->ranks_but({}), x.trial->ranks_but({})) == "");
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("drain: whom the coordinator cannot do without, and who is a rank itse
   REQUIRE(info.devices_size() == 5);
   CHECK(contains(x.host.wait_for(x.drain("rank-0")).error(), "node rank-0 is a program that is a rank"));
   x.coordinator().options.own_nodes_may_end = false;
-  CHECK(contains(x.host.wait_for(x.drain()).error(), "lives in the coordinator's own process"));
+  CHECK(contains(x.host.wait_for(x.drain()).error(), "runs in the coordinator's process"));
 }
 
 TEST_CASE("drain: a node that dies while it is drained is a loss like any other, and said so") {
@@ -196,7 +196,7 @@ TEST_CASE("drain: a node that dies while it is drained is a loss like any other,
   REQUIRE(x.trial->launch() == "");
   auto pending = x.drain();
   auto& state = state_of<communicator_state>(communicator_of(x.cluster));
-  x.cluster.run_until([&] { return !state.can_begin(); });
+  x.cluster.run_until([&] { return !state.epochs().may_start(); });
   auto its_devices = state_of<node_state>(x.cluster.host_node).devices; // their supervisor
   x.cluster.self->send_exit(x.cluster.host_node, caf::exit_reason::kill);
   CHECK(contains(x.host.wait_for(pending).error(), "leaver, pid 0 was lost before it was drained"));

@@ -98,7 +98,7 @@ TEST_CASE("ranks: a device that is not there is an error of all") {
   alone.set_world_size(1);
   alone.set_device_id(99);
   CHECK(x.host.wait_for(x.host.ask<proto::RendezvousResponse>(x.cluster.host, alone)).error()
-        == "there is no device 0x63; 3 devices are here");
+        == "there is no device 0x63; the cluster has 3 devices");
 }
 
 TEST_CASE("ranks: they leave together, and the communicator ends before they do") {
@@ -165,14 +165,15 @@ TEST_CASE("ranks: all are told of one page, until something else happens on thei
 
 TEST_CASE("ranks: they do not meet where it is not wanted, nor where a spare may take a place") {
   rank_processes never;
-  CHECK(never.meet(never.all_come()).error()
-        == "the ranks of communicator 1 do not meet in memory: ranks.meet-bytes is 0, or route.use \"messages\"");
+  CHECK(
+    never.meet(never.all_come()).error()
+    == "the ranks of communicator 1 have no shared-memory mailbox: ranks.meet-bytes is 0, or route.use \"messages\"");
   rank_processes replaced{that_meet(proto::REPLACE)};
   auto id = replaced.all_come();
   CHECK(
     replaced.meet(id).error()
-    == "the ranks of communicator 1 do not meet in memory: its policy is \"replace\", and what a spare is given must "
-       "be known here");
+    == "the ranks of communicator 1 have no shared-memory mailbox: its policy is \"replace\", and the coordinator must "
+       "know what a spare is to get");
   CHECK(replaced.meet(id + 1).code() == static_cast<uint32_t>(errc::unknown_communicator));
 }
 

@@ -152,7 +152,7 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   CHECK(code_of(refused.error()) == errc::unreachable);
   CHECK(contains(render(refused.error()), fmt::format("127.0.0.1:{} (127.0.0.1:{}) cannot be reached from 127.0.0.1:",
                                                       silent.port, silent.port)));
-  CHECK(contains(render(refused.error()), "nobody listens there: is the process running, and the port right?"));
+  CHECK(contains(render(refused.error()), "no process listens there: is it running, and is the port right?"));
   CHECK(contains(render(refused.error()), "a coordinator needs --host ADDRESS (coordinator.host)"));
   CHECK(!contains(render(refused.error()), "listen-host"));
   refused = connect_to(here.system, {"127.0.0.1", silent.port}, 5s, listener_kind::node);
@@ -166,7 +166,7 @@ TEST_CASE("connections: nobody there, nobody known and nobody who answers are to
   REQUIRE(!no_answer);
   CHECK(code_of(no_answer.error()) == errc::timed_out);
   CHECK(contains(render(no_answer.error()), "accepts connections, and has not answered in "));
-  CHECK(contains(render(no_answer.error()), "it stands still, or is no process of ringmaster"));
+  CHECK(contains(render(no_answer.error()), "it is stopped, or is no process of ringmaster"));
   bound_port deaf{true};
   REQUIRE(::listen(deaf.fd, 0) == 0); // as long as nobody accepts, what does not fit is dropped
   auto fills = open_connection({"127.0.0.1", deaf.port}, 5s);

@@ -169,7 +169,7 @@ TEST_CASE("node: one that wants another route than the cluster has is not let in
   };
   auto refused = answer_to("link");
   CHECK(refused.code() == static_cast<uint32_t>(errc::invalid_argument));
-  CHECK(contains(refused.error(), "node two has route.use \"link\", and the coordinator that it goes to \"auto\""));
+  CHECK(contains(refused.error(), "node two has route.use \"link\", but its coordinator has \"auto\""));
   CHECK(x.info().nodes_size() == 0);
   CHECK(x.info().route() == "auto");
   CHECK(answer_to("").route() == "auto");

@@ -234,7 +234,7 @@ TEST_CASE("links: nobody fetches from another process than he means, and what ca
   auto other = owner.hub->place();
   ++other.process;
   CHECK(reader.fetch(other, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
-  CHECK(contains(render(reader.last->why()), "whoever listens there is another process, or of another version"));
+  CHECK(contains(render(reader.last->why()), "the process that listens there is another one, or of another version"));
   CHECK(owner.hub->counts().strangers_refused == 1);
 
   auto nobody = own_end_text(listen_at({"127.0.0.1", 0})->descriptor); // closed again

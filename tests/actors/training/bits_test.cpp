@@ -1,4 +1,4 @@
-// What is the same to the last bit, in virtual time.
+// Results that are the same to the last bit, in virtual time.
 #include "tests/support/training/simulated_training.hpp"
 
 using namespace ringmaster;
@@ -19,8 +19,8 @@ training_job ordered_job() {
   return result;
 }
 
-/// The model of so many ranks after so many steps, from the first weights or from another model.
-model_image model_after(const training_job& job, uint32_t ranks, uint64_t steps, model_image from = {}) {
+/// The model that `ranks` ranks have after `steps` steps, from the first weights or from another model.
+model_snapshot model_after(const training_job& job, uint32_t ranks, uint64_t steps, model_snapshot from = {}) {
   simulated_cluster cluster{training_devices(ranks, 77)};
   simulated_training run{cluster, job, ranks, steps};
   run.settings.from = std::move(from);
@@ -30,9 +30,9 @@ model_image model_after(const training_job& job, uint32_t ranks, uint64_t steps,
   return **run.outcome;
 }
 
-/// One of the ranks dies at some moment, seed after seed, with none to spare: what the others end with are the bits of
-/// a fresh run of so `few` by `job_of_few`, from the model as of the step that they ran first. Those steps; where it
-/// was none or the first one, there is nothing to compare.
+/// One of the ranks dies at some moment, for each seed, without a spare: the others end with the bits of a fresh run of
+/// `few` ranks by `job_of_few`, from the model as of the first step that they ran. Returns the number of such steps. If
+/// that was no step or the first one, there is nothing to compare.
 std::set<uint64_t> steps_shrunk_at(const training_job& job, uint32_t ranks, const training_job& job_of_few,
                                    uint32_t few, uint64_t seeds,
                                    const std::function<void(const simulated_training&, uint64_t step)>& also = {}) {
@@ -65,16 +65,15 @@ std::set<uint64_t> steps_shrunk_at(const training_job& job, uint32_t ranks, cons
 
 } // namespace
 
-TEST_CASE("after a death the bits are those of a fresh run of the others, from the weights and states of that step") {
+TEST_CASE("bits: after a death they are those of a fresh run of the other ranks, from that step's weights and states") {
   for (const std::string strategy : {"ddp", "ddp-overlap", "zero1", "zero3", "1f1b", "gpipe"}) {
     CAPTURE(strategy);
     CHECK(steps_shrunk_at(bits_job(strategy), 3, bits_job(strategy), 2, 8).size() > 2);
   }
 }
 
-TEST_CASE(
-  "what a rank works on at once grows when others die: the bits are those of a fresh run, also of odd batches") {
-  auto job_of = [](const std::string& strategy, uint64_t at_once) { // by default: all that one of so many ranks has
+TEST_CASE("bits: the micro-batch grows when ranks die, with the bits of a fresh run, also for odd batches") {
+  auto job_of = [](const std::string& strategy, uint64_t at_once) { // the default: all samples of one of the ranks
     auto job = small_job(strategy, bits_layers, 11, at_once);
     job.all_at_once = true;
     return job;
@@ -85,7 +84,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the micro-batch of a pipeline follows from the ranks that are left: the bits are those of a fresh run") {
+TEST_CASE("bits: a pipeline's micro-batch follows from the ranks that are left, with the bits of a fresh run") {
   constexpr uint64_t batch = 24; // three stages: 12 micro-batches of 2; two: 8 of 3
   for (const std::string strategy : {"1f1b", "gpipe", "zb-h1"}) {
     CAPTURE(strategy);
@@ -98,7 +97,7 @@ TEST_CASE("the micro-batch of a pipeline follows from the ranks that are left: t
   CHECK(steps_shrunk_at(job, 2, small_job("1f1b", bits_layers, batch, 6), 1, 4).size() > 1);
 }
 
-TEST_CASE("told how they lie, those that are left go on in fewer groups, with the bits of a fresh run") {
+TEST_CASE("bits: with configured groups the ranks that are left form fewer groups, with the bits of a fresh run") {
   for (const std::string strategy : {"tensor", "tensor-naive", "1f1b"}) {
     CAPTURE(strategy);
     auto job = bits_job(strategy);
@@ -115,7 +114,7 @@ TEST_CASE("told how they lie, those that are left go on in fewer groups, with th
   }
 }
 
-TEST_CASE("where their strategy takes no fewer ranks another one stands in, with its bits, until others have joined") {
+TEST_CASE("bits: another strategy stands in where fewer ranks cannot use theirs, until others have joined") {
   for (const std::string strategy : {"interleaved", "dualpipe"}) {
     CAPTURE(strategy);
     const auto note = "on 1 rank trains, by 1f1b in place of " + strategy;
@@ -140,7 +139,7 @@ TEST_CASE("where their strategy takes no fewer ranks another one stands in, with
   }
 }
 
-TEST_CASE("told how they lie, ranks that have gone on in fewer groups go back to that when others have joined") {
+TEST_CASE("bits: ranks in fewer groups go back to the configured ones when others have joined") {
   auto job = bits_job("tensor");
   job.shape = with_setting(job.shape, {{.tp = 2, .dp = 2}});
   simulated_cluster cluster{training_devices(5)};
@@ -158,7 +157,7 @@ TEST_CASE("told how they lie, ranks that have gone on in fewer groups go back to
     CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
 }
 
-TEST_CASE("with virtual ranks the bits are the same on any number of ranks, whoever dies and whoever comes") {
+TEST_CASE("bits: virtual ranks give the same bits on any number of ranks, whichever rank dies or joins") {
   constexpr uint64_t steps = 8;
   std::vector<std::vector<double>> expected;
   {
@@ -179,10 +178,10 @@ TEST_CASE("with virtual ranks the bits are the same on any number of ranks, whoe
     for (uint64_t seed = 0; seed < 20; ++seed) {
       CAPTURE(seed);
       std::mt19937_64 random{seed};
-      simulated_cluster cluster{training_devices(ranks + seed % 2, seed + 1)}; // one to spare, or none
+      simulated_cluster cluster{training_devices(ranks + seed % 2, seed + 1)}; // one spare, or none
       simulated_training run{cluster, ordered_job(), ranks, steps};
       if (ranks == 1 && seed % 2 == 0)
-        continue; // nobody would be left
+        continue; // no rank would be left
       run.start();
       run.run_steps(random() % (steps - 1));
       run.run_messages(random() % (30 * ranks));

@@ -1,4 +1,4 @@
-// Ranks whose devices are lost, all at once or one by one, and ranks that each process starts by itself.
+// Ranks whose devices are lost, all at once or one by one, and ranks that each process starts.
 #include "actors/training/training_rank.hpp"
 #include "messages/wire_ids.hpp"
 #include "tests/actors/training/silent_rank.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t steps = 4, batch = 6;
 constexpr uint32_t layers = 4;
 
-/// A run whose ranks are started by others than the trainer; as many devices are to spare.
+/// A run whose ranks are started by processes, not by the trainer; there is a spare device for each.
 struct run_of_processes {
   explicit run_of_processes(uint64_t seed, uint32_t count, training_job job = small_job("ddp", layers, batch, batch),
                             bool mirror = true)
@@ -36,7 +36,7 @@ struct run_of_processes {
     its.trainer = run.handle;
     its.device = ids[device];
     its.place = place;
-    its.told = std::move(told);
+    its.shared_settings = std::move(told);
     started.push_back(cluster.sys.spawn(training_rank, its));
   }
   void start_silent(uint32_t place, begin_function begin) {
@@ -52,7 +52,7 @@ struct run_of_processes {
     for (uint32_t layer = 0; layer < layers; ++layer)
       CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
   }
-  /// Which devices took part in the last step, in the order of their ranks.
+  /// The devices of the last step, in the order of their ranks.
   std::vector<device_id> last_ranks() const {
     std::vector<device_id> result;
     const auto records = cluster.log->read();
@@ -73,7 +73,7 @@ struct run_of_processes {
   std::vector<rank_actor> started;
 };
 
-/// Two pairs of tensor-parallel ranks: each part of a layer is there twice.
+/// Two pairs of tensor-parallel ranks: each part of a layer exists twice.
 training_job two_pairs() {
   auto result = small_job("tensor", layers, batch, batch);
   result.shape.parallel.tp = 2;
@@ -82,7 +82,7 @@ training_job two_pairs() {
 
 } // namespace
 
-TEST_CASE("where all ranks have lost their devices, those that come in their place begin the step again") {
+TEST_CASE("devices: when all ranks have lost their devices, the replacements repeat the step") {
   uint64_t waited = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
@@ -94,7 +94,7 @@ TEST_CASE("where all ranks have lost their devices, those that come in their pla
       continue;
     for (uint32_t i : {0u, 1u})
       x.run.kill(i);
-    x.cluster.run_until([&] { return x.run.notes_with("are awaited") > 0 || x.run.outcome; });
+    x.cluster.run_until([&] { return x.run.notes_with("waiting up to") > 0 || x.run.outcome; });
     for (uint32_t i : {0u, 1u})
       x.start_rank(i, 2 + i);
     x.run.finish();
@@ -104,13 +104,13 @@ TEST_CASE("where all ranks have lost their devices, those that come in their pla
   CHECK(waited > 20);
 }
 
-TEST_CASE("whoever is awaited for a second time has the whole of the patience again") {
+TEST_CASE("devices: a second wait has the whole patience again") {
   run_of_processes x{21, 2};
   x.start_ranks();
   x.run.run_steps(1);
   auto lose = [&](uint32_t device, uint64_t times) {
     x.run.kill(device);
-    x.cluster.run_until([&] { return x.run.notes_with("are awaited") == times || x.run.outcome; });
+    x.cluster.run_until([&] { return x.run.notes_with("waiting up to") == times || x.run.outcome; });
     const auto until = x.cluster.scheduler.clock().now() + x.run.settings.patience * 2 / 3;
     x.cluster.run_until([&] { return x.cluster.scheduler.clock().now() >= until || x.run.outcome; });
     REQUIRE(!x.run.outcome);
@@ -125,7 +125,7 @@ TEST_CASE("whoever is awaited for a second time has the whole of the patience ag
   x.check_weights();
 }
 
-TEST_CASE("where no process is left nobody is waited for, and devices that do not come are not for long") {
+TEST_CASE("devices: without processes there is no wait, and a wait for devices has a limit") {
   for (auto reason : {caf::exit_reason::remote_link_unreachable, caf::exit_reason::kill}) {
     const bool may_return = reason == caf::exit_reason::kill;
     CAPTURE(may_return);
@@ -143,7 +143,7 @@ TEST_CASE("where no process is left nobody is waited for, and devices that do no
   }
 }
 
-TEST_CASE("devices in place of those of lost processes are awaited for the limit of replacements") {
+TEST_CASE("devices: replacements for lost processes are awaited for the replacement limit") {
   for (auto limit : {std::chrono::seconds{3}, std::chrono::seconds{30}}) {
     simulated_cluster cluster{training_devices(2)};
     simulated_training run{cluster, small_job("ddp", 4, 4, 4), 2, 4};
@@ -161,26 +161,27 @@ TEST_CASE("devices in place of those of lost processes are awaited for the limit
   }
 }
 
-TEST_CASE("a rank whose device was lost before it could begin is told so, and joins with the next one") {
+TEST_CASE("devices: a rank whose device was lost before it was ready learns that, and joins with the next one") {
   for (uint32_t lost : {0u, 1u}) {
     CAPTURE(lost);
     run_of_processes x{3, 2};
     x.run.kill(lost);
     x.cluster.run_until([&] { return x.cluster.scheduler.jobs.empty(); });
     x.start_ranks();
-    std::string told;
+    std::string reason;
     x.cluster.self->monitor(x.started[lost]);
     x.cluster.run_until([&] { return x.run.notes_with("cannot join: ") == 1; });
     x.start_rank(lost, 2);
     x.run.finish();
     x.check_weights();
-    x.cluster.self->receive([&](const caf::down_msg& down) { told = render(down.reason); });
-    CHECK(told.find("the run goes on without this rank: ") != std::string::npos); // its process looks for another one
+    x.cluster.self->receive([&](const caf::down_msg& down) { reason = render(down.reason); });
+    CHECK(reason.find("the run goes on without this rank: ")
+          != std::string::npos); // its process searches another device
     CHECK(x.run.reports.back().ranks == 2);
   }
 }
 
-TEST_CASE("where a process has ended before its rank could say a word the others begin without it") {
+TEST_CASE("devices: the others start without a process that has exited before its rank was ready") {
   run_of_processes x{9, 3};
   const auto before = x.cluster.scheduler.clock().now();
   x.start_rank(0, 0);
@@ -192,7 +193,7 @@ TEST_CASE("where a process has ended before its rank could say a word the others
   CHECK(x.cluster.scheduler.clock().now() - before < std::chrono::seconds{10});
 }
 
-TEST_CASE("a rank that comes late joins, and one that comes again before it could begin is there once") {
+TEST_CASE("devices: a late rank joins, and one that reports twice before the start counts once") {
   run_of_processes x{11, 2};
   x.start_rank(0, 0);
   x.cluster.run_until([&] { return x.run.notes_with("has not become ready within") > 0; });
@@ -203,14 +204,14 @@ TEST_CASE("a rank that comes late joins, and one that comes again before it coul
   run_of_processes y{12, 2};
   y.start_rank(0, 0);
   const auto before = y.cluster.scheduler.clock().now();
-  y.start_rank(1, 2); // its first device was lost, which nobody has said
+  y.start_rank(1, 2); // its first device was lost, which was not reported
   y.run.finish();
   y.check_weights();
   CHECK(y.run.reports.front().ranks == 2);
   CHECK(y.cluster.scheduler.clock().now() - before < std::chrono::seconds{10});
 }
 
-TEST_CASE("a rank that joins again is the rank that it was, whoever has gone on meanwhile") {
+TEST_CASE("devices: a rank that joins again has its old place, whatever happened meanwhile") {
   for (uint32_t lost : {0u, 1u, 2u}) {
     CAPTURE(lost);
     run_of_processes x{5, 3};
@@ -227,7 +228,7 @@ TEST_CASE("a rank that joins again is the rank that it was, whoever has gone on 
   }
 }
 
-TEST_CASE("whoever has parts of the model takes part before one that comes anew, where not all are of use") {
+TEST_CASE("devices: ranks with parts of the model are preferred to new ones if not all can be used") {
   run_of_processes x{13, 4, two_pairs()};
   x.start_ranks();
   x.run.run_steps(1);
@@ -241,7 +242,7 @@ TEST_CASE("whoever has parts of the model takes part before one that comes anew,
   CHECK(x.last_ranks() == std::vector<device_id>{x.ids[1], x.ids[2]});
 }
 
-TEST_CASE("where the last rank that had a part is lost, and was of no use itself, the step goes back") {
+TEST_CASE("devices: the run goes back if an idle rank is lost that alone had a part") {
   uint64_t back = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
@@ -264,7 +265,7 @@ TEST_CASE("where the last rank that had a part is lost, and was of no use itself
   CHECK(back > 10);
 }
 
-TEST_CASE("a rank that neither works nor gives its step up is left out, within twice the patience") {
+TEST_CASE("devices: a rank that neither works nor gives up is left out within twice the patience") {
   run_of_processes x{15, 3};
   x.start_rank(0, 0);
   x.start_rank(1, 1);
@@ -273,39 +274,37 @@ TEST_CASE("a rank that neither works nor gives its step up is left out, within t
   x.run.finish();
   x.check_weights();
   CHECK(x.run.reports.front().ranks == 2);
-  CHECK(x.run.notes_with("step 0 stands still, for 5 s now: rank 0 waits for rank 2 to call all_reduce of the ") == 1);
-  CHECK(x.run.notes_with("step 0 stands still, for 15 s now: rank 0 waits") == 1);
-  CHECK(
-    x.run.notes_with("step 0 stands still, for 5 s now: device 0x3 has not said that its rank has given the step up; "
-                     "whoever is late is left out where its device is lost, or behind 60 s")
-    == 1);
+  CHECK(x.run.notes_with("step 0 has been stalled for 5 s: rank 0 waits for rank 2 to call all_reduce of the ") == 1);
+  CHECK(x.run.notes_with("step 0 has been stalled for 15 s: rank 0 waits") == 1);
+  CHECK(x.run.notes_with("step 0 has been stalled for 5 s: the rank of device 0x3 has not given up its step; "
+                         "a late rank is left out if its device is lost, or after 60 s")
+        == 1);
   CHECK(x.run.notes_with("its rank did not give up its step in time") == 1);
   CHECK(x.cluster.scheduler.clock().now() - before < 2 * x.run.settings.patience + std::chrono::seconds{5});
 }
 
-TEST_CASE(
-  "where no rank waits for another one those are named that have not ended the step, and how long they say nothing") {
+TEST_CASE("devices: the warning names ranks that have not finished the step, and how long they have been silent") {
   run_of_processes x{23, 2};
   x.start_silent(0, [](auto&, auto*) {});
   x.start_silent(1, [](const step_order& order, auto* self) {
     self->delayed_send(caf::actor_cast<trainer_actor>(self->current_sender()), std::chrono::seconds{2},
                        rank_alive{order.attempt, order.rank});
   });
-  x.cluster.run_until([&] { return x.run.notes_with("stands still, for 5 s now") > 0; });
-  const auto said = std::ranges::find_if(x.run.notes, [](auto& y) { return contains(y, "stands still"); });
-  CHECK_MESSAGE(contains(*said, ": 2 ranks have not ended it: rank 0 (device 0x1), heard of 7"), *said);
-  CHECK_MESSAGE(contains(*said, "ago, rank 1 (device 0x2), heard of 5"), *said);
+  x.cluster.run_until([&] { return x.run.notes_with("has been stalled for 5 s") > 0; });
+  const auto said = std::ranges::find_if(x.run.notes, [](auto& y) { return contains(y, "has been stalled"); });
+  CHECK_MESSAGE(contains(*said, ": 2 ranks have not finished it: rank 0 (device 0x1), last heard 7"), *said);
+  CHECK_MESSAGE(contains(*said, "ago, rank 1 (device 0x2), last heard 5"), *said);
 }
 
-TEST_CASE("a device that is lost while its rank does not give the step up is left out then, not with the patience") {
+TEST_CASE("devices: a device that is lost while its rank does not give up is left out at once") {
   run_of_processes x{19, 3};
   x.start_rank(0, 0);
   x.start_rank(1, 1);
   x.start_silent(2, [](auto&, auto*) {});
-  x.cluster.run_until([&] { return x.run.notes_with("stands still") > 0; });
+  x.cluster.run_until([&] { return x.run.notes_with("has been stalled") > 0; });
   x.run.kill(1);
   x.cluster.run_until([&] { return x.run.notes_with("is given up: ") > 0; });
-  x.run.run_messages(100); // asked when that one was there
+  x.run.run_messages(100); // the coordinator still had it when it was asked
   const auto before = x.cluster.scheduler.clock().now();
   x.run.kill(2);
   x.run.finish();
@@ -315,7 +314,7 @@ TEST_CASE("a device that is lost while its rank does not give the step up is lef
   CHECK(x.cluster.scheduler.clock().now() - before < std::chrono::seconds{5});
 }
 
-TEST_CASE("a rank that is told to end hands over what it has, and no step is done again") {
+TEST_CASE("devices: a rank that is asked to stop hands over its parts, and no step is repeated") {
   uint64_t left = 0;
   for (const std::string strategy : {"ddp", "zero1", "zero3", "1f1b"})
     for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -337,14 +336,14 @@ TEST_CASE("a rank that is told to end hands over what it has, and no step is don
       CHECK(x.run.reports.size() == steps);
       for (auto& each : x.run.reports)
         CHECK(each.attempts == 1);
-      const auto went = x.run.notes_with("has left; what it had is taken over");
+      const auto went = x.run.notes_with("has left; its parts of the model are taken over");
       CHECK(x.run.reports.back().ranks == 3 - went);
       left += went;
     }
   CHECK(left > 60);
 }
 
-TEST_CASE("whoever is lost while another rank hands over what it has, the model is right") {
+TEST_CASE("devices: the model is right whichever rank is lost during a handover") {
   uint64_t left = 0, back = 0;
   for (const std::string strategy : {"ddp", "zero3"})
     for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -354,7 +353,7 @@ TEST_CASE("whoever is lost while another rank hands over what it has, the model 
       x.start_ranks();
       x.run.run_steps(1);
       x.cluster.self->send(x.run.handle, rank_leaving{x.ids[1]});
-      x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+      x.cluster.run_until([&] { return x.run.notes_with(" leaves after step ") > 0; });
       x.run.run_messages(3 * seed);
       x.run.kill(seed % 2 == 0 ? 2 : 1);
       x.run.finish();
@@ -366,7 +365,7 @@ TEST_CASE("whoever is lost while another rank hands over what it has, the model 
   CHECK(back > 20);
 }
 
-TEST_CASE("what one rank hands over and another one is lost with is taken of the one that is there") {
+TEST_CASE("devices: a part is taken from the rank that leaves if the other rank with that part is lost") {
   uint64_t beside = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
@@ -374,7 +373,7 @@ TEST_CASE("what one rank hands over and another one is lost with is taken of the
     x.start_ranks();
     x.run.run_steps(1);
     x.cluster.self->send(x.run.handle, rank_leaving{x.ids[3]}); // 1 has the same part of each layer
-    x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+    x.cluster.run_until([&] { return x.run.notes_with(" leaves after step ") > 0; });
     x.cluster.run_until([&] { return x.run.reports.size() == 2; }); // and then it hands over
     x.run.run_messages(seed);
     if (x.run.notes_with("has left") > 0)
@@ -393,7 +392,7 @@ TEST_CASE("what one rank hands over and another one is lost with is taken of the
   CHECK(beside > 20);
 }
 
-TEST_CASE("a rank that is lost after it was told to end is one that is lost") {
+TEST_CASE("devices: a rank that is lost after it was asked to stop counts as lost") {
   run_of_processes x{23, 3, small_job("zero3", layers, batch, 2)};
   x.start_ranks();
   x.run.run_steps(1);
@@ -407,30 +406,30 @@ TEST_CASE("a rank that is lost after it was told to end is one that is lost") {
   CHECK(x.run.reports.back().ranks == 2);
 }
 
-TEST_CASE("a run that is told to end while it waits for devices keeps the model that the host has") {
+TEST_CASE("devices: a run that is asked to stop while it waits for devices keeps the host's model") {
   run_of_processes x{17, 2, small_job("zero3", layers, batch, batch)};
-  std::optional<model_image> kept;
-  x.cluster.self->send_exit(x.run.handle, caf::exit_reason::kill); // and another, which shows the model
+  std::optional<model_snapshot> kept;
+  x.cluster.self->send_exit(x.run.handle, caf::exit_reason::kill); // and another run, which reports the model
   x.run.settings.image_every = 100;
-  x.run.settings.watcher.image = [&](const model_image& shown) { kept = shown; };
+  x.run.settings.watcher.image = [&](const model_snapshot& shown) { kept = shown; };
   x.run.start();
   x.start_ranks();
   x.run.run_steps(2);
   x.cluster.run_until([&] { return x.run.reports.size() == 3; }); // the host has the model as of step 2 by then
   for (uint32_t i : {0u, 1u})
     x.run.kill(i);
-  x.cluster.run_until([&] { return x.run.notes_with("are awaited") > 0; });
+  x.cluster.run_until([&] { return x.run.notes_with("waiting up to") > 0; });
   CHECK(!kept);
   x.cluster.self->send(x.run.handle, atom::expire_v);
   x.run.finish();
-  CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+  CHECK(x.run.problem().find("the run was asked to stop") != std::string::npos);
   REQUIRE(kept);
   const auto alone = weights_alone(batch, static_cast<int>(kept->step), layers);
   for (uint32_t layer = 0; layer < layers; ++layer)
     CHECK(distance(x.run.weights_in(*kept, layer), alone[layer]) < 1e-12);
 }
 
-TEST_CASE("a rank whose process was told other settings ends the run before the first step, and joins none later") {
+TEST_CASE("devices: a rank with other settings ends the run before the first step, and cannot join later") {
   run_of_processes x{19, 2};
   x.cluster.self->monitor(x.run.handle);
   x.start_rank(0, 0);
@@ -452,7 +451,7 @@ TEST_CASE("a rank whose process was told other settings ends the run before the 
   CHECK(y.run.notes_with("cannot join: the process of ") == 1);
 }
 
-TEST_CASE("what no rank of a step can say ends the run with a sentence") {
+TEST_CASE("devices: a message that no rank of a step can send ends the run with an error") {
   const auto answers = [](auto word) {
     return [word](const step_order& x, rank_actor::pointer self) mutable {
       word.attempt = x.attempt;

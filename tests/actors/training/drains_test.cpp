@@ -1,5 +1,5 @@
-// A node with a rank of a training is drained: the rank hands over what it has, and the node ends while the run goes
-// on.
+// A node with a rank of a training is drained: the rank hands over its parts, and the node exits while the run
+// continues.
 #include "tests/support/nodes/leaving_node.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/support/training/simulated_training.hpp"
@@ -17,23 +17,23 @@ device_id last_device(simulated_cluster& of) {
   return {last};
 }
 
-/// No second step ends before the trainer has looked for drains.
+/// No second step is committed before the trainer has asked for drains.
 void wait_for_leaving(simulated_training& run) {
   auto told = std::make_shared<bool>(false);
   run.settings.watcher.has_room = [told](uint64_t step, bool) { return step < 1 || *told; };
   run.settings.watcher.note = [told, &run](const std::string& x) {
     run.notes.push_back(x);
-    *told = *told || x.find("is to leave, behind step 1: node leaver is drained") != x.npos;
+    *told = *told || x.find("leaves after step 1: node leaver is drained") != x.npos;
   };
 }
 
-/// The node has ended, a rank has handed over what it had, and the run has gone on as if nobody had left.
+/// The node has exited, a rank has handed over its parts, and the run has continued without a repeated step.
 void check_left(simulated_training& run, simulated_client& host, const answer_ptr<proto::DrainResponse>& drained,
                 uint64_t batch_size, uint64_t steps_wanted) {
   CHECK(host.wait_for(drained).error() == "");
   REQUIRE(run.problem() == "");
   REQUIRE(run.reports.size() == steps_wanted);
-  CHECK(run.notes_with("has left; what it had is taken over") == 1);
+  CHECK(run.notes_with("has left; its parts of the model are taken over") == 1);
   CHECK(run.notes_with("back to ") == 0);
   for (auto& each : run.reports)
     CHECK(each.attempts == 1);
@@ -45,7 +45,7 @@ void check_left(simulated_training& run, simulated_client& host, const answer_pt
 
 } // namespace
 
-TEST_CASE("a training's rank leaves a node that is drained, no step is done again, and the node ends meanwhile") {
+TEST_CASE("drains: a rank leaves a node that is drained, no step is repeated, and the node exits meanwhile") {
   constexpr uint64_t batch_size = 6, steps_wanted = 5;
   constexpr uint32_t depth = 4;
   for (const std::string strategy : {"ddp", "zero1", "zero3", "1f1b"})
@@ -70,7 +70,7 @@ TEST_CASE("a training's rank leaves a node that is drained, no step is done agai
     }
 }
 
-TEST_CASE("a training's only rank leaves a node that is drained, for one elsewhere, and no step is done again") {
+TEST_CASE("drains: the only rank moves from a node that is drained to another one, and no step is repeated") {
   constexpr uint64_t batch_size = 6, steps_wanted = 5;
   constexpr uint32_t depth = 3;
   simulated_cluster cluster{training_devices(1, 5)};
@@ -86,7 +86,7 @@ TEST_CASE("a training's only rank leaves a node that is drained, for one elsewhe
   check_left(run, host, drained, batch_size, steps_wanted);
 }
 
-TEST_CASE("a training's rank stays where its node is no longer drained before the step has ended") {
+TEST_CASE("drains: a rank stays if the drain is cancelled before the step has ended") {
   simulated_cluster cluster{training_devices(2, 3)};
   simulated_client host{cluster};
   add_leaver(cluster, 3);
@@ -97,7 +97,7 @@ TEST_CASE("a training's rank stays where its node is no longer drained before th
   run.run_steps(1);
   auto drained = drain(cluster, host, "leaver", std::chrono::seconds{3});
   CHECK(contains(host.wait_for(drained).error(), "node leaver was not drained within 3 s"));
-  CHECK(run.notes_with("is to leave, behind step 1: node leaver is drained") == 1);
+  CHECK(run.notes_with("leaves after step 1: node leaver is drained") == 1);
   const auto end = cluster.scheduler.clock().now() + std::chrono::seconds{3};
   cluster.run_until([&] { return cluster.scheduler.clock().now() >= end; });
   has_room = true;

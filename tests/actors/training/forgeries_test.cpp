@@ -1,5 +1,5 @@
-// Programs that cheat, or wait for what never comes: on devices each ends with a sentence, as it does in virtual time
-// (tests/training/language/forgery_test.cpp), at once and with its step.
+// Programs that cheat, or wait for something that never comes: on devices each ends at once with an error and its step,
+// as in simulation (tests/training/language/forgery_test.cpp).
 #include "tests/support/training/one_layer.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
@@ -9,7 +9,7 @@ using namespace ringmaster::training;
 
 namespace {
 
-/// A step of data parallel training of one layer, by these samples.
+/// A step of data parallel training of one layer, with these samples.
 task<weight_gradient> sum_of(rank& self, const weight& w, range samples) {
   auto x = co_await self.input(samples);
   co_return co_await self.all_reduce(co_await gradient_by(self, w, x), self.world());
@@ -74,7 +74,7 @@ strategy calls_another_collective(rank& self, const model& m) {
   co_await self.update(w, state, co_await sum_of(self, w, own_samples(self, m)));
 }
 
-/// Each waits aside, which keeps no rank from going on as far as others know.
+/// Each waits aside, which blocks no rank as far as others know.
 strategy waits_aside_in_a_circle(rank& self, const model&) {
   auto later = self.aside(self.receive<activation>((self.index() + 1) % self.world_size()));
   auto x = co_await std::move(later);
@@ -106,7 +106,7 @@ strategy waits_for_nothing(rank&, const model&) {
   auto w = co_await std::move(none);
 }
 
-/// The natural mistake of a zero-bubble schedule.
+/// A common mistake in zero-bubble schedules.
 strategy updates_between_the_halves(rank& self, const model& m) {
   auto [w, state] = co_await self.load_weights(0);
   auto x = co_await self.input(own_samples(self, m));
@@ -122,7 +122,7 @@ strategy gathers_out_of_order(rank& self, const model&) {
   auto whole = co_await self.all_gather(w);
 }
 
-/// Which no rank of another process could reach.
+/// State that a rank in another process could not reach.
 strategy takes_what_was_not_sent(rank& self, const model&) {
   static activation* smuggled = nullptr;
   auto [w, state] = co_await self.load_weights(0);
@@ -154,7 +154,7 @@ strategy adds_on_the_host(rank& self, const model& m) {
   }
 }
 
-/// How three ranks end that run it, which had to begin their step again so often.
+/// The error with which three ranks that run it end, after this number of repeated attempts.
 std::string end_of(strategy (*program)(rank&, const model&), uint64_t given_up = 0) {
   static known_strategy forged;
   forged = {.name = "forged",
@@ -175,20 +175,20 @@ std::string end_of(strategy (*program)(rank&, const model&), uint64_t given_up =
 
 } // namespace
 
-TEST_CASE("forgeries on devices: a weight that nobody finishes is named, in whichever step") {
+TEST_CASE("forgeries on devices: a weight that no rank finishes is named, in any step") {
   CHECK(end_of(never_finishes)
         == "step 0: no rank has finished the whole of the weight of layer 0: update it, and finish it");
   CHECK(end_of(finishes_the_first_step_alone)
         == "step 1: no rank has finished the whole of the weight of layer 0: update it, and finish it");
 }
 
-TEST_CASE("forgeries on devices: ranks that wait for what never comes are told at once") {
+TEST_CASE("forgeries on devices: ranks that wait for something that never comes fail at once") {
   const std::string sends = " to send it an activation";
   CHECK(end_of(waits_in_a_circle)
         == "step 0: rank 0 waits for rank 1" + sends + ", rank 1 waits for rank 2" + sends + ", rank 2 waits for rank 0"
              + sends + ": none of them can go on");
   CHECK(end_of(waits_aside_in_a_circle, 2)
-          .starts_with("step 0 has stood still 3 times with the same ranks: nothing has happened for "));
+          .starts_with("step 0 has stalled 3 times with the same ranks: nothing has happened for "));
   const auto early = end_of(ends_early);
   CHECK(early.starts_with("step 0: rank "));
   CHECK(early.ends_with(", which has ended"));
@@ -198,8 +198,7 @@ TEST_CASE("forgeries on devices: ranks that wait for what never comes are told a
   CHECK(mixed.ends_with(": none of them can go on"));
 }
 
-TEST_CASE(
-  "forgeries on devices: sums that miss samples, or count them twice, and calls that do not match are refused") {
+TEST_CASE("forgeries on devices: sums that lack samples or count them twice, and mismatched calls are refused") {
   CHECK(end_of(keeps_its_own_gradient).ends_with("update: the gradient is incomplete: it has samples 0-1 of 0-5"));
   const auto twice = end_of(counts_samples_twice);
   CHECK(twice.starts_with("step 0: rank 1, all_reduce: the gradient by the weight of layer 0"));
@@ -208,8 +207,7 @@ TEST_CASE(
           .starts_with("step 0: the ranks' collectives do not match: rank 0 calls broadcast of the input of layer 0"));
 }
 
-TEST_CASE(
-  "forgeries on devices: handles, kinds, halves, shards and values of others are what they are in virtual time") {
+TEST_CASE("forgeries on devices: errors of handles, kinds, halves, shards and foreign values are those of simulation") {
   const std::string weights = "the weight of layer 0, step 0";
   const std::pair<strategy (*)(rank&, const model&), std::string> all[] = {
     {broadcasts_another_kind,

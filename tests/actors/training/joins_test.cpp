@@ -1,4 +1,4 @@
-// How a device that joins comes to the model.
+// How a device that joins gets the model.
 #include "tests/support/training/coordinator_front.hpp"
 #include "tests/support/training/simulated_training.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t join_layers = 4;
 constexpr uint64_t join_batch = 12, join_steps = 6;
 
-/// A coordinator that notes over how many ranks each broadcast is.
+/// A coordinator that notes the number of ranks of each broadcast.
 coordinator_actor noting_broadcasts(simulated_cluster& cluster, std::vector<int>& ranks) {
   return front_of(cluster, [&ranks](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
     return {[self, host, &ranks](const proto::CollectiveRequests& x) {
@@ -40,7 +40,7 @@ struct joined_run {
       CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
     REQUIRE(run.reports.back().ranks == 4);
   }
-  /// Parts, counted for each rank that got one.
+  /// Parts, counted once for each rank that got one.
   int handed_on() const {
     return std::accumulate(broadcasts.begin(), broadcasts.end(), -static_cast<int>(broadcasts.size()));
   }
@@ -52,8 +52,8 @@ struct joined_run {
 
 } // namespace
 
-TEST_CASE("a device that joins gets weights and states by broadcast, and several that join get them together") {
-  uint64_t together = 0; // or one joins a step later
+TEST_CASE("joins: a device gets weights and states by broadcast, and several devices get them together") {
+  uint64_t together = 0; // unless one joins a step later
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
     joined_run one{"ddp", {1}, seed};
@@ -65,8 +65,7 @@ TEST_CASE("a device that joins gets weights and states by broadcast, and several
   CHECK(together > 4);
 }
 
-TEST_CASE(
-  "shards that are cut anew for those that have joined are put together, and what is whole comes by broadcast") {
+TEST_CASE("joins: shards that are cut in another way are assembled, and whole values are broadcast") {
   joined_run weights_whole{"zero1", {2}, 3};
   CHECK(weights_whole.handed_on() == join_layers);
   joined_run all_cut{"zero3", {2}, 3};

@@ -1,4 +1,4 @@
-// What a TRAINER waits for, and for how long, from a rank that says nothing any more.
+// What a TRAINER waits for, and for how long, if a rank is silent.
 #include "actors/training/training_rank.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tests/actors/training/silent_rank.hpp"
@@ -28,12 +28,12 @@ const known_strategy alone{.name = "alone",
                            .check = check_data_parallel,
                            .cut = batch_cut::never};
 
-/// Two ranks, of which the first says that it has all of the model behind step 0, and then nothing.
+/// Two ranks, of which the first reports all of the model after step 0, and is silent from then on.
 struct run_beside_silence {
   run_beside_silence() : cluster{training_devices(2)}, run{cluster, job_of_one_layer(), 2, 4} {
     run.settings.starts_ranks = false;
     run.settings.image_every = 100;
-    run.settings.watcher.image = [this](const model_image& x) { images.push_back(x.step); };
+    run.settings.watcher.image = [this](const model_snapshot& x) { images.push_back(x.step); };
   }
 
   void start() {
@@ -74,19 +74,19 @@ struct run_beside_silence {
 
 } // namespace
 
-TEST_CASE("a run that is told to end waits for the model of a rank that says nothing for some seconds") {
+TEST_CASE("limits: a run that is asked to stop waits some seconds for the model of a silent rank") {
   run_beside_silence x;
   x.start();
   const auto asked_at = x.now();
   x.cluster.self->send(x.run.handle, atom::expire_v);
   x.run.finish();
-  CHECK_MESSAGE(contains(x.run.problem(), "the run was told to end"), x.run.problem());
-  CHECK(x.run.notes_with("the model as of step 1 cannot be kept: not all of it has come within 5 s") == 1);
+  CHECK_MESSAGE(contains(x.run.problem(), "the run was asked to stop"), x.run.problem());
+  CHECK(x.run.notes_with("the model as of step 1 could not be saved: not all of it arrived within 5 s") == 1);
   CHECK(x.images.empty());
   CHECK(x.now() - asked_at <= std::chrono::seconds{10}); // for the model, and for its memory
 }
 
-TEST_CASE("a run whose coordinator is gone ends at once: its ranks do not wait for an answer from it") {
+TEST_CASE("limits: a run without coordinator ends at once, and its ranks do not wait for answers") {
   for (uint32_t ranks : {1u, 2u, 4u}) {
     CAPTURE(ranks);
     simulated_cluster cluster{training_devices(ranks)};
@@ -99,12 +99,12 @@ TEST_CASE("a run whose coordinator is gone ends at once: its ranks do not wait f
     const auto closed_at = cluster.scheduler.clock().now();
     coordinator.close();
     run.finish();
-    CHECK_MESSAGE(contains(run.problem(), "the coordinator is gone, in step "), run.problem());
+    CHECK_MESSAGE(contains(run.problem(), "the coordinator has exited or is unreachable, in step "), run.problem());
     CHECK(cluster.scheduler.clock().now() - closed_at < std::chrono::seconds{1});
   }
 }
 
-TEST_CASE("a model that a rank does not give costs its image, and the others go on without that rank") {
+TEST_CASE("limits: a rank that does not send its parts costs a snapshot, and the others continue without it") {
   run_beside_silence x;
   x.run.settings.image_every = 1;
   x.start();
@@ -116,8 +116,8 @@ TEST_CASE("a model that a rank does not give costs its image, and the others go 
   CHECK(x.images.back() == 4);
 }
 
-TEST_CASE("without memory for the second copy of the model it is left out, which is said once, and training goes on") {
-  // Weights and Adam's two arrays, of float64, and the copy of the next step beside that of this one.
+TEST_CASE("limits: without memory there is no second copy of the model, one note says so, and training continues") {
+  // Weights and Adam's two arrays in float64, and the copies of two steps.
   constexpr uint64_t layers = 3;
   const auto job = small_job("zero3", layers, 6, 2);
   uint64_t elements = 0;
@@ -136,7 +136,7 @@ TEST_CASE("without memory for the second copy of the model it is left out, which
     run.finish();
     REQUIRE(run.problem() == "");
     const bool is_left_out = there < needed;
-    CHECK(run.notes_with(fmt::format("the second copy of the model is left out: it needs {} of memory, and {} are free "
+    CHECK(run.notes_with(fmt::format("the second copy of the model is omitted: it needs {} of memory, and {} are free "
                                      "here; ",
                                      bytes_text(needed), bytes_text(there)))
           == (is_left_out ? 1 : 0));
@@ -148,7 +148,7 @@ TEST_CASE("without memory for the second copy of the model it is left out, which
   }
 }
 
-TEST_CASE("a training leaves no timeouts behind, however many steps it keeps the model of") {
+TEST_CASE("limits: a training leaves no timeouts, however many snapshots it takes") {
   simulated_cluster cluster{training_devices(2)};
   simulated_training run{cluster, small_job("zero3", 3, 6, 2), 2, 40};
   run.settings.mirror = true;

@@ -1,4 +1,4 @@
-// What the actors of a training run tell each other crosses processes whole.
+// Messages between the actors of a training run survive serialization.
 #include "actors/training/messages.hpp"
 
 #include <caf/binary_deserializer.hpp>
@@ -26,7 +26,7 @@ Message across(Message x) {
 
 } // namespace
 
-TEST_CASE("messages of a training run: where an output strays, how ranks lie and what is asked for arrive") {
+TEST_CASE("training messages: all fields arrive") {
   rank_ended ended;
   ended.rank = 3;
   ended.strays_at = 2;
@@ -39,14 +39,14 @@ TEST_CASE("messages of a training run: where an output strays, how ranks lie and
   CHECK(across(order).sides == step_setting{{.tp = 2, .dp = 3, .shard_ranks = 4}, true});
   CHECK(across(order).forget);
   rank_ready ready;
-  ready.told = {"seed 1", "strategy ddp"};
-  CHECK(across(ready).told == ready.told);
+  ready.settings = {"seed 1", "strategy ddp"};
+  CHECK(across(ready).settings == ready.settings);
   CHECK(!across(ready).problem);
   ready.problem = ringmaster::make_error(ringmaster::errc::out_of_memory, "no room");
   CHECK(ringmaster::code_of(across(ready).problem) == ringmaster::errc::out_of_memory);
   CHECK(ringmaster::render(across(ready).problem) == "no room");
   rank_failed failed;
-  failed.why = caf::sec::request_timeout; // CAF's own: it arrives as one of ours
+  failed.why = caf::sec::request_timeout; // CAF's own error arrives as one of ours
   CHECK(ringmaster::code_of(across(failed).why) == ringmaster::errc::timed_out);
   CHECK(ringmaster::render(across(failed).why) == "no answer in time");
   rank_arrival arrival;

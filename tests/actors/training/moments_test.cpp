@@ -1,4 +1,4 @@
-// Devices that die, hang or are slow while training does something else than a step, in virtual time.
+// Devices that die, hang or are slow while training does something other than a step, in virtual time.
 #include "tests/support/training/coordinator_front.hpp"
 #include "tests/support/training/layer_like.hpp"
 #include "tests/support/training/simulated_training.hpp"
@@ -16,7 +16,7 @@ training_job moments_job(std::string_view strategy) {
   return small_job(strategy, moments_layers, moments_batch, 2);
 }
 
-/// A run of which every message is a moment to do something at: the same ones each time, until something is done.
+/// A run in which something can happen at any message. Until then the messages are the same each time.
 struct momentary_run {
   momentary_run(std::string_view strategy, uint32_t ranks, uint32_t devices, uint64_t steps, uint64_t seed = 1)
     : momentary_run(strategy, ranks, steps, training_devices(devices, seed)) {}
@@ -25,7 +25,7 @@ struct momentary_run {
     run.settings.mirror = true;
   }
 
-  /// Messages until that is so.
+  /// The number of messages until `done`.
   uint64_t count_until(const std::function<bool()>& done) {
     uint64_t result = 0;
     cluster.run_until([&] { return done() || (++result, false); });
@@ -36,7 +36,7 @@ struct momentary_run {
   simulated_training run;
 };
 
-/// That what is known of the model at each step is one rank's.
+/// Checks that the model at each step is that of a run on one rank.
 void check_models(const momentary_run& x, const std::vector<std::vector<std::vector<double>>>& alone) {
   REQUIRE(x.run.problem() == "");
   for (uint32_t layer = 0; layer < moments_layers; ++layer) {
@@ -53,14 +53,14 @@ std::vector<std::vector<std::vector<double>>> models_alone(int steps) {
   return result;
 }
 
-/// Of two ranks, behind the first step: the third device comes in its place.
+/// One of two ranks is lost after the first step; the third device takes its place.
 void one_is_lost(momentary_run& x) {
   x.run.start();
   x.run.run_steps(1);
   x.run.kill(1);
 }
 
-/// Messages from there until it trains.
+/// The number of messages until the device that joins takes part.
 uint64_t moments_of_a_join(std::string_view strategy, uint64_t steps, const std::function<void(momentary_run&)>& begun,
                            const std::vector<std::vector<std::vector<double>>>& alone) {
   momentary_run undisturbed{strategy, 2, 3, steps};
@@ -73,7 +73,7 @@ uint64_t moments_of_a_join(std::string_view strategy, uint64_t steps, const std:
   return result;
 }
 
-/// Another layer, of which each pass takes so much virtual time.
+/// A layer whose passes take this much virtual time.
 class long_layer final : public layer_like {
 public:
   long_layer(std::shared_ptr<const layer> what, caf::detail::test_actor_clock& clock, caf::timespan takes)
@@ -96,7 +96,7 @@ private:
 
 } // namespace
 
-TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not there") {
+TEST_CASE("moments: a checkpoint is right or absent if a device dies at any moment of it") {
   constexpr uint64_t steps = 3;
   const auto alone = models_alone(steps);
   for (const std::string strategy : {"ddp", "zero3", "1f1b"}) {
@@ -129,11 +129,11 @@ TEST_CASE("whoever dies at whichever moment of a checkpoint, it is right or not 
       CHECK(x.run.images.back().step == steps);
       missed += x.run.images.front().step == 1 ? 0 : 1;
     }
-    CHECK(missed == 0); // it is written all the same, when the step has begun again
+    CHECK(missed == 0); // it is taken all the same when the step is repeated
   }
 }
 
-TEST_CASE("whoever dies at whichever moment while a device joins, the others go on") {
+TEST_CASE("moments: the others continue if a device dies at any moment of a join") {
   constexpr uint64_t steps = 5;
   const auto alone = models_alone(steps);
   for (const std::string strategy : {"ddp", "zero3"}) {
@@ -146,7 +146,7 @@ TEST_CASE("whoever dies at whichever moment while a device joins, the others go 
       momentary_run x{strategy, 2, 3, steps};
       begun(x);
       x.run.run_messages(at);
-      x.run.kill(at % 2 == 0 ? 2 : 0); // the one that comes, or the one that was there
+      x.run.kill(at % 2 == 0 ? 2 : 0); // the one that joins, or the other one
       x.run.finish();
       check_models(x, alone);
       alone_at_last += x.run.reports.back().ranks == 1 ? 1 : 0;
@@ -155,7 +155,7 @@ TEST_CASE("whoever dies at whichever moment while a device joins, the others go 
   }
 }
 
-TEST_CASE("whoever hangs or is slow at whichever moment of a checkpoint or a join, the model is right") {
+TEST_CASE("moments: the model is right if a device hangs or is slow at any moment of a checkpoint or join") {
   constexpr uint64_t steps = 5;
   const auto alone = models_alone(steps);
   uint64_t hung = 0;
@@ -185,7 +185,7 @@ TEST_CASE("whoever hangs or is slow at whichever moment of a checkpoint or a joi
   CHECK(hung > 10);
 }
 
-TEST_CASE("a device that hangs is given up, and its step done again") {
+TEST_CASE("moments: a device that hangs is given up, and its step repeated") {
   constexpr uint64_t steps = 4;
   const auto alone = models_alone(steps);
   uint64_t given_up = 0, joined = 0;
@@ -208,7 +208,7 @@ TEST_CASE("a device that hangs is given up, and its step done again") {
   CHECK(joined > 0);
 }
 
-TEST_CASE("ranks that compute for longer than they may be silent say a word between two layers") {
+TEST_CASE("moments: ranks that compute for long report between two layers") {
   simulated_cluster cluster{training_devices(2)};
   auto job = moments_job("ddp");
   for (auto& each : job.layers)
@@ -220,10 +220,10 @@ TEST_CASE("ranks that compute for longer than they may be silent say a word betw
   CHECK(run.notes.empty());
 }
 
-TEST_CASE("what ranks have come to is news of them, however long a step takes") {
+TEST_CASE("moments: a rank's arrivals are news of it, however long a step takes") {
   simulated_cluster cluster{training_devices(2)};
   auto job = moments_job("zero3");
-  for (auto& each : job.layers) // too short for a rank to say a word of its own
+  for (auto& each : job.layers) // too short for a rank to report in between
     each = std::make_shared<long_layer>(each, cluster.scheduler.clock(), std::chrono::milliseconds{400});
   simulated_training run{cluster, std::move(job), 2, 2};
   run.settings.patience = std::chrono::seconds{3};
@@ -234,7 +234,7 @@ TEST_CASE("what ranks have come to is news of them, however long a step takes") 
   CHECK(run.notes.empty());
 }
 
-TEST_CASE("a process that stands still for longer than ranks may be silent takes nobody else for late") {
+TEST_CASE("moments: a process that was paused for longer than the patience takes no rank for late") {
   for (uint64_t messages = 0; messages < 40; ++messages) {
     CAPTURE(messages);
     simulated_cluster cluster{journaled_devices(2)};
@@ -243,15 +243,15 @@ TEST_CASE("a process that stands still for longer than ranks may be silent takes
     run.start();
     run.run_steps(1);
     run.run_messages(messages);
-    cluster.scheduler.advance_time(std::chrono::seconds{66}); // what is due comes before what it waits for
+    cluster.scheduler.advance_time(std::chrono::seconds{66}); // timeouts arrive before the awaited messages
     run.finish();
     CHECK(run.problem() == "");
     CHECK(run.notes_with("nothing has happened") == 0);
-    CHECK(run.notes_with("has not told") == 0);
+    CHECK(run.notes_with("did not say") == 0);
   }
 }
 
-TEST_CASE("a device that is slow costs time, and nothing else") {
+TEST_CASE("moments: a device that is slow costs only time") {
   constexpr uint64_t steps = 3;
   for (const std::string strategy : {"ddp", "zero3", "1f1b"}) {
     CAPTURE(strategy);
@@ -272,11 +272,11 @@ TEST_CASE("a device that is slow costs time, and nothing else") {
   }
 }
 
-TEST_CASE("at any moment the journal lacks one step that was committed at most, and has none twice") {
+TEST_CASE("moments: the journal lacks one committed step at most, and has no step twice") {
   simulated_cluster cluster{journaled_devices(4)};
   simulated_training run{cluster, moments_job("ddp"), 3, 8};
   run.settings.record = numbered_record;
-  auto steps_there = [&] { // if the process ended now
+  auto steps_there = [&] { // if the process exited now
     std::vector<uint64_t> result;
     const auto records = cluster.log->read();
     REQUIRE(records);
@@ -305,7 +305,7 @@ TEST_CASE("at any moment the journal lacks one step that was committed at most, 
   CHECK(steps_there().size() == 8);
 }
 
-TEST_CASE("a journal that fails is told once, and training goes on") {
+TEST_CASE("moments: a journal that fails is noted once, and training continues") {
   simulated_cluster cluster{journaled_devices(2)};
   simulated_training run{cluster, moments_job("ddp"), 2, 6};
   run.settings.record = numbered_record;
@@ -320,7 +320,7 @@ TEST_CASE("a journal that fails is told once, and training goes on") {
   CHECK(run.notes.back().find(" to 5 so far: ") != std::string::npos); // from the step at which it failed
 }
 
-TEST_CASE("a journal that is not heard of in time is told of, training goes on, and what comes late counts no more") {
+TEST_CASE("moments: a journal that answers late is noted, training continues, and late answers do not count") {
   simulated_cluster cluster{journaled_devices(2)};
   simulated_training run{cluster, moments_job("ddp"), 2, 4};
   run.settings.record = numbered_record;
@@ -328,21 +328,21 @@ TEST_CASE("a journal that is not heard of in time is told of, training goes on, 
   run.settings.coordinator = front;
   const auto began = cluster.sys.clock().now();
   run.start();
-  run.run_steps(3); // the first is not waited for, for the second and third 30 s each, though answers come after 40
+  run.run_steps(3); // the first is not awaited, the second and third for 30 s each, though answers come after 40 s
   CHECK(cluster.sys.clock().now() - began >= std::chrono::seconds{60});
   run.finish();
   CHECK(run.problem() == "");
   CHECK(run.reports.size() == 4);
   CHECK(run.notes
-        == std::vector<std::string>{"the journal may lack step 0, and training goes on: the coordinator has not told "
+        == std::vector<std::string>{"the journal may lack step 0, and training goes on: the coordinator did not say "
                                     "within 30 s whether the journal has it",
                                     "the journal has the steps again"});
   cluster.stop(front);
 }
 
-TEST_CASE("where the coordinator does not tell how operations ended the step is given up, and done again") {
+TEST_CASE("moments: the step is repeated if the coordinator does not say how operations ended") {
   const auto alone = models_alone(2);
-  for (const std::string strategy : {"ddp", "1f1b"}) { // in a pipeline others wait for those who wait for it
+  for (const std::string strategy : {"ddp", "1f1b"}) { // in a pipeline, ranks wait for ranks that wait for it
     CAPTURE(strategy);
     simulated_cluster cluster{training_devices(3)};
     simulated_training run{cluster, moments_job(strategy), 3, 2};
@@ -351,17 +351,17 @@ TEST_CASE("where the coordinator does not tell how operations ended the step is 
     run.run();
     REQUIRE(run.problem() == "");
     REQUIRE(run.notes.size() == 4);
-    for (auto* silence : {"5 s", "15 s", "35 s"}) // whom it waits for, or what its ranks do
-      CHECK(run.notes_with(fmt::format("step 0 stands still, for {} now: ", silence)) == 1);
+    for (auto* silence : {"5 s", "15 s", "35 s"}) // with the ranks that it waits for
+      CHECK(run.notes_with(fmt::format("step 0 has been stalled for {}: ", silence)) == 1);
     CHECK(run.notes.back()
-          == "step 0 is given up: the coordinator has not told within 60 s how 1 operation of communicator 1 ended");
+          == "step 0 is given up: the coordinator did not say within 60 s how 1 operation of communicator 1 ended");
     for (uint32_t layer = 0; layer < moments_layers; ++layer)
       CHECK(distance(run.weights(layer), alone.back()[layer]) < 1e-12);
     cluster.stop(front);
   }
 }
 
-TEST_CASE("a run that is told to end at whichever moment shows the model as of the step that it is in") {
+TEST_CASE("moments: a run that is asked to stop at any moment reports the model as of its step") {
   constexpr uint64_t steps = 5;
   const auto alone = models_alone(steps);
   for (const std::string strategy : {"ddp", "zero3", "1f1b"}) {
@@ -389,7 +389,7 @@ TEST_CASE("a run that is told to end at whichever moment shows the model as of t
           x.run.kill(at % 3);
         }
         x.run.finish();
-        CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+        CHECK(x.run.problem().find("the run was asked to stop") != std::string::npos);
         CHECK(x.run.images.size() + x.run.notes_with("the model as of step ") == 1);
         if (!dies)
           REQUIRE(x.run.images.size() == 1);
@@ -402,7 +402,7 @@ TEST_CASE("a run that is told to end at whichever moment shows the model as of t
   }
 }
 
-TEST_CASE("a run that is told to end at whichever moment of a rank's leaving keeps its model") {
+TEST_CASE("moments: a run that is asked to stop at any moment of a rank's leaving keeps its model") {
   constexpr uint64_t steps = 6;
   const auto alone = models_alone(steps);
   for (uint64_t at = 0; at < 80; ++at) {
@@ -413,11 +413,11 @@ TEST_CASE("a run that is told to end at whichever moment of a rank's leaving kee
     x.run.start();
     x.run.run_steps(2);
     x.cluster.self->send(x.run.handle, rank_leaving{x.run.settings.devices[1]});
-    x.cluster.run_until([&] { return x.run.notes_with("is to leave") > 0; });
+    x.cluster.run_until([&] { return x.run.notes_with(" leaves after step ") > 0; });
     x.run.run_messages(at);
     x.cluster.self->send(x.run.handle, atom::expire_v);
     x.run.finish();
-    CHECK(x.run.problem().find("the run was told to end") != std::string::npos);
+    CHECK(x.run.problem().find("the run was asked to stop") != std::string::npos);
     REQUIRE(x.run.images.size() == 1);
     CHECK(x.run.images[0].step == x.run.reports.size());
     for (uint32_t layer = 0; layer < moments_layers; ++layer)

@@ -10,7 +10,7 @@ using namespace training;
 
 using begin_function = std::function<void(const step_order&, rank_actor::pointer)>;
 
-/// Says that it can begin, and nothing else, ever, but for what `begin` does.
+/// Reports that it is ready, and nothing else apart from what `begin` sends.
 inline rank_actor::behavior_type silent_rank(rank_actor::pointer self, trainer_actor of, rank_ready word,
                                              begin_function begin) {
   self->send(of, std::move(word));

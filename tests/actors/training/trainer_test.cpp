@@ -13,7 +13,7 @@ using namespace ringmaster::training;
 
 namespace {
 
-/// A coordinator that refuses to destroy communicators so often.
+/// A coordinator that refuses to destroy communicators a number of times.
 coordinator_actor reluctant(simulated_cluster& cluster, uint32_t refusals) {
   return front_of(cluster, [refusals](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
     auto left = std::make_shared<uint32_t>(refusals);
@@ -30,7 +30,7 @@ coordinator_actor reluctant(simulated_cluster& cluster, uint32_t refusals) {
   });
 }
 
-/// One that notes how many collectives come with a message.
+/// A coordinator that notes the number of collectives in each message.
 coordinator_actor counting(simulated_cluster& cluster, std::vector<int>& collectives) {
   return front_of(cluster, [&collectives](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
     return {[self, host, &collectives](const proto::CollectiveRequests& x) {
@@ -40,7 +40,7 @@ coordinator_actor counting(simulated_cluster& cluster, std::vector<int>& collect
   });
 }
 
-/// Others, which end before step 2.
+/// The same, for programs that end before step 2.
 class ending_samples final : public batch_source {
 public:
   explicit ending_samples(std::shared_ptr<const batch_source> of) : of_(std::move(of)) {}
@@ -55,7 +55,7 @@ private:
   std::shared_ptr<const batch_source> of_;
 };
 
-/// Data parallel, of which rank 0 sends a copy that nobody receives.
+/// Data parallel; rank 0 sends a copy that no rank receives.
 strategy run_careless(rank& self, const model& m) {
   auto [w, state] = co_await self.load_weights(0);
   auto x = co_await self.input(samples_of(m, self.index(), self.world_size()));
@@ -72,7 +72,7 @@ const known_strategy careless{.name = "careless",
                               .check = check_data_parallel,
                               .cut = batch_cut::never};
 
-/// Data parallel, of which the ranks of the first half get their weights from those of the other one.
+/// Data parallel; the ranks of the first half get their weights from those of the second half.
 strategy run_copying(rank& self, const model& m) {
   const auto half = self.world_size() / 2;
   const group pair{self.index() % half, 2, half};
@@ -96,7 +96,7 @@ const known_strategy copying{.name = "copying",
 
 } // namespace
 
-TEST_CASE("every strategy trains on devices to the very bits of its program in one thread") {
+TEST_CASE("trainer: every strategy gives the same bits on devices as its program in one thread") {
   int trained = 0;
   for (auto& which : strategies()) {
     CAPTURE(which.name);
@@ -122,10 +122,10 @@ TEST_CASE("every strategy trains on devices to the very bits of its program in o
       CHECK(run.weights(layer) == weights_of(alone, job, layer));
     CHECK(run.notes.empty());
   }
-  CHECK(trained >= 20); // layers that are computed have no positions and no experts to share
+  CHECK(trained >= 20); // computed layers have no positions and no experts to share
 }
 
-TEST_CASE("a step whose end cannot be told waits for room, for as long as it takes, and is not done again") {
+TEST_CASE("trainer: a step whose report has no room waits, for as long as it takes, and is not repeated") {
   constexpr int steps = 4;
   simulated_cluster cluster{training_devices(2)};
   simulated_training run{cluster, small_job("ddp", 8, 10, 2), 2, steps};
@@ -141,17 +141,17 @@ TEST_CASE("a step whose end cannot be told waits for room, for as long as it tak
   const auto long_behind = cluster.scheduler.clock().now() + 3 * run.settings.patience;
   cluster.run_until([&] { return cluster.scheduler.clock().now() >= long_behind; });
   CHECK(run.reports.size() == 1);
-  REQUIRE(asked.size() >= 3); // now and then it asks again
+  REQUIRE(asked.size() >= 3); // it asks again now and then
   CHECK(asked[0] == std::pair{uint64_t{0}, false});
   CHECK(asked[1] == std::pair{uint64_t{1}, true});
   room = true;
-  SUBCASE("it is told") {
+  SUBCASE("it gets a message") {
     const auto before = cluster.scheduler.clock().now();
     cluster.self->send(run.handle, atom::resume_v);
     run.run_steps(2);
     CHECK(cluster.scheduler.clock().now() == before);
   }
-  SUBCASE("it looks by itself") {
+  SUBCASE("it checks by itself") {
     run.run_steps(2);
   }
   run.finish();
@@ -163,7 +163,7 @@ TEST_CASE("a step whose end cannot be told waits for room, for as long as it tak
     CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
 }
 
-TEST_CASE("whoever dies at whichever message, the others end with one rank's weights") {
+TEST_CASE("trainer: the others end with one rank's weights if a device dies at any message") {
   constexpr int steps = 5;
   constexpr uint64_t batch = 10;
   const auto of_all = weights_alone(batch, steps), of_columns = weights_alone(batch, steps, 8, "tensor-naive");
@@ -208,7 +208,7 @@ TEST_CASE("whoever dies at whichever message, the others end with one rank's wei
   CHECK(done_again > 100); // where a part of the model was lost
 }
 
-TEST_CASE("whoever dies while the ranks gather costs the others nothing") {
+TEST_CASE("trainer: a device that dies before the first step costs the others nothing") {
   const auto alone = weights_alone(6, 1, 4);
   uint64_t before_the_first_step = 0;
   for (uint64_t messages = 0; messages < 100; ++messages) {
@@ -286,7 +286,7 @@ TEST_CASE("where those that are left have no room for a step it waits for others
     run.finish();
     if (devices == 3) {
       CHECK(contains(run.problem(), "cannot be run by 2 ranks: rank "));
-      CHECK(contains(run.problem(), " are not there: "));
+      CHECK(contains(run.problem(), " do not fit: "));
       REQUIRE(run.images.size() == 1);
       CHECK(run.images[0].step == run.reports.size());
       continue;
@@ -369,7 +369,7 @@ TEST_CASE("a world that has no room is not tried again while others that are the
     CHECK(run.notes_with(tried) == 1);
 }
 
-TEST_CASE("where its own strategy has no room on fewer ranks another one is tried, and what lacked room is told") {
+TEST_CASE("trainer: another strategy is tried if its own has no room on fewer ranks, and the reason is noted") {
   constexpr uint64_t steps = 3, batch = 8;
   constexpr uint32_t layers = 8;
   auto needed = [&](std::string_view strategy, uint32_t ranks) {
@@ -402,10 +402,10 @@ TEST_CASE("where its own strategy has no room on fewer ranks another one is trie
 
   auto [other_cluster, other] = after_a_loss("interleaved", 2, needed("interleaved", 2) / 256 * 256 + 512);
   CHECK_MESSAGE(contains(other->problem(), "cannot be run by 1 rank: rank 0, "), other->problem());
-  CHECK_MESSAGE(contains(other->problem(), " are not there: "), other->problem());
+  CHECK_MESSAGE(contains(other->problem(), " do not fit: "), other->problem());
 }
 
-TEST_CASE("a run that is told to end takes the model from whom it can, whoever dies meanwhile") {
+TEST_CASE("trainer: a run that is asked to stop takes the model from any rank, whichever dies meanwhile") {
   for (uint64_t messages = 0; messages < 12; ++messages)
     for (size_t device : {0, 1}) {
       CAPTURE(messages);
@@ -420,13 +420,12 @@ TEST_CASE("a run that is told to end takes the model from whom it can, whoever d
       if (!run.outcome)
         run.kill(device);
       run.finish();
-      CHECK(run.notes_with("cannot be kept") == 0);
+      CHECK(run.notes_with("could not be saved") == 0);
       CHECK(run.images.size() == 1);
     }
 }
 
-TEST_CASE(
-  "where ranks cannot go on, however many say so at once, the run ends with the model as it was before the step") {
+TEST_CASE("trainer: if ranks cannot continue, one or several at once, the run ends with the model before the step") {
   for (const std::string strategy : {"ddp", "1f1b"}) {
     CAPTURE(strategy);
     simulated_cluster cluster{training_devices(2)};
@@ -437,7 +436,7 @@ TEST_CASE(
     run.run();
     CHECK(contains(run.problem(), "there are no samples of step 2"));
     CHECK(code_of(run.outcome->error()) == errc::io_error);
-    CHECK(run.notes_with("cannot be kept") == 0);
+    CHECK(run.notes_with("could not be saved") == 0);
     REQUIRE(run.images.size() == 1);
     CHECK(run.images[0].step == 2);
     const auto alone = weights_alone(6, 2, 4);
@@ -446,7 +445,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a step tells how often it was tried, and what the rank that held the most has held") {
+TEST_CASE("trainer: a step's report has its attempts and the largest memory of a rank") {
   simulated_cluster cluster{training_devices(4)};
   auto job = small_job("1f1b", 3, 6, 2);
   job.layers.front() = feed_forward(8, 200, nonlinearity::tanh); // the first rank's
@@ -467,7 +466,7 @@ TEST_CASE("a step tells how often it was tried, and what the rank that held the 
   CHECK(run.reports[0].bytes_peak > 4 * wide); // weights, two states, a gradient
 }
 
-TEST_CASE("what a run says that a device needs is enough, and what a rank held at once is less") {
+TEST_CASE("trainer: the reported memory of a device is enough, and more than a rank used at once") {
   for (const std::string strategy : {"ddp", "zero1", "zero2", "zero3", "fsdp", "1f1b", "tensor"}) {
     CAPTURE(strategy);
     auto trained = [&](uint64_t memory) {
@@ -488,7 +487,7 @@ TEST_CASE("what a run says that a device needs is enough, and what a rank held a
   }
 }
 
-TEST_CASE("a strategy of which a rank sends what nobody receives ends with both ranks' names") {
+TEST_CASE("trainer: a send without a receive ends the run with both ranks' names") {
   simulated_cluster cluster{training_devices(2)};
   auto job = small_job("ddp", 1, 6, 3);
   job.strategy = &careless;
@@ -498,7 +497,7 @@ TEST_CASE("a strategy of which a rank sends what nobody receives ends with both 
                 run.problem());
 }
 
-TEST_CASE("in a group of some ranks a broadcast is from the one of them that it names") {
+TEST_CASE("trainer: a broadcast in a group has the root that it names") {
   simulated_cluster cluster{training_devices(4)};
   auto job = small_job("ddp", 1, 8, 8);
   job.strategy = &copying;
@@ -508,19 +507,20 @@ TEST_CASE("in a group of some ranks a broadcast is from the one of them that it 
   CHECK(distance(run.weights(0), weights_alone(8, 2, 1).front()) < 1e-12);
 }
 
-TEST_CASE("the rank is named whose layer gave the first number that is none, not the one that sees the loss") {
+TEST_CASE("trainer: the rank whose layer gave the first NaN is named, not the one with the loss") {
   simulated_cluster cluster{training_devices(3)};
   auto job = small_job("1f1b", 3, 6, 2);
   job.layers[1] = std::make_shared<numberless_layer>(job.layers[1], numberless_layer::where::always);
   simulated_training run{cluster, std::move(job), 3, 2};
   run.run();
-  CHECK_MESSAGE(contains(run.problem(),
-                         "the loss of rank 2 in step 0 is no number: the first layer that gave none is 1, "),
-                run.problem());
+  CHECK_MESSAGE(
+    contains(run.problem(),
+             "the loss of rank 2 in step 0 is not a finite number: the first layer with such an output is 1, "),
+    run.problem());
   CHECK_MESSAGE(contains(run.problem(), ", on rank 1; "), run.problem());
 }
 
-TEST_CASE("what all ranks have begun together is called together, and a rank alone calls nothing") {
+TEST_CASE("trainer: operations that start together are called together, and a single rank calls nothing") {
   constexpr int steps = 3;
   const auto alone = weights_alone(6, steps, 8, "ddp-overlap");
   for (uint32_t ranks : {1u, 2u}) {
@@ -533,14 +533,14 @@ TEST_CASE("what all ranks have begun together is called together, and a rank alo
     run.settings.coordinator = counting(cluster, collectives);
     run.run();
     REQUIRE(run.problem() == "");
-    // The first one opens the communicator, and what comes meanwhile gathers.
+    // The first one creates the communicator; those that arrive meanwhile wait.
     CHECK(collectives == (ranks == 1 ? std::vector<int>{} : std::vector<int>{8, 8, 8}));
     for (uint32_t layer = 0; layer < 8; ++layer)
       CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
   }
 }
 
-TEST_CASE("what is called together is at most a series, and 16 MiB of a rank, or one call") {
+TEST_CASE("trainer: calls that go together are at most a series, and 16 MiB of a rank, or one call") {
   auto count = [](size_t calls, uint64_t bytes) {
     std::vector<group_calls::call> waiting(calls);
     for (auto& x : waiting)
@@ -565,7 +565,7 @@ TEST_CASE("what is called together is at most a series, and 16 MiB of a rank, or
   CHECK(collectives == std::vector<int>{64, 6, 64, 6});
 }
 
-TEST_CASE("a communicator that is not destroyed at once is asked again, and where it never is the run ends with that") {
+TEST_CASE("trainer: destroying a communicator is retried, and if it never succeeds the run ends") {
   for (uint32_t refusals : {1u, 2u, 1000u}) {
     CAPTURE(refusals);
     simulated_cluster cluster{training_devices(3)};

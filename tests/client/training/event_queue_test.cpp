@@ -10,14 +10,14 @@ using ringmaster::training::event_queue;
 using kind = event_queue::kind;
 using namespace std::chrono_literals;
 
-TEST_CASE("event_queue: there is room for one model, and whoever was refused is told when it is taken") {
+TEST_CASE("event_queue: has room for one model, and reports room after a refusal") {
   int told = 0;
   event_queue queue{[&] { ++told; }};
   CHECK(queue.has_room(true));
   queue.put([] {}, kind::model);
   CHECK(queue.has_room(false));
   CHECK(queue.take_all(0ms).size() == 1);
-  CHECK(told == 0); // nobody had been refused
+  CHECK(told == 0); // nothing was refused before
   queue.put([] {}, kind::model);
   CHECK_FALSE(queue.has_room(true));
   CHECK(queue.take_all(0ms).size() == 1);
@@ -25,7 +25,7 @@ TEST_CASE("event_queue: there is room for one model, and whoever was refused is 
   CHECK(queue.has_room(true));
 }
 
-TEST_CASE("event_queue: of events there is a limit, and of patience with whoever takes none") {
+TEST_CASE("event_queue: has a limit of events, and of patience with a program that takes none") {
   event_queue queue;
   for (size_t i = 0; i < event_queue::events_max; ++i)
     queue.put([] {}, kind::step);
@@ -39,7 +39,7 @@ TEST_CASE("event_queue: of events there is a limit, and of patience with whoever
   CHECK(queue.has_room(false, now));
 }
 
-TEST_CASE("event_queue: what was said comes in its order, and nothing from an empty queue") {
+TEST_CASE("event_queue: keeps the order of events, and gives nothing when empty") {
   event_queue queue;
   std::vector<int> said;
   CHECK(queue.take_all(0ms).empty());
@@ -50,7 +50,7 @@ TEST_CASE("event_queue: what was said comes in its order, and nothing from an em
   CHECK(said == std::vector<int>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("event_queue: another thread's events come, all of them, and none is slept through") {
+TEST_CASE("event_queue: gets all events of another thread, and misses no wake-up") {
   constexpr int events = 3000;
   std::atomic<int> room{0};
   event_queue queue{[&] { ++room; }};

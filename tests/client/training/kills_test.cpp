@@ -1,10 +1,10 @@
-// Training on real threads, with devices that are killed at any time, and with none that is.
+// Training on real threads, with and without devices that are killed at any time.
 #include "tests/support/training/threaded_training.hpp"
 
 using namespace ringmaster;
 using namespace ringmaster::test;
 
-TEST_CASE("thirty real kills change no loss") {
+TEST_CASE("kills: thirty real kills change no loss") {
   const auto undisturbed = train_killed(digits_by("ddp", 1), 0, 1);
   uint32_t kills = 0;
   uint64_t given_up = 0, seed = 1;
@@ -21,7 +21,7 @@ TEST_CASE("thirty real kills change no loss") {
   CHECK(given_up > 0);
 }
 
-TEST_CASE("a perceptron of 784-256-10 under zero3 on four ranks learns drawn digits in an epoch, as a course has it") {
+TEST_CASE("kills: a perceptron of 784-256-10 under zero3 on four ranks learns generated digits in an epoch") {
   auto settings = digits_by("zero3", 4);
   settings.data = *make_synthetic_digits(1234, 8000, 1200);
   settings.epochs = 1;

@@ -1,4 +1,4 @@
-// What goes wrong around training on real threads: disks, data, memory.
+// Failures around training on real threads: disks, data, memory.
 #include "messages/errc.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/file_size_limit.hpp"
@@ -13,7 +13,7 @@ using namespace ringmaster::training;
 
 namespace {
 
-/// Digits, of which one cannot be read.
+/// Digits; one of them cannot be read.
 class torn_digits final : public data_set {
 public:
   explicit torn_digits(std::shared_ptr<const data_set> of) : of_(std::move(of)) {}
@@ -34,7 +34,7 @@ private:
   std::shared_ptr<const data_set> of_;
 };
 
-/// And no ranks can share it.
+/// The same, for a layer that ranks cannot share.
 class whole_layer final : public sociable_layer {
 public:
   using sociable_layer::sociable_layer;
@@ -54,7 +54,7 @@ void check_found(const std::string& text, std::string_view what) {
 
 } // namespace
 
-TEST_CASE("a full disk costs the checkpoint, which is said, and no step; the one before stays readable") {
+TEST_CASE("misfortunes: a full disk costs a checkpoint, with a note, but no step; the last one stays readable") {
   temporary_directory dir;
   auto settings = digits_by("zero3", 2);
   settings.epochs = 3;
@@ -77,10 +77,10 @@ TEST_CASE("a full disk costs the checkpoint, which is said, and no step; the one
   auto found = train(on.system(), on.coordinator(), settings, watcher);
   REQUIRE_MESSAGE(found.engaged(), (found ? "" : render(found.error())));
   CHECK(losses == undisturbed);
-  CHECK(!found->not_kept); // the last one is
-  check_found(said, "no checkpoint of step 40, and training goes on: ");
+  CHECK(!found->not_kept); // the last one was saved
+  check_found(said, "no checkpoint of step 40, and training continues: ");
   check_found(said, "step-000040.safetensors: cannot be written: File too large after 1000 of ");
-  check_found(said, "; what was there before stays; make room on the disk: the next one is due behind epoch 3\n");
+  check_found(said, "; what was there before stays; make room on the disk: the next one is due after epoch 3\n");
   const checkpoint_directory there{settings.checkpoints, 3};
   CHECK(*there.steps() == std::vector<uint64_t>{20, 60});
   std::filesystem::remove(there.file_of(60));
@@ -90,7 +90,7 @@ TEST_CASE("a full disk costs the checkpoint, which is said, and no step; the one
   CHECK((*before)->image.step == 20);
 }
 
-TEST_CASE("a run whose last model is in no checkpoint ends with why") {
+TEST_CASE("misfortunes: a run whose last model is in no checkpoint ends with the reason") {
   temporary_directory dir;
   auto settings = digits_by("ddp", 2);
   settings.epochs = 2;
@@ -105,18 +105,19 @@ TEST_CASE("a run whose last model is in no checkpoint ends with why") {
   check_found(render(found->not_kept), "step-000040.safetensors: cannot be written: File too large");
 }
 
-TEST_CASE("a model that gives no numbers any more is not kept, and ends the run") {
+TEST_CASE("misfortunes: a model whose outputs are not finite is not saved, and ends the run") {
   temporary_directory dir;
   auto settings = digits_by("ddp", 2);
   settings.job.layers.back() = std::make_shared<numberless_layer>(settings.job.layers.back(),
                                                                   numberless_layer::where::untrained);
   settings.checkpoints = dir.path() / "model";
   const checkpoint_directory there{settings.checkpoints, 3};
-  check_found(sentence_of(std::move(settings)), "the model behind 20 steps gives no numbers any more, and is not kept");
+  check_found(sentence_of(std::move(settings)),
+              "the outputs of the model after 20 steps are not finite, and it is not saved");
   CHECK(there.steps()->empty());
 }
 
-TEST_CASE("an epoch's loss and accuracy are the means of its steps'") {
+TEST_CASE("misfortunes: an epoch's loss and accuracy are the means of its steps'") {
   auto settings = digits_by("ddp", 2);
   settings.epochs = 2;
   threaded_cluster on{2};
@@ -139,7 +140,7 @@ TEST_CASE("an epoch's loss and accuracy are the means of its steps'") {
   CHECK(std::abs(accuracy) < 1e-9);
 }
 
-TEST_CASE("where fewer devices are free than ranks are wanted the wait has an end") {
+TEST_CASE("misfortunes: the wait for enough free devices has a limit") {
   auto settings = digits_by("ddp", 3);
   settings.devices_limit = std::chrono::milliseconds{200};
   threaded_cluster on{2};
@@ -149,7 +150,7 @@ TEST_CASE("where fewer devices are free than ranks are wanted the wait has an en
   check_found(render(found.error()), "3 ");
 }
 
-TEST_CASE("data that cannot be read is told as the data's, with the sample") {
+TEST_CASE("misfortunes: an error of data names the data and the sample") {
   auto settings = digits_by("ddp", 2);
   settings.data.training = std::make_shared<torn_digits>(settings.data.training);
   const auto found = sentence_of(std::move(settings));
@@ -157,7 +158,7 @@ TEST_CASE("data that cannot be read is told as the data's, with the sample") {
   CHECK(found.find("strategy") == std::string::npos);
 }
 
-TEST_CASE("two runs that are told the same write the same checkpoints, to the last byte") {
+TEST_CASE("misfortunes: two runs with the same settings write the same checkpoints, to the last byte") {
   temporary_directory dir;
   std::vector<std::string> files;
   for (const std::string name : {"one", "other"}) {
@@ -173,7 +174,7 @@ TEST_CASE("two runs that are told the same write the same checkpoints, to the la
   CHECK(files[0] == files[1]);
 }
 
-TEST_CASE("what the program throws when it is asked whether the run ends is said when the trainer has ended") {
+TEST_CASE("misfortunes: an exception of the program's `stops` is reported when the trainer has exited") {
   run_watcher watcher;
   watcher.stops = [steps = 0]() mutable -> bool {
     return ++steps < 5 ? false : throw std::runtime_error{"the terminal is gone"};
@@ -181,7 +182,7 @@ TEST_CASE("what the program throws when it is asked whether the run ends is said
   check_found(sentence_of(digits_by("ddp", 2), watcher), "the terminal is gone");
 }
 
-TEST_CASE("a device with too little memory is told with the layer and the bytes") {
+TEST_CASE("misfortunes: an error for lack of memory names the layer and the bytes") {
   auto settings = digits_by("ddp", 2);
   settings.memory_bytes = 200'000;
   const auto found = sentence_of(std::move(settings));
@@ -189,7 +190,7 @@ TEST_CASE("a device with too little memory is told with the layer and the bytes"
   check_found(found, " bytes in use; out of memory");
 }
 
-TEST_CASE("where ranks cannot share a layer that is said first, with what would do, whatever else they lack") {
+TEST_CASE("misfortunes: that ranks cannot share a layer is the first error, with a remedy") {
   auto settings = digits_by("3d", 2);
   settings.job.shape.parallel.chunks = 1;
   settings.job.layers[2] = std::make_shared<whole_layer>(settings.job.layers[2]);
@@ -200,7 +201,7 @@ TEST_CASE("where ranks cannot share a layer that is said first, with what would 
   check_found(render(check(settings)), "and 3d on 2 ranks has 1: --micro-batch 2");
 }
 
-TEST_CASE("a layer that learns of two samples at once is given as many, or the run is refused with what would do") {
+TEST_CASE("misfortunes: a layer that needs two samples at once gets them, or the run is refused with a remedy") {
   auto with = [](std::string_view strategy, uint64_t micro_batch, uint64_t batch, uint32_t virtual_ranks = 0) {
     auto result = digits_by(strategy, 2);
     auto& job = result.job;
@@ -210,9 +211,9 @@ TEST_CASE("a layer that learns of two samples at once is given as many, or the r
     job.shape.global_batch = batch;
     return check(result);
   };
-  check_found(render(with("1f1b", 1, 24)), "layer 2, sociable tanh linear 16x16, learns of 2 samples at once at least, "
+  check_found(render(with("1f1b", 1, 24)), "layer 2, sociable tanh linear 16x16, needs 2 samples at once, "
                                            "and 1f1b on 2 ranks has 1: --micro-batch 2 would do");
-  // The last micro-batch of 25 has one sample, which larger ones need not mend.
+  // The last micro-batch of 25 has one sample; larger micro-batches need not change that.
   check_found(render(with("1f1b", 6, 25)), "has 1: --micro-batch 7 or --global-batch 26 would do");
   CHECK(!with("1f1b", 7, 25));
   CHECK(!with("1f1b", 6, 26));

@@ -1,4 +1,4 @@
-// What processes compare before they train together, and what a run tells its trainer and its journal.
+// The settings that processes compare before they train together, and what a run's trainer and journal get.
 #include "client/training/requested_settings.hpp"
 
 #include "client/training/active_run.hpp"
@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-TEST_CASE("told settings: data with another element or another label is other data") {
+TEST_CASE("requested settings: data with another element or label differ") {
   const few_samples data;
   few_samples other;
   CHECK(data_text(other) == data_text(data));
@@ -56,7 +56,7 @@ TEST_CASE("told settings: data with another element or another label is other da
   CHECK(data_text(other) != data_text(data));
 }
 
-TEST_CASE("told settings: data are compared whole") {
+TEST_CASE("requested settings: all of the data is compared") {
   const auto job = small_job("zero3", 4, 12, 3);
   const few_samples data;
   few_samples other;
@@ -66,7 +66,7 @@ TEST_CASE("told settings: data are compared whole") {
   CHECK(requested_settings(job, other, false, false, &data) != told);
   CHECK(requested_settings(job, data, false, false, &other) != told);
   CHECK(requested_settings(job, data, false, false, nullptr) != told);
-  // Drawn data by what they are drawn from.
+  // Generated data are compared by what they follow from.
   auto drawn = [&](uint64_t seed, uint32_t count) {
     const auto both = *make_synthetic_digits(seed, count, 10);
     return requested_settings(job, *both.training, false, false, both.held_out.get());
@@ -76,7 +76,7 @@ TEST_CASE("told settings: data are compared whole") {
   CHECK(drawn(1, 100) != drawn(1, 101));
 }
 
-TEST_CASE("told settings: whatever changes what a step does is told") {
+TEST_CASE("requested settings: everything that changes a step's result is included") {
   const few_samples data;
   auto job = [] { return small_job("zero3", 4, 12, 3); };
   const auto told = requested_settings(job(), data, false, false);
@@ -118,7 +118,7 @@ TEST_CASE("told settings: whatever changes what a step does is told") {
   CHECK(requested_settings(job(), data, false, true) != told);
 }
 
-TEST_CASE("told settings: a trainer goes by what its run was told") {
+TEST_CASE("requested settings: a trainer has the settings of its run") {
   run_settings x;
   x.deterministic = x.mirror = true;
   x.memory_bytes = 12'345;
@@ -132,7 +132,7 @@ TEST_CASE("told settings: a trainer goes by what its run was told") {
   CHECK(found.operation_limit == 9s);
 }
 
-TEST_CASE("told settings: the journal's record of a step counts an epoch's samples from its beginning") {
+TEST_CASE("requested settings: the journal's record of a step counts an epoch's samples from its beginning") {
   const auto job = small_job("ddp", 2, 6, 6);
   auto first = record_of(job, 20, 3, 0), last = record_of(job, 20, 3, 5);
   CHECK(first.epoch() == 0);

@@ -28,7 +28,7 @@ TEST_CASE("options: the defaults are allowed") {
   CHECK(refusal([](options&) {}) == "");
 }
 
-TEST_CASE("options: each key is there once and says what it is for") {
+TEST_CASE("options: each key appears once and has a purpose") {
   options opts;
   std::set<std::string> keys;
   std::set<const void*> values;
@@ -114,7 +114,7 @@ TEST_CASE("options: the devices of a cluster are read, and each id is unique") {
         == "cluster.devices: device 1 is there twice; each id must be unique");
 }
 
-TEST_CASE("options: values are written as the file has them") {
+TEST_CASE("options: values are written in the syntax of the file") {
   options opts;
   opts.device.memory_dir = "/tmp/x";
   opts.cluster.devices = {"1,a,2", "2,b,3"};

@@ -32,7 +32,7 @@ TEST_CASE("places: a program in a source tree has the tree's configuration and d
   }
 }
 
-TEST_CASE("places: a program of an installation has what was installed with it") {
+TEST_CASE("places: an installed program uses the installed files") {
   temporary_directory dir;
   const auto configuration = dir.path() / "etc/ringmaster/caf-application.conf",
              data = dir.path() / "share/ringmaster/x";
@@ -42,7 +42,7 @@ TEST_CASE("places: a program of an installation has what was installed with it")
   CHECK(find_data("x", dir.path() / "bin") == data);
 }
 
-TEST_CASE("places: what is nowhere is not found, whatever the working directory") {
+TEST_CASE("places: a missing file is not found, in any working directory") {
   temporary_directory dir;
   touch(dir.path() / "here/config/caf-application.conf");
   const auto before = fs::current_path();

@@ -40,8 +40,10 @@ TEST_CASE("communicator_registry: says of one that is not alive whether it faile
   CHECK_FALSE(registry.ended(destroyed, make_error(errc::timed_out, "too late")));
   CHECK(why_not(registry, failed) == "communicator 7 has failed: it was killed");
   CHECK(why_not(registry, destroyed) == "communicator 8 has been destroyed");
-  CHECK(why_not(registry, communicator_id{9}) == "there is no communicator 9: CommInit makes one and says its number");
-  CHECK(why_not(registry, communicator_id{0}) == "there is no communicator 0: CommInit makes one and says its number");
+  CHECK(why_not(registry, communicator_id{9})
+        == "there is no communicator 9: CommInit makes one and returns its number");
+  CHECK(why_not(registry, communicator_id{0})
+        == "there is no communicator 0: CommInit makes one and returns its number");
 }
 
 TEST_CASE("communicator_registry: there is room until its limit, and again when one has ended") {

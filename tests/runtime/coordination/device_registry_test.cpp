@@ -132,7 +132,7 @@ TEST_CASE("device_registry: says how a device went, and of one that never was ho
   CHECK(dead.error() == errc::unknown_device);
   CHECK(render(dead.error()) == "device 0x1 has died: it was killed");
   CHECK(cause_of(dead.error()) == "it was killed");
-  CHECK(render(registry.known(device_id{2}).error()) == "there is no device 0x2; 0 devices are here");
+  CHECK(render(registry.known(device_id{2}).error()) == "there is no device 0x2; the cluster has 0 devices");
 }
 
 TEST_CASE("device_registry: a device is free when it is in no communicator") {
@@ -147,7 +147,7 @@ TEST_CASE("device_registry: a device is free when it is in no communicator") {
   REQUIRE_FALSE(too_many);
   CHECK(too_many.error() == errc::too_few_devices);
   CHECK(render(too_many.error())
-        == "CommInit asks for 3 devices, but 2 are free: 4 are here, 2 of them in communicators");
+        == "CommInit asks for 3 devices, but 2 are free: the cluster has 4, 2 of them in communicators");
   CHECK(registry.leave(communicator_id{7}) == device_ids{device_id{1}, device_id{3}});
   CHECK(registry.free_count() == 3);
   registry.leave(device_id{1}, communicator_id{8});

@@ -48,7 +48,7 @@ TEST_CASE("drain_desk: nobody gets the devices of a node that is drained") {
   CHECK_FALSE(x.devices.free_devices(3, "CommInit"));
   auto named = x.devices.check({{device_id{1}, device_id{3}}});
   CHECK(code_of(named) == errc::in_use);
-  CHECK(render(named) == "device 0x3 is about to go: node node-2 is drained");
+  CHECK(render(named) == "device 0x3 is about to leave: node node-2 is drained");
 }
 
 TEST_CASE("drain_desk: each communicator is asked once, and the node is told to end when all have let go") {
@@ -95,12 +95,12 @@ TEST_CASE("drain_desk: one that cannot let go is asked again at the next event, 
   REQUIRE(waited);
   CHECK(*waited
         == "communicator 7 has its device 0x3: no spare is free; communicator 8 has its device 0x4: its policy is "
-           "\"abort\", so that its end is waited for");
+           "\"abort\", so it must end first");
   CHECK_FALSE(x.desk.expired(1));
   CHECK(x.devices.free_count() == 0); // somebody else waits still
   waited = x.desk.expired(2);
   REQUIRE(waited);
-  CHECK(waited->ends_with("; its devices are free for communicators to come again"));
+  CHECK(waited->ends_with("; its devices are available for new communicators again"));
   CHECK(x.desk.nodes().empty());
   x.devices.leave(communicator_id{7});
   CHECK(x.devices.free_count() == 2);

@@ -112,8 +112,8 @@ TEST_CASE("rendezvous_desk: refuses what cannot be") {
   three_ranks x;
   x.come(1);
   auto refusal = [&](const proto::RendezvousRequest& y) { return render(x.desk.arrived(y, 99).error()); };
-  CHECK(refusal(rank_of(1, 3)) == "rank 1 of \"world\" is there already, with device 0x65");
-  CHECK(refusal(rank_of(2, 4)) == "rank 2 says that there are 4 ranks of \"world\", others say 3");
+  CHECK(refusal(rank_of(1, 3)) == "rank 1 of \"world\" has come already, with device 0x65");
+  CHECK(refusal(rank_of(2, 4)) == "rank 2 has a world size of 4 for \"world\", but other ranks have 3");
   CHECK(refusal(rank_of(3, 3)) == "there is no rank 3 of 3: ranks are counted from 0, and 65536 at most");
   CHECK(refusal(rank_of(0, 0)) == "there is no rank 0 of 0: ranks are counted from 0, and 65536 at most");
   CHECK(x.desk.arrived(rank_of(1, 2, "other"), 99));

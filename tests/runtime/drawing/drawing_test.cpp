@@ -47,7 +47,7 @@ std::string svg_attribute(const std::string& element, const std::string& name) {
 
 } // namespace
 
-TEST_CASE("drawing: a ring's story is who sends which block to whom") {
+TEST_CASE("drawing: the walk through a ring has its messages and blocks") {
   auto story = walk_all(proto::ALL_REDUCE, "ring", {.world_size = 4, .count = 4});
   CHECK(story.blocks == 4);
   REQUIRE(story.rounds.size() == 6);
@@ -65,7 +65,7 @@ TEST_CASE("drawing: a ring's story is who sends which block to whom") {
       CHECK(story.rounds.back().after[rank].output[block] == content{block, 0b1111});
 }
 
-TEST_CASE("drawing: every algorithm's story ends with what the collective means") {
+TEST_CASE("drawing: every algorithm ends with the collective's result") {
   for (const auto& which : algorithms())
     for (uint32_t world_size : {2, 3, 5, 8, 16}) {
       CAPTURE(name_of(which.kind));
@@ -81,7 +81,7 @@ TEST_CASE("drawing: every algorithm's story ends with what the collective means"
         for (const auto& cell : output) {
           CHECK(cell.block != content::nothing);
           CHECK(cell.ranks != 0);
-          if (reduces(which.kind) || which.kind == proto::BARRIER) // everybody's input, or everybody has come
+          if (reduces(which.kind) || which.kind == proto::BARRIER) // the inputs of all ranks, or all ranks have arrived
             CHECK(cell.ranks == (1u << world_size) - 1);
           else
             CHECK((cell.ranks & (cell.ranks - 1)) == 0);
@@ -90,7 +90,7 @@ TEST_CASE("drawing: every algorithm's story ends with what the collective means"
     }
 }
 
-TEST_CASE("drawing: a story has every message of the schedules, in one round each") {
+TEST_CASE("drawing: every message of the schedules appears in one round") {
   for (const auto& which : algorithms()) {
     CAPTURE(which.name);
     auto request = small_request(which, 6);
@@ -108,7 +108,7 @@ TEST_CASE("drawing: a story has every message of the schedules, in one round eac
   }
 }
 
-TEST_CASE("drawing: arrows of one lane never lie on each other, and a chain goes downwards") {
+TEST_CASE("drawing: arrows of one lane do not overlap, and chains go downwards") {
   for (const auto& which : algorithms())
     for (uint32_t world_size : {2, 4, 7, 16}) {
       CAPTURE(which.name);
@@ -132,7 +132,7 @@ TEST_CASE("drawing: arrows of one lane never lie on each other, and a chain goes
     }
 }
 
-TEST_CASE("drawing: labels of one lane have room") {
+TEST_CASE("drawing: labels of one lane do not overlap") {
   for (const auto& which : algorithms()) {
     CAPTURE(name_of(which.kind));
     CAPTURE(which.name);
@@ -151,7 +151,7 @@ TEST_CASE("drawing: labels of one lane have room") {
   }
 }
 
-TEST_CASE("drawing: the picture has an arrow a message and every rank in every round") {
+TEST_CASE("drawing: the picture has an arrow for each message, and every rank in every round") {
   const auto& ring = **find_algorithm(proto::ALL_REDUCE, "ring");
   auto svg = svg_of(walk_all(ring, {.world_size = 4, .count = 4}), "a < b & c");
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
@@ -186,7 +186,7 @@ TEST_CASE("drawing: labels name blocks, ranks, or both") {
   CHECK(label_of(story, {{3, 0b0010}, {0, 0b0100}}) == "1>3 2>0");
 }
 
-TEST_CASE("drawing: the text has a line a rank, with what goes out, what comes in and what is there") {
+TEST_CASE("drawing: the text has a line for each rank, with blocks sent, received and held") {
   auto text = text_of(walk_all(proto::ALL_REDUCE, "ring", {.world_size = 3, .count = 3}), "formula");
   CHECK(text.starts_with("all_reduce: ring, 3 ranks\nformula\n"));
   CHECK(times(text, "\nround ") == 4);
@@ -197,7 +197,7 @@ TEST_CASE("drawing: the text has a line a rank, with what goes out, what comes i
         != std::string::npos);
 }
 
-TEST_CASE("drawing: what cannot be drawn is refused with a sentence") {
+TEST_CASE("drawing: impossible pictures are refused with a sentence") {
   auto text_of_error = [](const caf::expected<walk_through>& x) {
     REQUIRE(!x);
     CHECK(code_of(x.error()) == errc::invalid_argument);

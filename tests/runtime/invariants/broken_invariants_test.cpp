@@ -7,11 +7,11 @@
 #include "runtime/memory/host_copies.hpp"
 #include "runtime/memory/range_allocator.hpp"
 #include "runtime/operations/call_desk.hpp"
-#include "runtime/operations/epoch_change.hpp"
+#include "runtime/epochs/epoch_change.hpp"
 #include "runtime/operations/shared_memory_execution.hpp"
 #include "runtime/schedule/schedule_run.hpp"
 #include "tests/runtime/invariants/broken_invariant.hpp"
-#include "tests/runtime/operations/epoch_operands.hpp"
+#include "tests/runtime/epochs/epoch_operands.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>

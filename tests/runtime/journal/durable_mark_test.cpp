@@ -19,7 +19,7 @@ std::optional<uint64_t> value_in(const std::filesystem::path& dir) {
 
 } // namespace
 
-TEST_CASE("durable mark: where there is none it says so, and a new one is 0") {
+TEST_CASE("durable mark: a missing one is none, and a new one is 0") {
   temporary_directory dir;
   CHECK(!value_in(dir.path() / "nowhere"));
   CHECK(!value_in(dir.path()));
@@ -31,7 +31,7 @@ TEST_CASE("durable mark: where there is none it says so, and a new one is 0") {
   CHECK(value_in(dir.path()) == 0);
 }
 
-TEST_CASE("durable mark: what it was raised to is read, by others and when it is opened again") {
+TEST_CASE("durable mark: its number is read by others and when it is opened again") {
   temporary_directory dir;
   for (uint64_t value : {uint64_t{1}, uint64_t{42}, uint64_t{1'000'000'007}, UINT64_MAX}) {
     auto mark = durable_mark::open(dir.path());
@@ -44,7 +44,7 @@ TEST_CASE("durable mark: what it was raised to is read, by others and when it is
   }
 }
 
-TEST_CASE("durable mark: no byte can change, go or come without being noticed") {
+TEST_CASE("durable mark: every changed, removed or added byte is noticed") {
   temporary_directory dir;
   const auto file = dir.path() / durable_mark::file_name;
   REQUIRE(!durable_mark::open(dir.path())->raise(1234567));

@@ -17,7 +17,7 @@ using namespace ringmaster;
 using namespace ringmaster::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("journal damage: what was reported durable survives SIGKILL") {
+TEST_CASE("journal damage: durable records survive SIGKILL") {
   for (uint64_t records : {7, 70, 2100}) {
     temporary_directory dir;
     auto reported = leave_killed(dir.path(), records);
@@ -36,7 +36,7 @@ TEST_CASE("journal damage: what was reported durable survives SIGKILL") {
   }
 }
 
-TEST_CASE("journal damage: a living owner is named, and does not mind a reader") {
+TEST_CASE("journal damage: a running owner is named, and is not disturbed by a reader") {
   temporary_directory dir;
   child_process writer{{RINGMASTER_JOURNAL_WRITER, dir.path().string(), "3"}};
   while (writer.read_line() != "21") {
@@ -64,7 +64,7 @@ TEST_CASE("journal damage: the same process cannot own it twice") {
   }
 }
 
-TEST_CASE("journal damage: a log that ends within a record loses that batch and no other") {
+TEST_CASE("journal damage: a log that ends within a record loses only that batch") {
   temporary_directory dir;
   auto reported = leave_killed(dir.path(), 70);
   auto log = find_file(dir.path(), ".log");
@@ -81,7 +81,7 @@ TEST_CASE("journal damage: a log that ends within a record loses that batch and 
   CHECK(!(*journal)->append(whole_operation(7, 1'000'000)));
 }
 
-TEST_CASE("journal damage: a log that ends before what was durable is corrupt, and is left alone") {
+TEST_CASE("journal damage: a log that ends before durable records is corrupt, and is not changed") {
   temporary_directory dir;
   leave_killed(dir.path(), 140);
   auto log = find_file(dir.path(), ".log");
@@ -167,7 +167,7 @@ TEST_CASE("journal damage: missing and truncated files are corrupt") {
   }
 }
 
-TEST_CASE("journal damage: without descriptors it is not opened again, which ends the process, but tried later") {
+TEST_CASE("journal damage: without free descriptors it is not opened again, which would abort the process, but later") {
   temporary_directory dir;
   std::vector<proto::Record> history;
   auto journal = open_journal(dir.path());
@@ -192,7 +192,7 @@ TEST_CASE("journal damage: without descriptors it is not opened again, which end
   CHECK(*(*journal)->digest() == digest_of(history));
 }
 
-TEST_CASE("journal damage: a full disk is an error until there is room, and then every record is there once") {
+TEST_CASE("journal damage: a full disk is an error until it has space, and then every record appears once") {
   temporary_directory dir;
   std::vector<proto::Record> history;
   auto journal = open_journal(dir.path());
@@ -219,7 +219,7 @@ TEST_CASE("journal damage: a full disk is an error until there is room, and then
   CHECK(*(*open_journal(dir.path()))->digest() == digest_of(history));
 }
 
-TEST_CASE("journal damage: where its directory was removed, the loss is counted and a new journal goes on there") {
+TEST_CASE("journal damage: if its directory was removed, the loss is counted and a new journal continues there") {
   for (auto how : {"removed", "moved away", "replaced"}) {
     CAPTURE(how);
     temporary_directory dir;
@@ -266,7 +266,7 @@ TEST_CASE("journal damage: where its directory was removed, the loss is counted 
   }
 }
 
-TEST_CASE("journal damage: where no new journal can be started, that is an error until it can") {
+TEST_CASE("journal damage: if no new journal can be created, this is an error until it can") {
   temporary_directory dir;
   const auto path = dir.path() / "journal";
   auto journal = open_journal(path);

@@ -63,7 +63,7 @@ TEST_CASE("journal directory: an earlier or later format is refused with both ve
   }
 }
 
-TEST_CASE("journal directory: a later format with another family is refused, too") {
+TEST_CASE("journal directory: a later format with another family is refused") {
   temporary_directory dir;
   leave_closed(dir.path());
   with_database(
@@ -78,7 +78,7 @@ TEST_CASE("journal directory: a later format with another family is refused, too
     CHECK(code_of(open_and_read(dir.path(), writing)) == errc::wrong_version);
 }
 
-TEST_CASE("journal directory: what is no journal is refused and not touched") {
+TEST_CASE("journal directory: a directory that is no journal is refused and not changed") {
   temporary_directory dir;
   auto check = [](const fs::path& path, bool writing, errc expected) {
     auto err = open_and_read(path, writing);
@@ -105,7 +105,7 @@ TEST_CASE("journal directory: what is no journal is refused and not touched") {
   CHECK(listing(foreign) == before);
 }
 
-TEST_CASE("journal directory: a creation that was cut short is taken up again") {
+TEST_CASE("journal directory: an interrupted creation is continued") {
   for (auto families : {"none", "some"}) {
     temporary_directory dir;
     REQUIRE(durable_mark::open(dir.path()));

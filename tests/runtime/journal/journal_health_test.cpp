@@ -6,7 +6,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("journal health: nothing is said where nothing is amiss") {
+TEST_CASE("journal health: reports nothing without a problem") {
   journal_health x;
   CHECK_FALSE(x.trouble());
   x.failing(make_error(errc::io_error, "disk full"));
@@ -31,7 +31,7 @@ TEST_CASE("journal health: records that wait in memory are counted with those th
   CHECK(render(x.trouble()) == "the journal lacks 2 records, from a time when it could not be written: disk full");
 }
 
-TEST_CASE("journal health: what was lost stays lost, with the reason") {
+TEST_CASE("journal health: lost records stay counted, with the reason") {
   journal_health x;
   x.failing(make_error(errc::io_error, "disk full"));
   x.lost(2);

@@ -59,7 +59,7 @@ std::map<operation_key, uint64_t> last_records(const std::vector<proto::Record>&
 
 } // namespace
 
-TEST_CASE("journal retention: an operation stays as long as one of its records, however operations interleave") {
+TEST_CASE("journal retention: an operation stays as long as one of its records, for any interleaving") {
   constexpr uint64_t retained = 24;
   for (uint64_t seed = 1; seed <= 8; ++seed)
     for (bool on_disk : {true, false}) {

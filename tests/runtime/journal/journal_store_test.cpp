@@ -75,7 +75,7 @@ TEST_CASE("journal store: keeps records in order across a restart") {
   CHECK(journal->tail(1)->at(0).device_died().cause() == "late");
 }
 
-TEST_CASE("journal store: says the same in memory and on disk") {
+TEST_CASE("journal store: has the same contents in memory and on disk") {
   temporary_directory dir;
   for (auto& journal : {opened(dir.path()), opened({})}) {
     append(*journal, eventful_history());
@@ -106,7 +106,7 @@ TEST_CASE("journal store: says the same in memory and on disk") {
   }
 }
 
-TEST_CASE("journal store: knows how each operation stands, and which ids were used") {
+TEST_CASE("journal store: has the state of each operation, and the ids that were used") {
   temporary_directory dir;
   for (auto& journal : {opened(dir.path()), opened({})}) {
     for (auto& record : eventful_history())
@@ -128,7 +128,7 @@ TEST_CASE("journal store: knows how each operation stands, and which ids were us
   }
 }
 
-TEST_CASE("journal store: retains no more than it was told, and forgets what it told of") {
+TEST_CASE("journal store: keeps no more records than configured, and no operations without records") {
   temporary_directory dir;
   std::mt19937 random{20260101};
   for (auto& journal : {opened(dir.path(), 40), opened({}, 40)}) {
@@ -185,7 +185,7 @@ TEST_CASE("journal store: one digest for one history") {
   CHECK(digest_of(history) != digest_of(eventful_history()));
 }
 
-TEST_CASE("journal store: takes text that is not UTF-8, and can read it again") {
+TEST_CASE("journal store: stores text that is not UTF-8, and can read it again") {
   temporary_directory dir;
   auto journal = opened(dir.path());
   append(*journal, {device_died(1, "d\xE9"
@@ -197,7 +197,7 @@ TEST_CASE("journal store: takes text that is not UTF-8, and can read it again") 
            "faut \xC3\xA9");
 }
 
-TEST_CASE("journal store: an empty journal is read as such, and an empty batch is none") {
+TEST_CASE("journal store: an empty journal can be read, and an empty batch adds nothing") {
   temporary_directory dir;
   {
     auto journal = opened(dir.path());

@@ -96,7 +96,7 @@ TEST_CASE("journal sync: the durable mark is where the disk is, not where the lo
   }
 }
 
-TEST_CASE("journal sync: a batch that was written and not synced is an error, and is there once when it comes again") {
+TEST_CASE("journal sync: a batch that was written but not synced is an error, and appears once when it is repeated") {
   for (bool flushed : {false, true}) {
     CAPTURE(flushed);
     synced_journal x{journal_sync::always};
@@ -120,7 +120,7 @@ TEST_CASE("journal sync: a batch that was written and not synced is an error, an
   }
 }
 
-TEST_CASE("journal sync: a disk that fails for long loses nothing, and nothing is there twice") {
+TEST_CASE("journal sync: a disk that fails for long causes neither losses nor duplicates") {
   synced_journal x{journal_sync::always};
   REQUIRE(!x.append(1));
   {
@@ -134,7 +134,7 @@ TEST_CASE("journal sync: a disk that fails for long loses nothing, and nothing i
   x.check_history({1, 2});
 }
 
-TEST_CASE("journal sync: what is appended after a flush that failed is new, whatever came before") {
+TEST_CASE("journal sync: records appended after a failed flush are new") {
   synced_journal x{journal_sync::never};
   REQUIRE(!x.append(1));
   {
@@ -148,7 +148,7 @@ TEST_CASE("journal sync: what is appended after a flush that failed is new, what
   CHECK(x.mark() == 14);
 }
 
-TEST_CASE("journal sync: where a failed disk has lost what was acknowledged, what comes next is kept all the same") {
+TEST_CASE("journal sync: after a failed disk lost acknowledged records, new ones are kept") {
   synced_journal x{journal_sync::never};
   REQUIRE(!x.append(1));
   auto log = find_file(x.dir.path(), ".log");

@@ -30,7 +30,7 @@ google::protobuf::Struct parsed(const std::string& json) {
 
 } // namespace
 
-TEST_CASE("record text: tells the time of day, of the reader's zone, or since an instant") {
+TEST_CASE("record text: has the time of day in the reader's zone, or relative to an instant") {
   auto record = device_died(3, "killed", 3'723'004);
   CHECK(text_of(record).starts_with("01:02:03.004  device 0x3"));
   record_text_options opts;
@@ -45,7 +45,7 @@ TEST_CASE("record text: tells the time of day, of the reader's zone, or since an
   CHECK(text_of(record, opts).find("-1.500 s  ") != std::string::npos);
 }
 
-TEST_CASE("record text: says what happened to whom") {
+TEST_CASE("record text: names the event and its subject") {
   CHECK(said(device_died(0x1f, "process 12 was killed"))
         == "device 0x1f died: process 12 was killed (noticed by monitor)");
   CHECK(said(operation_enqueued(7, 3))
@@ -137,7 +137,7 @@ TEST_CASE("record text: says what happened to whom") {
            "runs again: operation 3, 4");
 }
 
-TEST_CASE("record text: every event has words of its own") {
+TEST_CASE("record text: every event has its own text") {
   auto* descriptor = proto::Record::descriptor();
   auto* event = descriptor->FindOneofByName("event");
   REQUIRE(event->field_count() >= 16);
@@ -152,13 +152,13 @@ TEST_CASE("record text: every event has words of its own") {
   CHECK(said({}) == "an event that a later version wrote");
 }
 
-TEST_CASE("record text: what a record quotes cannot break the line or steer a terminal") {
+TEST_CASE("record text: quoted text cannot break the line or control a terminal") {
   auto line = text_of(device_died(1, "two\nlines\x1b[2J\x7f"));
   CHECK(line.find("two\\nlines\\x1b[2J\\x7f") != std::string::npos);
   CHECK(line.find('\n') == std::string::npos);
 }
 
-TEST_CASE("record text: JSON is one line with stable names, whatever the text") {
+TEST_CASE("record text: JSON is one line with stable names for any text") {
   CHECK(json_of(device_died(3, "killed"))
         == R"({"time_ns":"1767225600000000000","device_died":{"device_id":"3","cause":"killed",)"
            R"("noticed_by":"monitor","noticed_ns":"0"}})");

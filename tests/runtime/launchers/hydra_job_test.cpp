@@ -4,7 +4,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("hydra_job: mpiexec's daemon names the place that all hosts of the job have in common") {
+TEST_CASE("hydra_job: mpiexec's daemon names the address that all hosts of the job share") {
   CHECK(hydra_job_in({"/usr/bin/hydra_pmi_proxy", "--control-port", "head:40123", "--rmk", "user", "--launcher", "ssh",
                       "--pgid", "0", "--retries", "10", "--usize", "-2", "--proxy-id", "1"})
         == "head:40123/0");
@@ -14,7 +14,7 @@ TEST_CASE("hydra_job: mpiexec's daemon names the place that all hosts of the job
         == "head:37000/3");
 }
 
-TEST_CASE("hydra_job: other programs name none") {
+TEST_CASE("hydra_job: other programs have none") {
   CHECK_FALSE(hydra_job_in({}));
   CHECK_FALSE(hydra_job_in({"bash", "-c", "x", "hydra_pmi_proxy", "--control-port", "head:1"}));
   CHECK_FALSE(hydra_job_in({"mpiexec", "--control-port", "head:1"}));

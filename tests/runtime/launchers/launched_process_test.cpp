@@ -27,13 +27,13 @@ uint16_t port_of_rank_0(const settings& variables) {
   return (*read(variables))->coordinator.port;
 }
 
-/// "mpirun 1/4 local 1, 127.0.0.1:7077", what is wrong, or "nobody".
+/// "mpirun 1/4 local 1, 127.0.0.1:7077", an error, or "no rank".
 std::string told(const settings& variables) {
   auto result = read(variables);
   if (!result)
     return render(result.error());
   if (!*result)
-    return "nobody";
+    return "no rank";
   auto& x = **result;
   return fmt::format("{} {}/{} local {}, {}:{}", x.launcher, x.rank, x.world_size, x.local_rank, x.coordinator.host,
                      x.coordinator.port);
@@ -72,8 +72,8 @@ const settings srun{{"SLURM_JOB_ID", "77"}, {"SLURM_STEP_ID", "0"},
 
 } // namespace
 
-TEST_CASE("launched_process: each launcher says who this is, and where rank 0") {
-  CHECK(told({}) == "nobody");
+TEST_CASE("launched_process: each launcher's variables give rank, sizes and coordinator") {
+  CHECK(told({}) == "no rank");
   CHECK(told(caf_run) == "caf-run 2/4 local 1, 10.0.0.1:4711");
   CHECK(told(torchrun) == "torchrun 5/8 local 1, alpha:29500");
   CHECK(told(open_mpi) == "Open MPI 1/2 local 1, 127.0.0.1:7077");
@@ -81,7 +81,7 @@ TEST_CASE("launched_process: each launcher says who this is, and where rank 0") 
   CHECK(told(srun) == fmt::format("SLURM 3/4 local 1, n07:{}", port_of_rank_0(srun)));
 }
 
-TEST_CASE("launched_process: rank 0 hosts the coordinator, but caf-run has started one") {
+TEST_CASE("launched_process: rank 0 hosts the coordinator, except under caf-run") {
   auto hosts = [](const settings& x) { return (*read(x))->hosts_coordinator(); };
   CHECK_FALSE(hosts(with(caf_run, {{"RINGMASTER_RANK", "0"}})));
   CHECK_FALSE(hosts(open_mpi));
@@ -93,7 +93,7 @@ TEST_CASE("launched_process: the innermost launcher counts") {
   CHECK(told(with(srun, open_mpi)) == "Open MPI 1/2 local 1, 127.0.0.1:7077");
   CHECK(told(with(with(srun, mpich), torchrun)) == "torchrun 5/8 local 1, alpha:29500");
   CHECK(told(with(torchrun, caf_run)) == "caf-run 2/4 local 1, 10.0.0.1:4711");
-  CHECK(told(with(srun, {{"RINGMASTER_RANK", ""}})) == "nobody");
+  CHECK(told(with(srun, {{"RINGMASTER_RANK", ""}})) == "no rank");
 }
 
 TEST_CASE("launched_process: under a launcher within caf-run's program, ranks go to caf-run's coordinator") {
@@ -106,10 +106,10 @@ TEST_CASE("launched_process: under a launcher within caf-run's program, ranks go
   auto around = with(with(with(torchrun, open_mpi), with(mpich, srun)), caf_run);
   for (auto& name : rank_variables())
     around.erase(name);
-  CHECK(told(around) == "nobody");
+  CHECK(told(around) == "no rank");
 }
 
-TEST_CASE("launched_process: two jobs on one host have two ports, all ranks of one the same") {
+TEST_CASE("launched_process: two jobs on one host have different ports, the ranks of a job the same") {
   auto job = [](std::string name) { return with(open_mpi, {{"PMIX_NAMESPACE", std::move(name)}}); };
   auto port = port_of_rank_0(job("123@1"));
   CHECK(port >= 20'000);
@@ -137,7 +137,7 @@ std::string identity_of(const settings& variables) {
 
 } // namespace
 
-TEST_CASE("launched_process: a job has one identity on all of its ranks, and another job another one") {
+TEST_CASE("launched_process: a job has the same identity on all of its ranks, and jobs differ") {
   CHECK(identity_of(with(torchrun, {{"TORCHELASTIC_RUN_ID", "a"}})) == "torchrun job a, MASTER_PORT 29500");
   CHECK(identity_of(with(torchrun, {{"TORCHELASTIC_RUN_ID", "none"}})) == "torchrun, MASTER_PORT 29500");
   CHECK(identity_of(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})) == "torchrun, MASTER_PORT 29500");
@@ -153,14 +153,14 @@ TEST_CASE("launched_process: a job has one identity on all of its ranks, and ano
         CHECK(identity_of(with(each, {{rank, "0"}})) == identity_of(each));
 }
 
-TEST_CASE("launched_process: where a launcher gives no name to its job, the number of ranks is what it has") {
+TEST_CASE("launched_process: a job without a name is identified by its number of ranks") {
   CHECK(identity_of(open_mpi) == "Open MPI, 2 ranks of a job without a name");
   CHECK(identity_of(mpich) == "MPICH, 4 ranks of a job without a name");
   CHECK(identity_of(with(mpich, {{"MASTER_PORT", "9"}})) == "MPICH, MASTER_PORT 9");
   CHECK(identity_of(with(mpich, {{"RINGMASTER_JOB", "mine"}})) == "mine, MPICH");
 }
 
-TEST_CASE("launched_process: the job of a coordinator that runs already is the one that is named with it") {
+TEST_CASE("launched_process: a running coordinator's job is the one named with it") {
   CHECK(identity_of(caf_run) == "");
   CHECK(identity_of(with(caf_run, {{"RINGMASTER_JOB", "caf-run 1 on head"}})) == "caf-run 1 on head");
   const auto within = with(open_mpi, {{"PMIX_NAMESPACE", "123@1"},
@@ -174,11 +174,11 @@ TEST_CASE("launched_process: the job of a coordinator that runs already is the o
 TEST_CASE("launched_process: IPv6 addresses may have brackets") {
   CHECK(told(with(torchrun, {{"MASTER_ADDR", "::1"}})) == "torchrun 5/8 local 1, ::1:29500");
   CHECK(told(with(torchrun, {{"MASTER_ADDR", "[fd00::7]"}})) == "torchrun 5/8 local 1, fd00::7:29500");
-  CHECK(told(with(caf_run, {{"RINGMASTER_COORDINATOR", "::1:5"}})).find("stands in brackets: \"[::1]:5\"")
+  CHECK(told(with(caf_run, {{"RINGMASTER_COORDINATOR", "::1:5"}})).find("is written in brackets: \"[::1]:5\"")
         != std::string::npos);
 }
 
-TEST_CASE("launched_process: what the user sets goes before what is guessed") {
+TEST_CASE("launched_process: the user's settings take precedence") {
   CHECK(told(with(open_mpi, {{"MASTER_ADDR", "beta"}})) == "Open MPI 1/2 local 1, beta:7077");
   CHECK(told(with(open_mpi, {{"MASTER_PORT", "9"}})) == "Open MPI 1/2 local 1, 127.0.0.1:9");
   CHECK(told(with(torchrun, {{"RINGMASTER_COORDINATOR", "[::1]:5"}})) == "torchrun 5/8 local 1, ::1:5");
@@ -187,10 +187,10 @@ TEST_CASE("launched_process: what the user sets goes before what is guessed") {
   CHECK(told(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})) == "torchrun 5/8 local 1, alpha:7077");
 }
 
-TEST_CASE("launched_process: SLURM's tasks are told from its batch scripts, and from an allocation without tasks") {
+TEST_CASE("launched_process: SLURM's batch scripts and empty allocations are no tasks") {
   const auto port = port_of_rank_0(srun);
-  CHECK(told(without(srun, "SLURM_STEP_ID")) == "nobody");
-  CHECK(told(without(srun, "SLURM_PROCID")) == "nobody");
+  CHECK(told(without(srun, "SLURM_STEP_ID")) == "no rank");
+  CHECK(told(without(srun, "SLURM_PROCID")) == "no rank");
   CHECK(told(with(srun, {{"SLURM_STEP_NODELIST", "n3"}})) == fmt::format("SLURM 3/4 local 1, 127.0.0.1:{}", port));
   CHECK(told(without(srun, "SLURM_STEP_NODELIST")) == fmt::format("SLURM 3/4 local 1, n01:{}", port));
   CHECK(told(with(srun, {{"SLURM_STEP_NUM_TASKS", "9"}})) == fmt::format("SLURM 3/9 local 1, n07:{}", port));
@@ -200,19 +200,20 @@ TEST_CASE("launched_process: SLURM's tasks are told from its batch scripts, and 
   CHECK(told(spread) == "MPICH 3/4 local 1, n07:7077");
 }
 
-TEST_CASE("launched_process: says what is missing") {
+TEST_CASE("launched_process: names missing variables") {
   CHECK(told(without(torchrun, "WORLD_SIZE"))
         == "RANK is 5, and WORLD_SIZE is not set, which says how many ranks there are");
   CHECK(told(without(torchrun, "RANK"))
-        == "WORLD_SIZE is 8, and RANK is not set, which says which of them this process is");
+        == "WORLD_SIZE is 8, and RANK is not set, which says which rank this process is");
   CHECK(told(without(caf_run, "RINGMASTER_COORDINATOR"))
         == "RINGMASTER_RANK is set, and RINGMASTER_COORDINATOR is not, which says where the coordinator is");
   CHECK(told(without(without(torchrun, "MASTER_ADDR"), "MASTER_PORT"))
-        == "8 ranks on several hosts (LOCAL_WORLD_SIZE says that 4 are here), and nothing says on which rank 0 is: set "
+        == "8 ranks on several hosts (LOCAL_WORLD_SIZE says that 4 are here), and no variable says which host has rank "
+           "0: set "
            "MASTER_ADDR to that host, and MASTER_PORT unless it is 7077; or RINGMASTER_COORDINATOR=HOST:PORT");
 }
 
-TEST_CASE("launched_process: says what contradicts itself, or cannot be") {
+TEST_CASE("launched_process: names contradictory and impossible variables") {
   CHECK(told(with(open_mpi, {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}))
         == "OMPI_COMM_WORLD_RANK is 2, but OMPI_COMM_WORLD_SIZE is 2: ranks are counted from 0");
   CHECK(told(with(torchrun, {{"LOCAL_RANK", "4"}}))
@@ -221,7 +222,7 @@ TEST_CASE("launched_process: says what contradicts itself, or cannot be") {
   CHECK(told(with(mpich, {{"MPI_LOCALNRANKS", "5"}})) == "MPI_LOCALNRANKS: \"5\" is not an integer from 1 to 4");
   CHECK(told(with(torchrun, {{"MASTER_PORT", "0"}})) == "MASTER_PORT: \"0\" is not an integer from 1 to 65535");
   CHECK(told(with(srun, {{"SLURM_STEP_NODELIST", "n[1"}}))
-        == "SLURM_STEP_NODELIST: \"n[1\" is no list of hosts of SLURM's: a '[' without its ']'");
+        == "SLURM_STEP_NODELIST: \"n[1\" is no SLURM list of hosts: a '[' without its ']'");
   CHECK(
     told(with(caf_run, {{"RINGMASTER_COORDINATOR", "here"}})).find("RINGMASTER_COORDINATOR: \"here\" is no endpoint")
     == 0);

@@ -23,7 +23,7 @@ std::string refusal_of_tasks(std::string_view text) {
 
 } // namespace
 
-TEST_CASE("slurm_hosts: ranges stand for their numbers") {
+TEST_CASE("slurm_hosts: expands ranges") {
   CHECK(*slurm_hosts("alpha") == hosts{"alpha"});
   CHECK(*slurm_hosts("a,b.example") == hosts{"a", "b.example"});
   CHECK(*slurm_hosts("a[1-3,7],b") == hosts{"a1", "a2", "a3", "a7", "b"});
@@ -31,20 +31,20 @@ TEST_CASE("slurm_hosts: ranges stand for their numbers") {
   CHECK(*slurm_hosts("a[1-2],b[3-4]") == hosts{"a1", "a2", "b3", "b4"});
 }
 
-TEST_CASE("slurm_hosts: numbers keep their zeroes, and two ranges go through each other") {
+TEST_CASE("slurm_hosts: keeps leading zeroes, and combines two ranges") {
   CHECK(*slurm_hosts("n[08-10]") == hosts{"n08", "n09", "n10"});
   CHECK(*slurm_hosts("n[009,010]") == hosts{"n009", "n010"});
   CHECK(*slurm_hosts("r[1-2]n[1-2]") == hosts{"r1n1", "r1n2", "r2n1", "r2n2"});
 }
 
-TEST_CASE("slurm_hosts: says what is wrong") {
-  CHECK(refusal_of_hosts("") == "\"\" is no list of hosts of SLURM's: a name is empty");
-  CHECK(refusal_of_hosts("a,,b") == "\"a,,b\" is no list of hosts of SLURM's: a name is empty");
-  CHECK(refusal_of_hosts("a,") == "\"a,\" is no list of hosts of SLURM's: a name is empty");
-  CHECK(refusal_of_hosts("a[1-3") == "\"a[1-3\" is no list of hosts of SLURM's: a '[' without its ']'");
-  CHECK(refusal_of_hosts("a1]") == "\"a1]\" is no list of hosts of SLURM's: a ']' without its '['");
+TEST_CASE("slurm_hosts: an error has the reason") {
+  CHECK(refusal_of_hosts("") == "\"\" is no SLURM list of hosts: a name is empty");
+  CHECK(refusal_of_hosts("a,,b") == "\"a,,b\" is no SLURM list of hosts: a name is empty");
+  CHECK(refusal_of_hosts("a,") == "\"a,\" is no SLURM list of hosts: a name is empty");
+  CHECK(refusal_of_hosts("a[1-3") == "\"a[1-3\" is no SLURM list of hosts: a '[' without its ']'");
+  CHECK(refusal_of_hosts("a1]") == "\"a1]\" is no SLURM list of hosts: a ']' without its '['");
   for (auto range : {"", "3-1", "x", "1-", "-1", "1--2", "1,", "99999999999"})
-    CHECK(refusal_of_hosts(std::string{"a["} + range + "]").find("is no number, and no range of rising numbers")
+    CHECK(refusal_of_hosts(std::string{"a["} + range + "]").find("is neither a number nor a range of rising numbers")
           != std::string::npos);
   for (auto many : {"a[1-999999999]", "a[1-999]b[1-999]", "a[1-60000],b[1-60000]"})
     CHECK(refusal_of_hosts(many).find("it names more than 65536 hosts") != std::string::npos);

@@ -20,7 +20,7 @@ std::vector<std::byte> noise(size_t size) {
 
 } // namespace
 
-TEST_CASE("link checksum: a bit that is another anywhere is seen, whatever the length") {
+TEST_CASE("link checksum: every flipped bit is detected, for any length") {
   for (size_t size : {1u, 7u, 8u, 9u, 31u, 32u, 33u, 71u, 200u}) {
     auto bytes = noise(size);
     std::set<uint64_t> seen{link_checksum(bytes)};
@@ -32,7 +32,7 @@ TEST_CASE("link checksum: a bit that is another anywhere is seen, whatever the l
   }
 }
 
-TEST_CASE("link checksum: bytes in another order, and zeros more or less, are seen") {
+TEST_CASE("link checksum: reordered bytes and additional zeros are detected") {
   auto bytes = noise(96);
   auto before = link_checksum(bytes);
   std::swap_ranges(bytes.begin(), bytes.begin() + 8, bytes.begin() + 32);
@@ -43,7 +43,7 @@ TEST_CASE("link checksum: bytes in another order, and zeros more or less, are se
     CHECK(seen.insert(link_checksum(std::span{zeros}.first(size))).second);
 }
 
-TEST_CASE("link checksum: where the bytes lie does not count") {
+TEST_CASE("link checksum: the alignment of the bytes does not matter") {
   auto bytes = noise(300);
   std::vector<std::byte> moved(301);
   std::copy(bytes.begin(), bytes.end(), moved.begin() + 1);

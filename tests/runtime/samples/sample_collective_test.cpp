@@ -76,7 +76,7 @@ TEST_CASE("sample_collective: it expects of every kind, variant and datatype wha
         }
 }
 
-TEST_CASE("sample_collective: data of the wrong place or rank are wrong, whatever they are shifted by") {
+TEST_CASE("sample_collective: data of a wrong position or rank are wrong, for any shift") {
   constexpr uint64_t count = 1u << 16;
   constexpr uint32_t ranks = 16;
   for (auto& type : datatypes())
@@ -133,7 +133,7 @@ TEST_CASE("sample_collective: every rank's input counts in a reduction of many, 
     }
 }
 
-TEST_CASE("sample_collective: sums of samples are exact in every float, in whatever order they are added") {
+TEST_CASE("sample_collective: sums of samples are exact in every float type and order") {
   for (auto& type : datatypes())
     for (auto op : measured_ops)
       for (uint32_t ranks : {2u, 7u, 8u, 100u}) {

@@ -6,7 +6,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("least squares: finds the coefficients from which the values were made") {
+TEST_CASE("least squares: finds the coefficients of generated values") {
   std::vector<observation> made;
   for (double rounds : {1, 3, 14})
     for (double bytes : {8.0, 65536.0, 1e6, 1e9})
@@ -21,7 +21,7 @@ TEST_CASE("least squares: finds the coefficients from which the values were made
   CHECK(predict(fit.coefficients, made.back().features) == doctest::Approx(made.back().value));
 }
 
-TEST_CASE("least squares: no coefficient is negative, and a feature that is never there has none") {
+TEST_CASE("least squares: no coefficient is negative, and that of an absent feature is 0") {
   auto fit = fit_least_squares(std::vector<observation>{{{1, 1, 0}, 10}, {{1, 2, 0}, 5}});
   CHECK(fit.coefficients[1] == 0); // the slope would be -5
   CHECK(fit.coefficients[2] == 0);
@@ -31,7 +31,7 @@ TEST_CASE("least squares: no coefficient is negative, and a feature that is neve
   CHECK(fit_least_squares({}).coefficients.empty());
 }
 
-TEST_CASE("least squares: what takes microseconds counts as much as what takes seconds") {
+TEST_CASE("least squares: microseconds count as much as seconds") {
   auto fit = fit_least_squares(std::vector<observation>{{{1, 0}, 1e-6}, {{1, 1}, 1}});
   CHECK(fit.coefficients[0] == doctest::Approx(1e-6));
 }

@@ -17,7 +17,7 @@ process_work work_of(const char* name, uint32_t ranks, uint64_t count, uint32_t 
 
 } // namespace
 
-TEST_CASE("process costs: a ring's ranks all work all the time, so the cores share what they do") {
+TEST_CASE("process costs: all ranks of a ring work all the time, so cores share the work") {
   auto alone = work_of("ring", 8, 8000, 8), shared = work_of("ring", 8, 8000, 2);
   CHECK(alone.steps == 14);
   CHECK(alone.messages == 28); // one sent and one received in each round
@@ -30,19 +30,19 @@ TEST_CASE("process costs: a ring's ranks all work all the time, so the cores sha
   CHECK(work_of("ring", 8, 8000, 1024).copied_bytes == alone.copied_bytes); // more cores than ranks do not help
 }
 
-TEST_CASE("process costs: what one rank does alone is done no faster by more cores") {
+TEST_CASE("process costs: the work of one rank is not faster with more cores") {
   auto work = work_of("naive", 8, 8000, 2);
   CHECK(work.reduced_bytes == 7 * 32000);    // all at rank 0
   CHECK(work.copied_bytes == 7 * 32000 / 2); // at seven ranks at once
 }
 
-TEST_CASE("process costs: buffers that exceed the caches are fetched and stored") {
+TEST_CASE("process costs: buffers larger than the caches cause memory traffic") {
   CHECK(work_of("ring", 8, 8000, 2).traffic_bytes == 0);
   auto work = work_of("ring", 8, 8000, 2, 8 * 32000); // half of the inputs and outputs
   CHECK(work.traffic_bytes == doctest::Approx(0.5 * (2 + 3) * 8 * 7 * 4000));
 }
 
-TEST_CASE("process costs: a joint operation moves each byte once") {
+TEST_CASE("process costs: a shared-memory operation moves each byte once") {
   auto work = work_of("direct", 8, 8000, 2);
   CHECK(work.joint);
   CHECK(work.bytes == 2 * 8 * 32000);
@@ -50,7 +50,7 @@ TEST_CASE("process costs: a joint operation moves each byte once") {
   CHECK(estimate(work, machine).total_s() == doctest::Approx(1 + 8 * 0.5 + 1));
 }
 
-TEST_CASE("process costs: an estimate is the features, each times its constant") {
+TEST_CASE("process costs: an estimate is the sum of features times constants") {
   process_constants machine{.cores = 2,
                             .operation_s = 1,
                             .rank_s = 2,

@@ -18,7 +18,7 @@ const candidate& named(const std::vector<candidate>& all, std::string_view name)
 
 } // namespace
 
-TEST_CASE("selection: an estimate is latencies, bytes and overheads, as the cost counts them") {
+TEST_CASE("selection: an estimate sums latencies, bytes and overheads of the cost") {
   cost_constants constants{.latency_s = 3e-6, .bandwidth = 1e9, .message_overhead_s = 1e-6, .round_overhead_s = 1e-7};
   auto all = candidates(proto::ALL_REDUCE, {.world_size = 8, .count = 8000}, 4, constants);
   REQUIRE(all);
@@ -33,7 +33,7 @@ TEST_CASE("selection: an estimate is latencies, bytes and overheads, as the cost
   CHECK(naive.time.transfer_s == doctest::Approx(14 * 32000 / 1e9));
 }
 
-TEST_CASE("selection: reductions count where they take time") {
+TEST_CASE("selection: reductions count if they take time") {
   cost_constants constants{.reduction_rate = 1e9};
   auto all = candidates(proto::ALL_REDUCE, {.world_size = 8, .count = 8000}, 4, constants);
   REQUIRE(all);
@@ -57,7 +57,7 @@ TEST_CASE("selection: the candidates come cheapest first, and the first is selec
     }
 }
 
-TEST_CASE("selection: between a ring and rank 0 doing it all, size decides") {
+TEST_CASE("selection: the size decides between a ring and rank 0") {
   auto faster = [](uint64_t count) {
     auto all = candidates(proto::ALL_REDUCE, {.world_size = 8, .count = count}, 4, {});
     REQUIRE(all);
@@ -77,7 +77,7 @@ TEST_CASE("selection: between a ring and rank 0 doing it all, size decides") {
   }
 }
 
-TEST_CASE("selection: on several hosts an estimate counts what goes across apart from what stays") {
+TEST_CASE("selection: on several hosts an estimate separates messages between and within hosts") {
   cost_constants constants{.latency_s = 1e-4,
                            .bandwidth = 1e9,
                            .message_overhead_s = 1e-6,
@@ -112,7 +112,7 @@ TEST_CASE("selection: on several hosts an estimate counts what goes across apart
   }
 }
 
-TEST_CASE("selection: what the layout and the costs ask for is picked, hierarchical or not") {
+TEST_CASE("selection: layout and costs decide between hierarchical and flat algorithms") {
   const std::vector<uint32_t> four_of_four{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
   const cost_constants slow_across{.latency_s = 1e-4, .bandwidth = 1e9, .host_latency_s = 1e-6, .host_bandwidth = 1e11};
   auto even = slow_across; // no level is faster than the other
@@ -141,7 +141,7 @@ TEST_CASE("selection: what the layout and the costs ask for is picked, hierarchi
   CHECK(!picked(proto::ALL_TO_ALL, {.world_size = 16, .count = large, .hosts = four_of_four}, by_message));
 }
 
-TEST_CASE("selection: a layout that is not regular is estimated, and one of many ranks as a uniform network") {
+TEST_CASE("selection: irregular layouts are estimated, and those of many ranks as a uniform network") {
   const plan_request uneven{.world_size = 7, .count = 70000, .hosts = {0, 0, 0, 0, 0, 1, 2}};
   auto all = candidates(proto::ALL_REDUCE, uneven, 4, {});
   REQUIRE(all);
@@ -156,7 +156,7 @@ TEST_CASE("selection: a layout that is not regular is estimated, and one of many
   CHECK(!select_algorithm(proto::ALL_GATHER, many, 4, {})->on_hosts);
 }
 
-TEST_CASE("selection: pieces are as large as the network asks for, and as was told where somebody has said how large") {
+TEST_CASE("selection: the size of pieces depends on the network, unless it is configured") {
   const plan_request large{.world_size = 64, .count = uint64_t{64} << 20}; // 256 MiB
   for (auto& which : algorithms()) {
     CAPTURE(name_of(which.kind));
@@ -186,7 +186,7 @@ TEST_CASE("selection: pieces are as large as the network asks for, and as was to
   }
 }
 
-TEST_CASE("selection: a longer latency asks for larger pieces, a slower link for smaller ones") {
+TEST_CASE("selection: a longer latency leads to larger pieces, a slower link to smaller ones") {
   const plan_request request{.world_size = 64, .count = uint64_t{64} << 20};
   auto& tree = **find_algorithm(proto::ALL_REDUCE, "double_tree");
   auto chunk = [&](double latency_s, double bandwidth) {
@@ -202,7 +202,7 @@ TEST_CASE("selection: a longer latency asks for larger pieces, a slower link for
   CHECK(*chunk_for(**find_algorithm(proto::ALL_REDUCE, "chain"), pair, 4, {}) == 1u << 16); // 5 us x 50 GB/s
 }
 
-TEST_CASE("known_picks: knows pieces by algorithm and hosts, and forgets them") {
+TEST_CASE("known_picks: caches pieces by algorithm and hosts, and forgets them") {
   known_picks picks;
   plan_request request{.world_size = 64, .count = uint64_t{64} << 20};
   auto chunk = [&](const char* name, const cost_constants& constants = {}) {
@@ -219,7 +219,7 @@ TEST_CASE("known_picks: knows pieces by algorithm and hosts, and forgets them") 
   CHECK(!picks.chunk(proto::ALL_REDUCE, "moon", request, 4, {}));
 }
 
-TEST_CASE("known_picks: says what is selected, also when it has forgotten it, and for other hosts something else") {
+TEST_CASE("known_picks: returns the selected algorithm, also after forget(), and by hosts") {
   known_picks picks;
   const cost_constants slow_across{.latency_s = 1e-4, .bandwidth = 1e9, .host_latency_s = 1e-6, .host_bandwidth = 1e11};
   for (int again = 0; again < 3; ++again) {
@@ -238,7 +238,7 @@ TEST_CASE("known_picks: says what is selected, also when it has forgotten it, an
   CHECK(!picks.pick(proto::ALL_REDUCE, request, 4, slow_across));
 }
 
-TEST_CASE("selection: an algorithm that does not take the request is no candidate") {
+TEST_CASE("selection: an algorithm that refuses the request is no candidate") {
   plan_request uneven{.world_size = 2, .counts = {1, 2, 3, 4}};
   REQUIRE(!find_algorithm(proto::ALL_TO_ALL, "bruck", uneven));
   auto all = candidates(proto::ALL_TO_ALL, uneven, 4, {});
@@ -248,7 +248,7 @@ TEST_CASE("selection: an algorithm that does not take the request is no candidat
     CHECK(x.which->name != "bruck");
 }
 
-TEST_CASE("selection: what makes no sense is refused") {
+TEST_CASE("selection: invalid requests are refused") {
   auto refused = candidates(proto::ALL_REDUCE, {.world_size = 0, .count = 8}, 4, {});
   REQUIRE(!refused);
   CHECK(code_of(refused.error()) == errc::invalid_argument);

@@ -22,7 +22,7 @@ schedule_set ring_of_three() {
 
 } // namespace
 
-TEST_CASE("written algorithm: every schedule holds for a multiple of its elements, also where blocks differ") {
+TEST_CASE("written algorithm: every schedule is right for multiples of its elements, also with unequal blocks") {
   for (const auto& from : algorithms()) {
     CAPTURE(from.name);
     auto one = written(from, {.world_size = 5, .count = 7, .root = 2, .peer = 3});
@@ -43,7 +43,7 @@ TEST_CASE("written algorithm: every schedule holds for a multiple of its element
   }
 }
 
-TEST_CASE("written algorithm: a request is a multiple of it, or refused with what it is for") {
+TEST_CASE("written algorithm: other requests than multiples are refused with the reason") {
   auto ring = ring_of_three();
   CHECK(*multiple_of(ring, {.world_size = 3, .count = 6}) == 1);
   CHECK(*multiple_of(ring, {.world_size = 3, .count = 600}) == 100);
@@ -68,7 +68,7 @@ TEST_CASE("written algorithm: a request is a multiple of it, or refused with wha
   CHECK(!scaled(ring_of_three(), uint64_t{1} << 62));
 }
 
-TEST_CASE("written algorithm: it costs what the algorithm says that wrote it") {
+TEST_CASE("written algorithm: its cost is that of the algorithm that generated it") {
   for (const auto& from : algorithms()) {
     CAPTURE(from.name);
     CAPTURE(name_of(from.kind));

@@ -24,7 +24,7 @@ double per_byte(const network& net, uint32_t source, uint32_t destination) {
 
 } // namespace
 
-TEST_CASE("network: between hosts a message is as fast as the slower of the link and the hosts' inside") {
+TEST_CASE("network: a message between hosts has the lower bandwidth of the link and the hosts") {
   CHECK(per_byte(two_hosts(100e9), 0, 2) == 20);
   CHECK(per_byte(two_hosts(100e9), 0, 1) == 10);
   const auto slow_inside = two_hosts(25e9);
@@ -44,7 +44,7 @@ TEST_CASE("network: between hosts a message is as fast as the slower of the link
   CHECK(simulate(ranks, slow_inside, 4)->time == 400 * 40 + 5 * us);
 }
 
-TEST_CASE("network: hosts may have any ranks, and each has a card of its own") {
+TEST_CASE("network: hosts may have any ranks, and each has its own card") {
   network net{.hosts = {1, 0, 1, 3}};
   REQUIRE(!check_network(net, 4));
   CHECK(per_byte(net, 0, 2) == 1e12 / 300e9);
@@ -58,7 +58,7 @@ TEST_CASE("network: hosts may have any ranks, and each has a card of its own") {
         == "there is no host 4: hosts are numbered from 0, and 4 ranks have no more than 4");
 }
 
-TEST_CASE("network: an odd link is slower than what it would be without, in both directions, and nobody else is") {
+TEST_CASE("network: only an odd link is slower, in both directions") {
   auto net = two_hosts(25e9);
   net.odd_links = {{2, 0, 3}, {0, 1, 2}, {3, 1, 1, true}};
   CHECK(per_byte(net, 0, 2) == 120);
@@ -74,7 +74,7 @@ TEST_CASE("network: an odd link is slower than what it would be without, in both
   CHECK(path_between(net, 4, 1, 3).broken);
 }
 
-TEST_CASE("network: a message occupies its ranks' ports and, between hosts, their cards, each by its name") {
+TEST_CASE("network: a message occupies its ranks' ports and, between hosts, their cards") {
   const auto net = two_hosts(100e9);
   auto names = [&](uint32_t source, uint32_t destination) {
     auto path = path_between(net, 4, source, destination);

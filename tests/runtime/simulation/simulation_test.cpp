@@ -69,7 +69,7 @@ picoseconds length(const std::vector<path_part>& path) {
 
 } // namespace
 
-TEST_CASE("simulation: on a uniform network every algorithm takes what its cost says, exactly where blocks are equal") {
+TEST_CASE("simulation: on a uniform network every algorithm takes the time of its cost, exactly for equal blocks") {
   for (const auto& which : algorithms())
     for (uint32_t world_size : {2, 3, 4, 5, 7, 8, 12, 16, 17})
       for (uint64_t scale : {1, 7}) {
@@ -122,7 +122,7 @@ TEST_CASE("simulation: the critical path leads from the start to the end without
       }
 }
 
-TEST_CASE("simulation: messages of one port follow each other, and only the port that they wait for is theirs") {
+TEST_CASE("simulation: a port carries one message at a time, and a waiting message occupies no other port") {
   // Rank 0 sends to 1, 2 and 3 in one round. The message from 3 to 2 can start at once, as the one from 0 to 2 waits.
   // When 0's first one is through, 2 is still receiving, so 3 is next; 2 gets the last one.
   std::vector<schedule> ranks(4);
@@ -144,7 +144,7 @@ TEST_CASE("simulation: messages of one port follow each other, and only the port
   CHECK(result.busiest_share == doctest::Approx(static_cast<double>(3 * one) / static_cast<double>(3 * one + 5 * us)));
 }
 
-TEST_CASE("simulation: nobody waits for another rank's round, and `then` waits for the step before") {
+TEST_CASE("simulation: ranks do not wait for other ranks' rounds, and `then` waits for the previous step") {
   // Rank 0 talks to 1 in its rounds 0 and 1 while 2 and 3 are still in round 0.
   std::vector<schedule> ranks(4);
   ranks[0] = {2, 0, {send_to(1, 10), send_to(1, 10, 1)}};
@@ -159,7 +159,7 @@ TEST_CASE("simulation: nobody waits for another rank's round, and `then` waits f
   CHECK(last_of_1 == 2 * (40 * ps_per_byte + us));
   CHECK(result.time == 400000 * ps_per_byte + us);
 
-  // The second send goes to somebody else, but only when the first has ended.
+  // The second send goes to another rank, but only when the first has ended.
   std::vector<schedule> chain(3);
   chain[0] = {1, 0, {send_to(1, 10), send_to(2, 10)}};
   chain[1] = {1, 0, {recv_from(0, 10)}};
@@ -205,7 +205,7 @@ TEST_CASE("simulation: one slow link slows down a ring in every round") {
   CHECK(slow >= 12);
 }
 
-TEST_CASE("simulation: a broken link ends it, with a sentence that says who waits for whom") {
+TEST_CASE("simulation: a broken link ends it with a sentence that names the waiting ranks") {
   auto net = uniform();
   net.odd_links = {{2, 1, 1, true}};
   auto result = simulate(4, planner(proto::ALL_REDUCE, "ring", {.world_size = 4, .count = 8}), net, element_bytes);
@@ -253,8 +253,8 @@ TEST_CASE("simulation: hosts share their network cards") {
         == 14 * 4000 * ps_per_byte);
 }
 
-TEST_CASE("simulation: hosts' cards are busy all the time where nobody waits for another one's message") {
-  // 64 ranks on 8 hosts all have something for everybody else.
+TEST_CASE("simulation: hosts' cards are always busy if no message depends on another") {
+  // 64 ranks on 8 hosts send to all others.
   network net{.link = {5 * us, 50e9}, .inside_host = {us, 300e9}};
   for (uint32_t rank = 0; rank < 64; ++rank)
     net.hosts.push_back(rank / 8);
@@ -270,7 +270,7 @@ TEST_CASE("simulation: hosts' cards are busy all the time where nobody waits for
   CHECK(busiest(proto::ALL_REDUCE, "one_shot", false) < 0.35); // all want rank 0's first, and share its host's card
 }
 
-TEST_CASE("simulation: on two levels hierarchical algorithms take what their phases add up to, and flat ones longer") {
+TEST_CASE("simulation: on two levels hierarchical algorithms take the sum of their phases, and flat ones longer") {
   constexpr uint64_t count = 64 * 1024;
   constexpr picoseconds across = 80, within = 4; // of a byte
   network net{.link = {20 * us, 1e12 / across}, .inside_host = {us, 1e12 / within}};
@@ -282,7 +282,7 @@ TEST_CASE("simulation: on two levels hierarchical algorithms take what their pha
     return run(**find_algorithm(kind, name), request, net).time;
   };
   // Within: 2 x 3 rounds of a quarter. Across: 2 x 3 rounds of a quarter of it, of each of the four ranks that share a
-  // card. Ranks of a host come to it one after the other, so the next round's first waits for nobody.
+  // card. Ranks of a host use it one after the other, so the first message of the next round does not wait.
   const picoseconds phases = 6 * (us + count * within) + 6 * (20 * us + count * across);
   const auto hierarchical = time_of(proto::ALL_REDUCE, "hierarchical");
   CHECK(hierarchical <= phases);
@@ -308,7 +308,7 @@ TEST_CASE("simulation: a world of a thousand ranks, and one of one") {
   CHECK(run_all_reduce("ring", 5, 0, uniform()).steps == 0);
 }
 
-TEST_CASE("simulation: what cannot be simulated is refused with a sentence") {
+TEST_CASE("simulation: impossible simulations are refused with a sentence") {
   auto text_of = [](const caf::expected<simulation>& x) {
     REQUIRE(!x);
     return render(x.error());
@@ -347,7 +347,7 @@ TEST_CASE("simulation: bus bandwidths have nccl-tests' factors, and a ring comes
   CHECK(bus < 50e9);
 }
 
-TEST_CASE("simulation: the trace has a process a rank and each message's way out and in") {
+TEST_CASE("simulation: the trace has a process for each rank, and each message on two tracks") {
   std::vector<schedule> ranks(2);
   ranks[0] = {1, 0, {send_to(1, 100)}};
   ranks[1] = {1, 0, {recv_from(0, 100)}};

@@ -9,7 +9,7 @@
 using namespace ringmaster;
 using namespace std::string_view_literals;
 
-TEST_CASE("byte_order_mark: that of UTF-8 is no part of the text") {
+TEST_CASE("byte_order_mark: that of UTF-8 is removed") {
   CHECK(without_byte_order_mark("\xef\xbb\xbftext") == "text");
   CHECK(without_byte_order_mark("text") == "text");
   CHECK(without_byte_order_mark("") == "");
@@ -17,7 +17,7 @@ TEST_CASE("byte_order_mark: that of UTF-8 is no part of the text") {
   CHECK(without_byte_order_mark("\xef\xbb\xbf\xef\xbb\xbfx") == "\xef\xbb\xbfx"); // within a text it is a character
 }
 
-TEST_CASE("byte_order_mark: UTF-16 and UTF-32 are told by their marks, UTF-16 also by its zero bytes") {
+TEST_CASE("byte_order_mark: UTF-16 and UTF-32 are recognised by their marks, UTF-16 also by its zero bytes") {
   const auto utf16 = "it is in UTF-16, and must be in UTF-8: `iconv -f UTF-16 -t UTF-8` converts it";
   for (auto text : {"\xff\xfe"sv, "\xfe\xff"sv, "\xff\xfe\x61\0"sv, "\xfe\xff\0a"sv, "[\0d\0"sv, "\0[\0d\0e"sv})
     CHECK(render(wide_encoding_problem(text)) == utf16);

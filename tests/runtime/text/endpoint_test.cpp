@@ -10,13 +10,13 @@
 
 using namespace ringmaster;
 
-TEST_CASE("endpoint: is a host and a port") {
+TEST_CASE("endpoint: consists of a host and a port") {
   CHECK(*parse_endpoint("localhost:7077") == endpoint{"localhost", 7077});
   CHECK(*parse_endpoint("10.0.0.1:65535") == endpoint{"10.0.0.1", 65535});
   CHECK(*parse_endpoint("[::1]:80") == endpoint{"::1", 80});
 }
 
-TEST_CASE("endpoint: anything else is refused with what would be right") {
+TEST_CASE("endpoint: anything else is refused with an example") {
   for (auto text : {"", "localhost", "localhost:", ":80", "localhost:0", "localhost:65536", "localhost:-1",
                     "localhost:80x", "localhost: 80", "::1:80", "[]:80"}) {
     CAPTURE(text);
@@ -26,7 +26,7 @@ TEST_CASE("endpoint: anything else is refused with what would be right") {
         == "\"localhost\" is no endpoint: that is \"host:port\" with a port from 1 to 65535");
 }
 
-TEST_CASE("endpoint: what is printed can be read again") {
+TEST_CASE("endpoint: the printed form can be read again") {
   for (auto& x :
        {endpoint{"localhost", 7077}, endpoint{"10.0.0.1", 1}, endpoint{"::1", 7177}, endpoint{"fe80::1%eth0", 65535}})
     CHECK(*parse_endpoint(text_of(x)) == x);
@@ -42,12 +42,12 @@ TEST_CASE("endpoint: an IPv6 address without brackets is refused with the text t
                               {"[::1]", "[::1]:PORT"},
                               {"2001:db8::7077", "[2001:db8::7077]:PORT"}})
     CHECK(render(parse_endpoint(wrong).error())
-          == fmt::format("\"{}\" is no endpoint: an IPv6 address stands in brackets: \"{}\"", wrong, right));
+          == fmt::format("\"{}\" is no endpoint: an IPv6 address is written in brackets: \"{}\"", wrong, right));
   for (auto other : {"a:b:80", "[::1]:0", "[::1]80", "[[::1]]:80"})
     CHECK(render(parse_endpoint(other).error()).find("that is \"host:port\"") != std::string::npos);
 }
 
-TEST_CASE("endpoint: a host may stand in brackets where no port follows") {
+TEST_CASE("endpoint: a host without a port may have brackets") {
   CHECK(without_brackets("[::1]") == "::1");
   CHECK(without_brackets("::1") == "::1");
   CHECK(without_brackets("10.0.0.7") == "10.0.0.7");
@@ -55,7 +55,7 @@ TEST_CASE("endpoint: a host may stand in brackets where no port follows") {
   CHECK(parse_cluster_device("3,[::1],7080")->node == endpoint{"::1", 7080});
 }
 
-TEST_CASE("endpoint: a cluster's device has an id, too") {
+TEST_CASE("endpoint: a cluster's device also has an id") {
   CHECK(*parse_cluster_device("3,10.0.0.7,7080") == cluster_device{device_id{3}, {"10.0.0.7", 7080}});
   CHECK(*parse_cluster_device("18446744073709551615,::1,1") == cluster_device{device_id{UINT64_MAX}, {"::1", 1}});
   for (auto text : {"", "3", "3,host", "0,host,80", "3,,80", "3,host,0", "3,host,65536", "x,host,80", "3,ho,st,80",

@@ -6,7 +6,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("own_address: to itself a host is what it calls itself, and nobody knows the way to a name that nobody has") {
+TEST_CASE("own_address: the address towards this host is its own, and an unknown name is an error") {
   auto loopback = own_address_towards({"127.0.0.1", 22});
   REQUIRE(loopback);
   CHECK(*loopback == "127.0.0.1");
@@ -20,7 +20,7 @@ TEST_CASE("own_address: to itself a host is what it calls itself, and nobody kno
   CHECK(render(nobody.error()).find("the host \"no-such-host.invalid\" is unknown") == 0);
 }
 
-TEST_CASE("own_address: what only this host is reached by is known by its looks") {
+TEST_CASE("own_address: recognises loopback addresses") {
   for (auto host :
        {"localhost", "127.0.0.1", "127.0.1.1", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "ip6-localhost"})
     CHECK(is_loopback(host));
@@ -28,14 +28,14 @@ TEST_CASE("own_address: what only this host is reached by is known by its looks"
     CHECK_FALSE(is_loopback(host));
 }
 
-TEST_CASE("own_address: all addresses of a host have one of two names, in any spelling") {
+TEST_CASE("own_address: recognises the unspecified address in any spelling") {
   for (auto host : {"0.0.0.0", "::", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0"})
     CHECK(is_any_address(host));
   for (auto host : {"", "localhost", "127.0.0.1", "::1", "*"})
     CHECK_FALSE(is_any_address(host));
 }
 
-TEST_CASE("own_address: an address is this host's if a socket can have it") {
+TEST_CASE("own_address: an address is this host's if a socket can bind to it") {
   CHECK(is_own_address(loopback_address()));
   for (auto& each : addresses_of_host()) {
     CAPTURE(each);
@@ -43,12 +43,12 @@ TEST_CASE("own_address: an address is this host's if a socket can have it") {
     CHECK_FALSE(is_loopback(each));
   }
   for (auto host :
-       {"192.0.2.1", "2001:db8::1", "0.0.0.0", "::", "localhost", ""}) // documentation addresses are nobody's
+       {"192.0.2.1", "2001:db8::1", "0.0.0.0", "::", "localhost", ""}) // documentation addresses belong to no host
     CHECK_FALSE(is_own_address(host));
   CHECK(is_any_address(any_address()));
 }
 
-TEST_CASE("own_address: options may name loopback, and have brackets around an address") {
+TEST_CASE("own_address: options may name localhost, and addresses may have brackets") {
   CHECK(listening_address("localhost") == loopback_address());
   CHECK(listening_address("[::1]") == "::1");
   CHECK(listening_address("10.0.0.7") == "10.0.0.7");

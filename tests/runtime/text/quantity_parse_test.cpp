@@ -8,7 +8,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("quantity parse: quantities are read as people write them") {
+TEST_CASE("quantity parse: reads common spellings of quantities") {
   CHECK(*parse_bytes("4096") == 4096);
   CHECK(*parse_bytes("64K") == 65536);
   CHECK(*parse_bytes("64KiB") == 65536);
@@ -38,7 +38,7 @@ TEST_CASE("quantity parse: quantities are read as people write them") {
         == "\"50\" is not a bandwidth such as 50GB/s, 12.5GiB/s, 400Gbit/s or 400Gbps");
 }
 
-TEST_CASE("quantity parse: a duration in seconds may be as long as machines live") {
+TEST_CASE("quantity parse: a duration in seconds may be years") {
   for (auto [text, seconds] : {std::pair{"50000h", 1.8e8},
                                {"30s", 30.0},
                                {"5min", 300.0},
@@ -58,7 +58,7 @@ TEST_CASE("quantity parse: a duration in seconds may be as long as machines live
   CHECK(*parse_duration_ps("2d") == 172'800'000'000'000'000);
 }
 
-TEST_CASE("quantity parse: what is no duration in seconds is refused with what would be one") {
+TEST_CASE("quantity parse: a wrong duration in seconds is refused with an example of a right one") {
   for (auto text : {"", "5", "-5s", "5 hours", "h", "1e3s", "nan s", "inf s", "5s5", "5 min ", "365251d", "5y"}) {
     CAPTURE(text);
     CHECK(!parse_duration_s(text));
@@ -67,7 +67,7 @@ TEST_CASE("quantity parse: what is no duration in seconds is refused with what w
         == "\"5 minutes\" is not a duration such as 500ms, 30s, 5min, 1.5h, 2d or 50000h, of 1000 years at most");
 }
 
-TEST_CASE("quantity text: a long duration is shown in the unit that people would take") {
+TEST_CASE("quantity text: a long duration has a suitable unit") {
   CHECK(long_duration_text(0) == "0 ms");
   CHECK(long_duration_text(0.25) == "250 ms");
   CHECK(long_duration_text(30) == "30 s");
@@ -77,7 +77,7 @@ TEST_CASE("quantity text: a long duration is shown in the unit that people would
   CHECK(long_duration_text(54 * 86'400.0) == "54 d");
 }
 
-TEST_CASE("quantity parse: rates of operations have their unit") {
+TEST_CASE("quantity parse: rates of operations have a unit") {
   CHECK(*parse_operation_rate("989 TFLOP/s") == 989e12);
   CHECK(*parse_operation_rate("2.5PFLOPS") == 2.5e15);
   CHECK(*parse_operation_rate("7FLOP/s") == 7);

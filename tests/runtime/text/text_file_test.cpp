@@ -10,7 +10,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("text file: it is read whole, and what cannot be is refused with its path and why") {
+TEST_CASE("text file: is read completely, or refused with its path and the reason") {
   test::temporary_directory dir;
   const auto file = (dir.path() / "text").string();
   auto refusal = [](const std::string& path) {
@@ -20,7 +20,7 @@ TEST_CASE("text file: it is read whole, and what cannot be is refused with its p
     return render(read.error());
   };
   CHECK(refusal(file) == "cannot read " + file + ": No such file or directory");
-  CHECK(refusal(dir.path().string()) == dir.path().string() + " is a folder: say the file in it");
+  CHECK(refusal(dir.path().string()) == dir.path().string() + " is a directory: name the file in it");
   const auto text = std::string(100'000, 'x') + '\0' + "\r\n";
   std::ofstream{file, std::ios::binary} << text;
   auto read = read_text_file(file);
@@ -31,10 +31,10 @@ TEST_CASE("text file: it is read whole, and what cannot be is refused with its p
   std::filesystem::resize_file(file, 16 << 20);
   CHECK(read_text_file(file)->size() == 16 << 20);
   std::filesystem::resize_file(file, (16 << 20) + 1);
-  CHECK(refusal(file) == file + " is larger than the 16 MiB that such a file may have");
+  CHECK(refusal(file) == file + " is larger than 16 MiB, the limit for such a file");
 }
 
-TEST_CASE("text file: a byte order mark is left out, and UTF-16 is refused") {
+TEST_CASE("text file: a byte order mark is removed, and UTF-16 is refused") {
   test::temporary_directory dir;
   const auto file = (dir.path() / "text").string();
   std::ofstream{file, std::ios::binary} << "\xef\xbb\xbf{}";

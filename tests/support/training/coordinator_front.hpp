@@ -9,8 +9,8 @@
 
 namespace ringmaster::test {
 
-/// A coordinator in front of the cluster's: what the handlers that `handlers(self, host)` makes do not take goes on to
-/// that.
+/// A coordinator in front of the cluster's: messages that the handlers of `handlers(self, host)` do not take are passed
+/// on.
 template <class Handlers>
 coordinator_actor front_of(simulated_cluster& cluster, Handlers handlers) {
   auto behave = [handlers](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {
@@ -22,7 +22,7 @@ coordinator_actor front_of(simulated_cluster& cluster, Handlers handlers) {
   return caf::actor_cast<coordinator_actor>(cluster.sys.spawn(behave, caf::actor_cast<caf::actor>(cluster.host)));
 }
 
-/// One that passes on the first `count` of such requests late, or never.
+/// A front that passes on the first `count` such requests late, or never.
 template <class Request, class Response>
 coordinator_actor delaying(simulated_cluster& cluster, uint32_t count, std::optional<caf::timespan> delay = {}) {
   return front_of(cluster, [count, delay](caf::event_based_actor* self, const caf::actor& host) -> caf::behavior {

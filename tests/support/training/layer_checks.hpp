@@ -19,7 +19,7 @@ inline std::byte* bytes(elements_list& x) {
   return reinterpret_cast<std::byte*>(x.data());
 }
 
-/// Of no pattern, the same at every run.
+/// Numbers without a pattern, the same in every run.
 inline elements_list scattered(size_t count, double seed) {
   elements_list result;
   for (size_t i = 0; i < count; ++i)
@@ -53,7 +53,7 @@ inline gradients backward(const layer& of, uint64_t samples, shard tensor, const
   return result;
 }
 
-/// The part of a layer's whole weights that a tensor-parallel rank has.
+/// A tensor-parallel rank's part of a layer's whole weights.
 inline elements_list part_of_weights(const layer& of, shard tensor, const elements_list& whole) {
   elements_list result;
   uint64_t before = 0;
@@ -72,7 +72,7 @@ inline elements_list part_of_weights(const layer& of, shard tensor, const elemen
   return result;
 }
 
-/// A layer, and what goes through it; `x` is empty: anything does.
+/// A layer and its input; `x` empty: any input.
 struct layer_trial {
   layer_trial(const layer& what, uint64_t count, elements_list input = {})
     : of(what), samples(count), x(input.empty() ? scattered(count * what.inputs(), 3) : std::move(input)),
@@ -83,7 +83,7 @@ struct layer_trial {
   elements_list x, w, g;
 };
 
-/// Elements of all parameters that learn, which stand before statistics.
+/// Elements of all parameters that learn; they come before statistics.
 inline uint64_t learning_elements(const layer& of) {
   uint64_t result = 0;
   for (auto& x : of.parameters())
@@ -91,8 +91,8 @@ inline uint64_t learning_elements(const layer& of) {
   return result;
 }
 
-/// Gradients are what small differences say, of some hundred elements at most. `numbers`: samples are no numbers that
-/// could be a little larger.
+/// Checks gradients against small differences, for some hundred elements at most. `numbers`: samples are symbols, not
+/// numbers that could be a little larger.
 inline void check_gradients(const layer& of, uint64_t samples, elements_list numbers = {}) {
   constexpr double step = 1e-6;
   constexpr size_t elements_max = 100;
@@ -116,7 +116,7 @@ inline void check_gradients(const layer& of, uint64_t samples, elements_list num
   check(trial.w, learning_elements(of), found.by_weight);
 }
 
-/// Either gradient can be had alone.
+/// Checks that either gradient can be computed alone.
 inline void check_halves(const layer& of, uint64_t samples, elements_list numbers = {}) {
   CAPTURE(of.name());
   const layer_trial trial{of, samples, std::move(numbers)};
@@ -129,7 +129,7 @@ inline void check_halves(const layer& of, uint64_t samples, elements_list number
   CHECK(alone.by_input == both.by_input);
 }
 
-/// What ranks make by columns lies side by side in the whole layer's output, and so do their gradients in its.
+/// Checks that outputs of ranks that share a layer by columns are side by side in the whole layer's, gradients too.
 inline void check_columns(const layer& whole, uint64_t samples, uint32_t ranks) {
   CAPTURE(whole.name());
   CAPTURE(ranks);
@@ -164,7 +164,8 @@ inline void check_columns(const layer& whole, uint64_t samples, uint32_t ranks) 
     CHECK(by_input[j] == near(all.by_input[j]));
 }
 
-/// What tensor-parallel ranks make adds up to the whole layer's, and so do their gradients by what all of them have.
+/// Checks that outputs of tensor-parallel ranks add up to the whole layer's, and so do their gradients by a common
+/// input.
 inline void check_shards(const layer& of, uint64_t samples, uint32_t ranks, elements_list numbers = {}) {
   CAPTURE(of.name());
   CAPTURE(ranks);

@@ -9,7 +9,7 @@ namespace ringmaster::test {
 
 using namespace training;
 
-/// A layer like another one, but for what is overridden. Ranks do not share it by columns.
+/// A layer like another one, apart from overrides. Ranks do not share it by columns.
 class layer_like : public layer {
 public:
   explicit layer_like(std::shared_ptr<const layer> of) : of_(std::move(of)) {}
@@ -30,7 +30,7 @@ private:
   std::shared_ptr<const layer> of_;
 };
 
-/// One whose outputs are no numbers, or are none where nobody learns of them.
+/// A layer whose outputs are NaN, always or only outside of training.
 class numberless_layer final : public layer_like {
 public:
   enum class where : uint8_t { always, untrained };

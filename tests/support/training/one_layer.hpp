@@ -1,12 +1,12 @@
 #pragma once
 
-#include "training/language/rank.hpp"
+#include <ringmaster/strategy/rank.hpp>
 
 namespace ringmaster::test {
 
 using namespace training;
 
-/// Forward and backward of a model that has one layer: the gradient by its weight, of x's samples.
+/// Forward and backward pass of a model with one layer: returns the gradient by its weight, for x's samples.
 inline task<weight_gradient> gradient_by(rank& self, const weight& w, const activation& x) {
   auto y = co_await self.forward(x, w);
   auto by_output = co_await self.loss(y);

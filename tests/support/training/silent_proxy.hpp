@@ -11,8 +11,8 @@
 
 namespace ringmaster::test {
 
-/// The coordinator as processes elsewhere have it in CAF 0.17: once its connection is closed, those that monitor it are
-/// told, and a request is dropped without an answer.
+/// The coordinator as seen from another process in CAF 0.17: once its connection is closed, actors that monitor it get
+/// a message, and requests are dropped without an answer.
 class silent_proxy : public caf::actor_proxy {
 public:
   silent_proxy(caf::actor_config& cfg, caf::actor behind) : actor_proxy(cfg), behind_(std::move(behind)) {}
@@ -31,7 +31,7 @@ private:
   bool closed_ = false;
 };
 
-/// The cluster's coordinator, as a process elsewhere has it.
+/// The cluster's coordinator, as seen from another process.
 class remote_coordinator {
 public:
   explicit remote_coordinator(simulated_cluster& cluster) {

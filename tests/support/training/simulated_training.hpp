@@ -29,8 +29,8 @@ struct simulated_training {
     }
     settings.watcher.step_done = [this](const step_report& x) { reports.push_back(x); };
     settings.watcher.note = [this](const std::string& x) { notes.push_back(x); };
-    settings.watcher.image = [this](const model_image& x) { images.push_back(x); };
-    settings.watcher.ended = [this](const caf::expected<model_image>& x) { outcome = x; };
+    settings.watcher.image = [this](const model_snapshot& x) { images.push_back(x); };
+    settings.watcher.ended = [this](const caf::expected<model_snapshot>& x) { outcome = x; };
   }
 
   ~simulated_training() {
@@ -52,15 +52,15 @@ struct simulated_training {
     handle = nullptr;
     cluster.run_until([&] { return cluster.scheduler.jobs.empty(); });
   }
-  /// Until so many steps are done.
+  /// Until this number of steps is done.
   void run_steps(size_t count) {
     cluster.run_until([&] { return reports.size() >= count || outcome; });
   }
-  /// So many messages, or timeouts, or until the end.
+  /// This number of messages or timeouts, or until the end.
   void run_messages(uint64_t count) {
     cluster.run_until([&] { return count-- == 0 || outcome; });
   }
-  /// By rank, and those to spare behind them.
+  /// By rank; spare devices follow.
   void kill(size_t device) { cluster.self->send_exit(devices[device], caf::exit_reason::kill); }
   uint64_t notes_with(std::string_view what) const {
     return static_cast<uint64_t>(std::ranges::count_if(notes,
@@ -69,7 +69,7 @@ struct simulated_training {
   std::string problem() const { return *outcome ? "" : render(outcome->error()); }
   /// A layer's weights, as one whole.
   std::vector<double> weights(uint32_t layer) const { return weights_in(**outcome, layer); }
-  std::vector<double> weights_in(const model_image& image, uint32_t layer) const {
+  std::vector<double> weights_in(const model_snapshot& image, uint32_t layer) const {
     const auto whole = whole_part(value_kind::weight, layer);
     std::vector<double> result(job->layers[layer]->elements({}));
     for (auto& [what, data] : image.parts)
@@ -85,8 +85,8 @@ struct simulated_training {
   std::vector<caf::actor> devices;
   std::vector<step_report> reports;
   std::vector<std::string> notes;
-  std::vector<model_image> images;
-  std::optional<caf::expected<model_image>> outcome;
+  std::vector<model_snapshot> images;
+  std::optional<caf::expected<model_snapshot>> outcome;
 };
 
 inline simulation_options training_devices(uint32_t count, uint64_t seed = 1) {
@@ -118,7 +118,7 @@ inline std::vector<double> weights_of(const computed_world& world, const trainin
   return result;
 }
 
-/// The weights of so many steps on one rank.
+/// The weights after each of `steps` steps on one rank.
 inline std::vector<std::vector<double>> weights_alone(uint64_t batch, int steps, uint32_t layers = 8,
                                                       std::string_view of = "ddp") {
   auto job = small_job(of, layers, batch, batch);

@@ -4,7 +4,7 @@
 
 namespace ringmaster::test {
 
-/// A layer that learns of two samples at once at least.
+/// A layer that needs two samples at once.
 class sociable_layer : public layer_like {
 public:
   using layer_like::layer_like;

@@ -50,7 +50,7 @@ private:
   std::unique_ptr<cluster> home_;
 };
 
-/// Six epochs of 20 steps over drawn digits, in float64.
+/// Six epochs of 20 steps over generated digits, in float64.
 inline run_settings digits_by(std::string_view strategy, uint32_t ranks) {
   run_settings result;
   result.data = *make_synthetic_digits(7, 480, 60);
@@ -68,7 +68,7 @@ inline run_settings digits_by(std::string_view strategy, uint32_t ranks) {
   return result;
 }
 
-/// Kills devices of the cluster while a training of so many steps goes on, each some steps behind the one before.
+/// Kills devices of the cluster during a training of `steps` steps, each some steps after the one before.
 class killer {
 public:
   killer(caf::actor_system& system, coordinator_actor coordinator, uint32_t kills, uint64_t seed, uint64_t steps)
@@ -109,7 +109,7 @@ public:
   uint32_t done() const { return done_; }
 
 private:
-  /// Whether there were so many steps before the end.
+  /// Whether there were this many steps before the end.
   bool wait_for(uint64_t steps) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return over_ || steps_done_ >= steps; });
@@ -126,12 +126,12 @@ private:
 
 struct killed_run {
   std::vector<double> losses;  ///< Of each step.
-  std::vector<double> weights; ///< Of all layers, in the end.
+  std::vector<double> weights; ///< Of all layers, at the end.
   uint32_t kills = 0;
   uint64_t given_up = 0;
 };
 
-/// In float64, with one device to spare.
+/// In float64, with one spare device.
 inline killed_run train_killed(run_settings settings, uint32_t kills, uint64_t seed) {
   threaded_cluster on{settings.ranks + 1};
   killed_run result;
@@ -155,7 +155,7 @@ inline killed_run train_killed(run_settings settings, uint32_t kills, uint64_t s
   return result;
 }
 
-/// Whether it ended as one that nobody disturbed.
+/// Whether it ended like an undisturbed run.
 inline void check_same(const killed_run& x, const killed_run& undisturbed) {
   REQUIRE(x.losses.size() == undisturbed.losses.size());
   for (size_t i = 0; i < x.losses.size(); ++i)

@@ -12,10 +12,10 @@ namespace ringmaster::training {
 
 struct trained_model {
   std::vector<std::vector<double>> parameters; ///< Layer by layer.
-  double loss = 0;                             ///< Mean of the last step's.
+  double loss = 0;                             ///< The mean of the last step.
 };
 
-/// What so many ranks, with so many bytes each, make of a model in five steps.
+/// A model after five steps by `ranks` ranks with `bytes` bytes each.
 inline trained_model train(const training_job& job, uint32_t ranks, uint64_t bytes = 4 << 20) {
   constexpr int steps = 5;
   computed_world world{job, ranks, bytes};

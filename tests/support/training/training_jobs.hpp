@@ -7,7 +7,7 @@
 
 namespace ringmaster::training {
 
-/// Samples of no pattern, the same at every run; what a sample is depends on its number alone.
+/// Samples without a pattern, the same in every run: a sample depends only on its number.
 class scattered_samples final : public batch_source {
 public:
   scattered_samples(uint64_t width, uint32_t classes, uint64_t global_batch)
@@ -30,7 +30,7 @@ private:
   uint64_t global_batch_;
 };
 
-/// A small model of so many layers, all of which ranks can share, as this strategy's do; in float64.
+/// A small model with layers that ranks can share, cut as this strategy wants; in float64.
 inline training_job small_job(std::string_view of, uint32_t layers, uint64_t global_batch, uint64_t micro_batch,
                               optimizer_kind by = optimizer_kind::adam) {
   constexpr uint64_t width = 8;

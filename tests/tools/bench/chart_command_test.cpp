@@ -70,13 +70,13 @@ TEST_CASE_FIXTURE(fixture, "chart: bandwidth instead of time") {
 TEST_CASE_FIXTURE(fixture, "chart: rows that cannot be drawn are refused, with file and line") {
   auto mixed = draw(row("ring", 1024, "10") + row("ring", 1024, "10", 4));
   CHECK(mixed.code == 1);
-  CHECK(contains(mixed.err, "line 2, column"));
+  CHECK(contains(mixed.err, ", line 2: must be"));
   CHECK(contains(mixed.err, input));
   CHECK(contains(mixed.err, "all_reduce on 8 devices"));
   auto negative = draw(row("ring", 1024, "-1"));
   CHECK(negative.code == 1);
   CHECK(contains(negative.err, "a number above 0"));
-  CHECK(contains(draw("not JSON\n").err, "line 1, column 1"));
+  CHECK(contains(draw("not JSON\n").err, "line 1: line 1, column 2: this is not JSON"));
   CHECK(contains(draw("").err, "no row"));
   CHECK(draw("", {"--frobnicate"}).code == 2);
 }

@@ -61,13 +61,13 @@ TEST_CASE("log command: lists, filters and prints JSON") {
   CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
   CHECK(lines(run({path, "--relative", "--communicator", "8"}).out) == 0);
   CHECK(contains(run({path, "--kind", "rank", "--communicator", "8"}).err,
-                 "matches; joint operations have one record for all ranks: --kind operation"));
+                 "matches; shared-memory operations have one record for all ranks: --kind operation"));
   auto json = run({path, "--json", "--kind", "device"});
   CHECK(json.out.starts_with("{\"time_ns\":"));
   CHECK(lines(json.out) == 1);
 }
 
-TEST_CASE("log command: the latest of the steps of training are not those of all records") {
+TEST_CASE("log command: --last counts steps of training, not all records") {
   temporary_directory dir;
   journal_store::options opts;
   opts.dir = dir.path();
@@ -91,7 +91,7 @@ TEST_CASE("log command: the latest of the steps of training are not those of all
   CHECK(!contains(found.out, "step 0 over"));
 }
 
-TEST_CASE("log command: what failed are operations, commands, calls that were refused and communicators alike") {
+TEST_CASE("log command: --outcome failed shows operations, commands, refused calls and communicators") {
   temporary_directory dir;
   write_journal(dir.path());
   auto path = dir.path().string();
@@ -115,7 +115,7 @@ TEST_CASE("log command: what failed are operations, commands, calls that were re
   CHECK(lines(run({path, "--relative", "--outcome", "in_progress"}).out) == 1);
 }
 
-TEST_CASE("log command: tells what the ranks took of an operation's time, of the attempt that counts") {
+TEST_CASE("log command: shows the ranks' part of an operation's time, for its final attempt") {
   temporary_directory dir;
   journal_store::options opts;
   opts.dir = dir.path();
@@ -139,7 +139,7 @@ TEST_CASE("log command: tells what the ranks took of an operation's time, of the
   CHECK_MESSAGE(contains(shown.out, ", of that its ranks took 12.2 ms"), shown.out); // from 18.75 to 31 ms
 }
 
-TEST_CASE("log command: reads what a living or killed process writes") {
+TEST_CASE("log command: reads the journal of a running or killed process") {
   temporary_directory dir;
   child_process writer{{RINGMASTER_JOURNAL_WRITER, dir.path().string(), "2"}};
   while (writer.read_line() != "14") {
@@ -165,11 +165,11 @@ TEST_CASE("log command: writes a trace") {
   auto limited = run({many, "--trace", file, "--trace-limit", "64K"});
   CHECK(limited.code == 0);
   CHECK(contains(limited.out, "Left out "));
-  CHECK(contains(limited.out, "the oldest: with them it would be larger than --trace-limit allows"));
+  CHECK(contains(limited.out, "with them the trace would exceed --trace-limit"));
   CHECK(content_of(file).size() <= 65536);
   CHECK(content_of(file).size() > 32768);
   CHECK(contains(content_of(file), "device 0x3 died")); // the latest are there
-  CHECK(contains(run({journal, "--trace-limit", "64K"}).err, "--trace-limit says how large a --trace may be"));
+  CHECK(contains(run({journal, "--trace-limit", "64K"}).err, "--trace-limit is the maximum size of a --trace"));
   for (auto* small : {"0", "10", "63K"}) {
     auto refused = run({journal, "--trace", file, "--trace-limit", small});
     CHECK(refused.code == 2);
@@ -210,7 +210,7 @@ TEST_CASE("log command: wrong usage names the option, the value and what is allo
   }
 }
 
-TEST_CASE("log command: says so where there is no journal") {
+TEST_CASE("log command: a missing journal is an error") {
   temporary_directory dir;
   for (auto path : {dir.path(), dir.path() / "nowhere"}) {
     auto result = run({path.string()});

@@ -1,8 +1,9 @@
 #include "messages/errc.hpp"
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tools/journal/log_samples.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace ringmaster;
 
@@ -25,7 +26,7 @@ proto::Record step_record(uint64_t step, uint64_t epoch, uint64_t first, uint64_
 
 } // namespace
 
-TEST_CASE("the log shows which samples a step took, once each, also where steps were done again") {
+TEST_CASE("the log shows the samples of each step once, also for repeated steps") {
   // Step 1 was done again, after step 2 had been; the order is CPython's shuffle of ten with the seed 1234.
   const std::vector records{step_record(0, 0, 0), step_record(1, 0, 4), step_record(2, 1, 0), step_record(1, 0, 4),
                             step_record(2, 1, 0)};
@@ -44,7 +45,7 @@ TEST_CASE("the log shows which samples a step took, once each, also where steps 
   CHECK(samples_text({}, false) == std::string{});
 }
 
-TEST_CASE("the log shows what counts of a training that another run has gone on with, as one training") {
+TEST_CASE("the log shows a training that another run continued as one training") {
   auto of = [](const std::vector<proto::Record>& records) {
     auto found = samples_text(records, true);
     REQUIRE(found);
@@ -74,7 +75,7 @@ TEST_CASE("the log shows what counts of a training that another run has gone on 
            R"("6","epoch":0,"step":0 "6","epoch":0,"step":1 "4","epoch":1,"step":2 )");
 }
 
-TEST_CASE("a record of training that cannot be is named") {
+TEST_CASE("an impossible record of training is named") {
   auto wrong = step_record(3, 0, 0);
   wrong.mutable_training_step()->set_samples(0);
   auto found = samples_text({wrong}, false);

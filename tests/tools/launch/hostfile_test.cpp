@@ -103,7 +103,7 @@ TEST_CASE("hostfile: says what is wrong with slots after a colon, with ranges an
   CHECK(refusal("a slots=3 max_slots=2") == "hosts:1: slots=3 are more than max_slots=2");
   CHECK(refusal("a max_slots=x") == "hosts:1: max_slots, the most slots: \"x\" is not an integer from 1 to 4294967295");
   CHECK(refusal("n[1-2] name=x") == "hosts:1: name=x is one name, and 'n[1-2]' are several hosts");
-  CHECK(refusal("n[1-") == "hosts:1: \"n[1-\" is no list of hosts of SLURM's: a '[' without its ']'");
+  CHECK(refusal("n[1-") == "hosts:1: \"n[1-\" is no SLURM list of hosts: a '[' without its ']'");
   CHECK(refusal("n[1-2000]") == "hosts:1: more than 1024 nodes");
   CHECK(refusal("a,,b") == "hosts:1: '' is not the name of a host; " + forms);
   CHECK(refusal("-o@a") == "hosts:1: '-o@a' is not the name of a host; " + forms);
@@ -173,10 +173,10 @@ TEST_CASE("hostfile: of SLURM's variables it names the one that is wrong") {
     auto places = slurm_places(hosts, tasks, 2, "b");
     return places ? "accepted" : render(places.error());
   };
-  CHECK(refusal_of("a[1-", "") == "SLURM_JOB_NODELIST: \"a[1-\" is no list of hosts of SLURM's: a '[' without its ']'");
+  CHECK(refusal_of("a[1-", "") == "SLURM_JOB_NODELIST: \"a[1-\" is no SLURM list of hosts: a '[' without its ']'");
   CHECK(refusal_of("a[1-2000]", "") == "SLURM_JOB_NODELIST: more than 1024 nodes");
   CHECK(refusal_of("-oProxyCommand=x", "") == "SLURM_JOB_NODELIST: '-oProxyCommand=x' is not the name of a host");
-  CHECK(refusal_of("a", "x").find("SLURM_TASKS_PER_NODE: \"x\" is no list of tasks") == 0);
+  CHECK(refusal_of("a", "x").find("SLURM_TASKS_PER_NODE: \"x\" is no SLURM list of tasks") == 0);
   CHECK(refusal_of("a,b", "1")
         == "SLURM_TASKS_PER_NODE: \"1\" is for 1 hosts, and SLURM_JOB_NODELIST names 2: \"a,b\"");
   CHECK(refusal_of("a", "0") == "SLURM_TASKS_PER_NODE: 0 tasks are not from 1 to 1024");

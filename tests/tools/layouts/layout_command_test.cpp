@@ -1,12 +1,13 @@
 #include "tools/layouts/layout_command.hpp"
 
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -42,13 +43,13 @@ TEST_CASE("layout command: a grid, the groups, the layers, and a row for each ra
     CHECK_MESSAGE(contains(end.out, line), line);
 }
 
-TEST_CASE("layout command: further layers may stand behind the first") {
+TEST_CASE("layout command: --layer takes several layers") {
   CHECK(
     laid_out({"--ranks=8", "--tensor=4", "--samples=1000", "--layer", "hidden:768x256:columns", "out:256x10:rows"}).out
     == laid_out(two_layers).out);
 }
 
-TEST_CASE("layout command: many ranks are shortened, in JSON none is missing") {
+TEST_CASE("layout command: the text of many ranks is shortened, and JSON has all") {
   auto text = laid_out({"--ranks=512", "--tensor=2", "--layer=a:4x4:rows"});
   CHECK(contains(text.out, "and 448 ranks more; --json has all\n"));
   CHECK(contains(text.out, " | ... 256 in all\n"));
@@ -56,7 +57,7 @@ TEST_CASE("layout command: many ranks are shortened, in JSON none is missing") {
   auto end = laid_out(two_layers, {"--json"});
   auto json = parse_json(end.out);
   REQUIRE(json);
-  const json_place all{"the object", end.out, *json};
+  const json_field all{"the object", *json};
   auto places = all.at("places").list();
   REQUIRE(places->size() == 8);
   auto& sixth = places->at(6);
@@ -79,7 +80,7 @@ TEST_CASE("layout command: --svg writes a picture") {
   CHECK(contains(content_of(file), ">rank 7<"));
 }
 
-TEST_CASE("layout command: what cannot be is refused with a sentence") {
+TEST_CASE("layout command: impossible layouts are refused with a sentence") {
   check_layout_usage({"--tensor=4"}, "it takes --ranks N");
   check_layout_usage({"--ranks=8", "--tensor=3"}, "8 ranks cannot share layers 3 by 3");
   check_layout_usage({"--ranks=8", "--tensor=4", "--layer=a:768x255:columns"}, "255 is no multiple of 4");

@@ -1,10 +1,11 @@
 #include "tools/layouts/partition_command.hpp"
 
-#include "runtime/text/json/json_place.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -33,7 +34,7 @@ TEST_CASE("partition command: a row for each rank, and what is left over") {
            "left over: 2 samples: 1 7\n");
 }
 
-TEST_CASE("partition command: long parts and many ranks are shortened, in JSON nothing is") {
+TEST_CASE("partition command: the text of long parts and many ranks is shortened, and JSON has all") {
   auto text = run_command(partition_command(), {"--samples=50000", "--fractions", "0.5,0.25"});
   CHECK(contains(text.out, "25,000  4564 15975 32972 20607 32086 26368 5375 37584 23693 8375 ...\n"));
   CHECK(contains(text.out, "left over: 12500 samples: "));
@@ -43,7 +44,7 @@ TEST_CASE("partition command: long parts and many ranks are shortened, in JSON n
   auto end = run_command(partition_command(), {"--samples=50000", "--fractions", "0.5,0.25", "--json"});
   auto json = parse_json(end.out);
   REQUIRE(json);
-  const json_place all{"the object", end.out, *json};
+  const json_field all{"the object", *json};
   CHECK(*all.at("seed").number(9999) == 1234);
   auto ranks = all.at("ranks").list();
   REQUIRE(ranks->size() == 2);
@@ -66,7 +67,7 @@ TEST_CASE("partition command: no samples, fewer than parts, and negative and hug
   CHECK(contains(run_command(partition_command(), {"--samples=0", "--parts=2", "--json"}).out, "\"left_over\":[]"));
 }
 
-TEST_CASE("partition command: what cannot be parted is refused with a sentence") {
+TEST_CASE("partition command: impossible partitions are refused with a sentence") {
   check_partition_refused({"--parts=2"}, "it takes --samples N");
   check_partition_refused({"--samples=8"}, "one of --parts W and --fractions F,...");
   check_partition_refused({"--samples=8", "--parts=2", "--fractions=0.5"}, "one of --parts W and --fractions F,...");

@@ -3,13 +3,14 @@
 #include "tools/simulate/simulate_command.hpp"
 #include "tools/tune/explain_command.hpp"
 
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -100,12 +101,8 @@ TEST_CASE("simulate: pieces are cut for the network, or as was told") {
   CHECK(contains(run(simulate_command, args).out, "  pieces of            2 MiB\n"));
   auto json = parse_json(run(simulate_command, {args[0], args[1], args[2], args[3], "--json"}).out);
   REQUIRE(json.engaged());
-  auto number = [&](std::string_view name) {
-    auto found = std::ranges::find(json->keys, name, [](auto& x) { return x.name; });
-    return json->entries[static_cast<size_t>(found - json->keys.begin())].number;
-  };
-  CHECK(number("piece_bytes") == 2 << 20);
-  CHECK(number("time_ps") < 14e9); // 31.4 ms in pieces of 128 KiB
+  CHECK(json->at("piece_bytes") == 2 << 20);
+  CHECK(json->at("time_ps") < 14e9); // 31.4 ms in pieces of 128 KiB
   args.push_back("--chunk=128K");
   CHECK(contains(run(simulate_command, args).out, "  pieces of            128 KiB\n"));
   CHECK(!contains(run(simulate_command, {"all_reduce", "--algorithm=ring"}).out, "pieces of"));

@@ -231,18 +231,19 @@ TEST_CASE("schedule file: bench runs it on real memory, and its results are righ
   }
 }
 
-TEST_CASE("schedule file: an error names the file, the line and the column") {
+TEST_CASE("schedule file: an error names the file, and the step or the line and column") {
   schedules_on_disk ring{ring_of_three};
   ring.replace("\"peer\"", "\"pear\"");
   auto refused = simulated({"--schedule", ring.file()});
   CHECK(refused.code == 1);
   CHECK(refused.err
         == "ringmaster simulate: " + ring.file()
-             + ": line 3, column 32: rank 0, step 0: there is no key \"pear\" here; there are: round, do, peer, from, "
-               "then\n");
+             + ": rank 0, step 0: unknown key \"pear\"; allowed are: round, do, peer, from, then\n");
   ring.replace("\"pear\": 1", "\"peer\" 1");
-  CHECK(contains(drawn({"--schedule", ring.file()}).err,
-                 ": line 3, column 39: this is no JSON: there must be ':', and there is '1'\n"));
+  CHECK(
+    contains(drawn({"--schedule", ring.file()}).err,
+             ": line 3, column 39: this is not JSON: syntax error while parsing object separator - unexpected number "
+             "literal; expected ':'\n"));
   CHECK(simulated({"--schedule", "/nowhere/x"}).code == 1);
   CHECK(simulated({"--schedule", "/nowhere/x"}).err
         == "ringmaster simulate: cannot read '/nowhere/x': No such file or directory\n");

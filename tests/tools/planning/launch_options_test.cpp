@@ -2,13 +2,14 @@
 #include "planner/plans/launch_options.hpp"
 
 #include "planner/models/known_models.hpp"
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
 #include "tools/planning/plan_command.hpp"
 #include "tools/planning/plan_report.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <numeric>

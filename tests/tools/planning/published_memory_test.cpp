@@ -2,14 +2,14 @@
 #include "planner/estimates/memory_estimate.hpp"
 #include "planner/models/known_models.hpp"
 #include "planner/systems/gpu_system.hpp"
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
-#include "tests/tools/planning/json_member.hpp"
 #include "tools/planning/plan_command.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <fstream>
 
@@ -89,13 +89,13 @@ TEST_CASE("published memory: Kimi K2 fits on 256 H100 with FSDP and experts over
                                                   "--context=1", "--schedule=fsdp", "--recompute=full", "--json"});
   const auto json = parse_json(found.out);
   REQUIRE_MESSAGE(json.engaged(), found.err);
-  const auto& best = member(*json, "best").entries.at(0);
+  const auto& best = json->at("best").at(0);
   const auto room = system_of("h100-80g")->room_bytes();
-  CHECK(member(*json, "parameters").number == 1'026'408'232'448);
-  CHECK(member(best, "memory_bytes").number < room);
-  CHECK(member(best, "simulated_memory_bytes").number < room);
+  CHECK(json->at("parameters").get<double>() == 1'026'408'232'448);
+  CHECK(best.at("memory_bytes").get<double>() < room);
+  CHECK(best.at("simulated_memory_bytes").get<double>() < room);
   // Sharded over all ranks: 2 bytes of weight, 4 of gradient and 12 of optimizer states for each parameter.
-  CHECK(member(best, "memory_bytes").number > 18 * 1.026e12 / 256);
+  CHECK(best.at("memory_bytes").get<double>() > 18 * 1.026e12 / 256);
 }
 
 TEST_CASE("published memory: what --reserve leaves free is none of what must fit") {

@@ -45,7 +45,7 @@ TEST_CASE("saved plan: is read with all that plans can differ in") {
 
 TEST_CASE("saved plan: what no plan has is refused with the place, the member and what stands there") {
   CHECK(refusal_with(R"("time_s": 1.5)", R"("time_s": -1.5)")
-        == "line 4, column 13: plan, \"best\", entry 0, \"time_s\": must be a number from 0 to 1e+12, and is -1.5");
+        == "plan, \"best\", entry 0, \"time_s\": must be a number from 0 to 1e+12, and is -1.5");
   CHECK(refusal_with(R"("time_s": 1.5)", R"("time_s": "soon")").ends_with("and is \"soon\""));
   CHECK(refusal_with(R"("time_s": 1.5)", R"("time_s": null)").ends_with("and is null"));
   CHECK(refusal_with(R"("time_s": 1.5)", R"("time_s": 1e300)").ends_with("and is 1e300"));
@@ -53,7 +53,7 @@ TEST_CASE("saved plan: what no plan has is refused with the place, the member an
   CHECK(
     refusal_with(R"("time_s": 1.5, )", "").ends_with("\"time_s\": must be a number from 0 to 1e+12, and is missing"));
   CHECK(refusal_with(R"("gpus": 16)", R"("gpus": "many")")
-        == "line 1, column 71: plan, \"gpus\": must be a whole number from 0 to 4294967295, and is \"many\"");
+        == "plan, \"gpus\": must be a whole number from 0 to 4294967295, and is \"many\"");
   CHECK(refusal_with(R"("gpus": 16)", R"("gpus": 0)").ends_with("must be a whole number from 1 on, and is 0"));
   CHECK(refusal_with(R"("model": "small")", R"("model": ["small"])")
           .ends_with("must be a text in quotes, and is [\"small\"]"));
@@ -69,9 +69,9 @@ TEST_CASE("saved plan: what no plan has is refused with the place, the member an
 }
 
 TEST_CASE("saved plan: what is no plan of a transformer that fits is called so") {
-  CHECK(render(parse_saved_plan("[]").error()) == "line 1, column 1: this is not what ringmaster plan --json writes");
+  CHECK(render(parse_saved_plan("[]").error()) == "this is not what ringmaster plan --json writes");
   CHECK(render(parse_saved_plan(R"({"gpus": 8, "best": []})").error())
-        == "line 1, column 21: there is no plan of a transformer that fits");
+        == "there is no plan of a transformer that fits");
   CHECK(render(parse_saved_plan(R"({"gpus": 8, "best": [{"time_s": 1}]})").error())
           .ends_with("there is no plan of a transformer that fits"));
 }

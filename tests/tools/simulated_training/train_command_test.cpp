@@ -4,7 +4,7 @@
 
 #include "planner/estimates/iteration_estimate.hpp"
 #include "planner/models/known_models.hpp"
-#include "runtime/text/json/json_value.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -153,7 +154,7 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   args.push_back("--json");
   auto list = parse_json(train(args).out);
   REQUIRE(list.engaged());
-  CHECK(list->entries.size() == training::strategies().size());
+  CHECK(list->size() == training::strategies().size());
   CHECK(train({"--strategy=all", "--ranks=3", "--layers=8", "--global-batch=32"})
           .out.find("does not divide among 3 data-parallel ranks")
         != std::string::npos);
@@ -305,10 +306,7 @@ TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") 
     REQUIRE(result.code == 0);
     auto read = parse_json(result.out);
     REQUIRE(read.engaged());
-    for (size_t i = 0; i < read->keys.size(); ++i)
-      if (read->keys[i].name == "operations")
-        return read->entries[i].number;
-    return 0.0;
+    return read->at("operations").get<uint64_t>();
   };
   for (auto* name : {"ddp", "wsdp", "zero1", "zero1-overlap", "zero2", "zero3", "fsdp", "hsdp"}) {
     const auto strategy = std::string{"--strategy="} + name;
@@ -382,7 +380,7 @@ TEST_CASE(
   auto refused = run_command(simulate_command(), limited);
   CHECK(refused.code == 1);
   CHECK(refused.err.find("ringmaster simulate train: --trace-limit: the trace of ") == 0);
-  CHECK(refused.err.find(" and at most 64 KiB were asked for") != std::string::npos);
+  CHECK(refused.err.find(", over the limit of 64 KiB: ") != std::string::npos);
   limited.back() = "--trace-limit=128K";
   auto part = [](const std::string& text) { return text.substr(0, text.find(" and at most")); };
   CHECK(part(run_command(simulate_command(), limited).err) == part(refused.err)); // it is the same trace

@@ -1,5 +1,5 @@
-// `ringmaster train` as several processes, each a rank where its device is.
-#include "runtime/text/json/json_value.hpp"
+// `ringmaster train` as several processes, each with a rank on its own device.
+#include "runtime/text/json_field.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -35,16 +36,11 @@ std::string losses_in(const std::string& output) {
   return output.substr(begin, end - begin);
 }
 
-/// What stands in that list of the JSON.
+/// The text of that list in the JSON.
 std::vector<double> losses_of(const std::string& output) {
   auto json = parse_json(output.substr(output.find('{')));
   REQUIRE_MESSAGE(json.engaged(), output);
-  std::vector<double> result;
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == "step_losses")
-      for (auto& each : json->entries[i].entries)
-        result.push_back(each.number);
-  return result;
+  return json->at("step_losses").get<std::vector<double>>();
 }
 
 std::vector<pid_t> children_of(pid_t launcher) {
@@ -52,7 +48,7 @@ std::vector<pid_t> children_of(pid_t launcher) {
   return {std::istream_iterator<pid_t>{children}, {}};
 }
 
-/// A launcher's process that is this node.
+/// The launcher's process of this node.
 pid_t node_of(pid_t launcher, const std::string& name) {
   for (auto each : children_of(launcher)) {
     std::ifstream file{fmt::format("/proc/{}/cmdline", each)};
@@ -63,7 +59,7 @@ pid_t node_of(pid_t launcher, const std::string& name) {
   return 0;
 }
 
-/// What is behind such a name in a process's environment.
+/// The value of a variable in a process's environment.
 std::string variable_of(pid_t process, const std::string& name) {
   std::ifstream file{fmt::format("/proc/{}/environ", process)};
   for (std::string line; std::getline(file, line, '\0');)
@@ -72,7 +68,7 @@ std::string variable_of(pid_t process, const std::string& name) {
   return "";
 }
 
-/// A launcher's processes that train, by their ranks.
+/// The launcher's processes that train, by rank.
 std::map<int, pid_t> ranks_of(pid_t launcher) {
   std::map<int, pid_t> result;
   for (auto each : children_of(launcher))
@@ -81,13 +77,13 @@ std::map<int, pid_t> ranks_of(pid_t launcher) {
   return result;
 }
 
-/// Whether a run has written a checkpoint: any, for those of its beginning do not stay.
+/// Whether a run has written any checkpoint: the first ones are deleted.
 bool has_checkpoint(const std::filesystem::path& model) {
   auto there = training::checkpoint_directory{model, 3}.steps();
   return there && !there->empty();
 }
 
-/// That the losses of so many epochs are those of a run on one rank that nobody disturbed.
+/// Checks that the losses of `epochs` epochs are those of an undisturbed run on one rank.
 void check_undisturbed(const std::string& output, uint64_t epochs) {
   launch::launched_program alone{
     training_of({RINGMASTER_PROGRAM}, {"--epochs", std::to_string(epochs), "--json", "--ranks", "1"})};
@@ -101,7 +97,7 @@ void check_undisturbed(const std::string& output, uint64_t epochs) {
 
 } // namespace
 
-TEST_CASE("three processes train to the bits of three ranks in one") {
+TEST_CASE("rank processes: three processes train to the bits of three ranks in one process") {
   for (auto* strategy : {"ddp", "zero3", "1f1b", "tensor-naive"}) {
     const std::vector<std::string> how{"--strategy", strategy, "--micro-batch", "8", "--epochs", "2", "--json"};
     launch::launched_program together{training_of(three_processes, how)};
@@ -114,7 +110,7 @@ TEST_CASE("three processes train to the bits of three ranks in one") {
   }
 }
 
-TEST_CASE("a process that is killed costs its step: the others end with the losses of a run that nobody disturbed") {
+TEST_CASE("rank processes: a process that is killed costs its step, and the losses are those of an undisturbed run") {
   test::temporary_directory dir;
   const std::vector<std::string> how{"--epochs", "30", "--json", "--checkpoint", (dir.path() / "model").string()};
   launch::launched_program run{training_of(three_processes, how)};
@@ -122,13 +118,13 @@ TEST_CASE("a process that is killed costs its step: the others end with the loss
   const auto ranks = ranks_of(run.child.pid());
   REQUIRE(ranks.size() == 3);
   ::kill(ranks.at(2), SIGKILL);
-  CHECK(run.finish() != 0); // the launcher tells that one was killed
+  CHECK(run.finish() != 0); // the launcher reports the killed process
   CHECK_MESSAGE(run.output.find("is lost: its process is gone") != std::string::npos, (run.output + run.error));
   CHECK_MESSAGE(run.output.find("\"ranks\":2") != std::string::npos, run.output);
   check_undisturbed(run.output, 30);
 }
 
-TEST_CASE("a process whose device dies or hangs joins again with the one that its node starts") {
+TEST_CASE("rank processes: a process whose device dies or hangs joins again with its node's new device") {
   test::temporary_directory dir;
   const std::vector<std::string> how{"--epochs", "60", "--json", "--checkpoint", (dir.path() / "model").string()};
   launch::launched_program run{training_of(three_processes, how)};
@@ -149,7 +145,7 @@ TEST_CASE("a process whose device dies or hangs joins again with the one that it
   check_undisturbed(run.output, 60);
 }
 
-TEST_CASE("processes that cannot lie as told without one that was killed go on in fewer groups") {
+TEST_CASE("rank processes: after a kill that breaks the configured groups the others continue in fewer groups") {
   test::temporary_directory dir;
   const auto model = dir.path() / "model";
   launch::launched_program run{training_of({RINGMASTER_CAF_RUN, "--ranks", "4", "--", RINGMASTER_PROGRAM},
@@ -168,20 +164,22 @@ TEST_CASE("processes that cannot lie as told without one that was killed go on i
   CHECK(run.output.find("epoch 30/30") != std::string::npos);
 }
 
-TEST_CASE("of processes, too, the layer is named that gave no number first, and what costs there are none of") {
+TEST_CASE("rank processes: the layer with the first NaN is named, and missing costs are") {
   launch::launched_program strays{training_of(three_processes, {"--optimizer", "sgd", "--lr", "1e30"})};
   CHECK(strays.finish() != 0);
-  CHECK_MESSAGE(strays.error.find("is no number: the first layer that gave none is ") != std::string::npos,
+  CHECK_MESSAGE(strays.error.find("is not a finite number: the first layer with such an output is ")
+                  != std::string::npos,
                 strays.error);
   CHECK(strays.error.find("ringmaster train: the run has ended: the loss of ") != std::string::npos); // ranks 1 and 2
   launch::launched_program profiled{training_of(three_processes, {"--epochs", "2", "--profile"})};
   CHECK(profiled.finish() == 0);
-  CHECK_MESSAGE(profiled.output.find("among ranks of one process, which these are not: it gives no prediction\n")
-                  != std::string::npos,
-                profiled.output);
+  CHECK_MESSAGE(
+    profiled.output.find("among ranks of one process, and these ranks are processes: there is no prediction\n")
+      != std::string::npos,
+    profiled.output);
 }
 
-TEST_CASE("a node that is killed costs its step, and its devices are not taken again") {
+TEST_CASE("rank processes: a node that is killed costs its step, and its devices are not used again") {
   test::temporary_directory dir;
   const auto model = dir.path() / "model";
   launch::launched_program run{
@@ -196,7 +194,7 @@ TEST_CASE("a node that is killed costs its step, and its devices are not taken a
   CHECK(losses_of(run.output).size() == 270);
 }
 
-TEST_CASE("without the coordinator the run ends at once, and says so") {
+TEST_CASE("rank processes: without the coordinator the run ends at once with an error") {
   launch::launched_program run{training_of(three_processes, {"--epochs", "4000"})};
   REQUIRE(run.await_output("epoch    2/4000"));
   const auto coordinator = node_of(run.child.pid(), "coordinator");
@@ -206,21 +204,20 @@ TEST_CASE("without the coordinator the run ends at once, and says so") {
   CHECK_MESSAGE(run.error.find("ringmaster train: the coordinator is gone, in step ") != std::string::npos, run.error);
 }
 
-TEST_CASE("with the process of rank 0 the run ends, and the others say so") {
+TEST_CASE("rank processes: the run ends with the process of rank 0, and the others report that") {
   launch::launched_program run{training_of(three_processes, {"--epochs", "4000"})};
   REQUIRE(run.await_output("epoch    2/4000"));
   const auto ranks = ranks_of(run.child.pid());
   REQUIRE(ranks.size() == 3);
   ::kill(ranks.at(0), SIGKILL);
   CHECK(run.finish() > 0); // within its limit
-  const std::string sentence
-    = "ringmaster train: rank 0 has the trainer, and is gone, or has taken this process for gone: ";
+  const std::string sentence = "ringmaster train: rank 0, which has the trainer, has exited or lost this process: ";
   const auto one = run.error.find(sentence), other = run.error.find(sentence, one + 1);
   CHECK_MESSAGE(other != std::string::npos, run.error);
   CHECK(run.error.find("another run goes on (--checkpoint DIR --resume)") != std::string::npos);
 }
 
-TEST_CASE("a run that is told to end keeps its model, tells what was done, and another one goes on from there") {
+TEST_CASE("rank processes: a run that is asked to stop keeps its model and reports, and another run resumes") {
   test::temporary_directory dir;
   const auto model = (dir.path() / "model").string(), picture = (dir.path() / "loss.svg").string();
   for (auto& before : {std::vector<std::string>{RINGMASTER_PROGRAM}, three_processes}) {
@@ -232,8 +229,8 @@ TEST_CASE("a run that is told to end keeps its model, tells what was done, and a
     REQUIRE(run.wait_until([&] { return has_checkpoint(dir.path() / "model"); }));
     ::kill(run.child.pid(), SIGTERM);
     CHECK(run.finish() == 1);
-    CHECK_MESSAGE(run.error.find("ringmaster train: the run was told to end") != std::string::npos, run.error);
-    const std::string of_others = "ringmaster train: the run has ended: the run was told to end";
+    CHECK_MESSAGE(run.error.find("ringmaster train: the run was asked to stop") != std::string::npos, run.error);
+    const std::string of_others = "ringmaster train: the run has ended: the run was asked to stop";
     const auto one = run.error.find(of_others), other = run.error.find(of_others, one + 1);
     CHECK_MESSAGE((before.size() == 1 || (one != std::string::npos && other != std::string::npos)), run.error);
     const auto done = losses_of(run.output).size();
@@ -245,24 +242,24 @@ TEST_CASE("a run that is told to end keeps its model, tells what was done, and a
   }
 }
 
-TEST_CASE("a process that is told to end hands over what its rank has, and the others train to the end") {
+TEST_CASE("rank processes: a process that is asked to stop hands over its parts, and the others finish") {
   launch::launched_program run{training_of(three_processes, {"--strategy", "zero3", "--epochs", "60"})};
   REQUIRE(run.await_output("epoch  2/60"));
   ::kill(ranks_of(run.child.pid()).at(2), SIGTERM);
   CHECK(run.finish() == 0);
-  CHECK_MESSAGE(run.output.find(" has left; what it had is taken over") != std::string::npos, run.output);
+  CHECK_MESSAGE(run.output.find(" has left; its parts of the model are taken over") != std::string::npos, run.output);
   CHECK_MESSAGE(run.output.find("to be done again") == std::string::npos, run.output);
   CHECK_MESSAGE(run.output.find("epoch 60/60") != std::string::npos, run.output);
 }
 
-TEST_CASE("a number of ranks that is not the launcher's is refused") {
+TEST_CASE("rank processes: a number of ranks other than the launcher's is refused") {
   launch::launched_program run{training_of(three_processes, {"--ranks", "2"})};
   CHECK(run.finish() == 2);
-  CHECK_MESSAGE(run.error.find("--ranks 2: caf-run has started 3 ranks: leave it away") != std::string::npos,
+  CHECK_MESSAGE(run.error.find("--ranks 2: caf-run has started 3 ranks: omit the option") != std::string::npos,
                 run.error);
 }
 
-TEST_CASE("processes that were told different settings do not train, and each says why") {
+TEST_CASE("rank processes: processes with different settings do not train, and each says why") {
   const auto line = fmt::format("exec {} train --epochs 2 --seed $((RINGMASTER_RANK + 1))", RINGMASTER_PROGRAM);
   launch::launched_program run{{RINGMASTER_CAF_RUN, "--ranks", "2", "--", "sh", "-c", line}};
   CHECK(run.finish() == 2);
@@ -273,7 +270,7 @@ TEST_CASE("processes that were told different settings do not train, and each sa
   CHECK(run.error.find(why) != run.error.rfind(why));
 }
 
-TEST_CASE("processes whose data differ in one byte do not train, and each says why") {
+TEST_CASE("rank processes: processes whose data differ in one byte do not train, and each says why") {
   test::temporary_directory dir;
   for (int rank : {0, 1}) {
     test::image_folder images;
@@ -298,7 +295,7 @@ TEST_CASE("processes whose data differ in one byte do not train, and each says w
   }
 }
 
-TEST_CASE("where rank 0 cannot begin, the others do not wait for it") {
+TEST_CASE("rank processes: the others do not wait if rank 0 cannot start") {
   test::temporary_directory dir;
   training::checkpoint_directory taken{dir.path(), 1};
   REQUIRE(!taken.claim());
@@ -306,7 +303,8 @@ TEST_CASE("where rank 0 cannot begin, the others do not wait for it") {
   CHECK(run.finish() == 1); // within its limit
   CHECK_MESSAGE(run.error.find(": another run writes its checkpoints there, and has not ended") != std::string::npos,
                 run.error);
-  CHECK_MESSAGE(run.error.find("ringmaster train: rank 0 is gone, and had not begun to train: it says why")
-                  != std::string::npos,
-                run.error);
+  CHECK_MESSAGE(
+    run.error.find("ringmaster train: rank 0 has exited before it started to train: see its output for the reason")
+      != std::string::npos,
+    run.error);
 }

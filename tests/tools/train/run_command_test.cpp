@@ -1,5 +1,5 @@
-// `ringmaster train` in this process: real threads, real memory, drawn digits.
-#include "runtime/text/json/json_value.hpp"
+// `ringmaster train` in this process: real threads, real memory, generated digits.
+#include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -31,12 +32,7 @@ outcome train_digits(std::vector<std::string> more) {
 std::vector<double> list_of(const outcome& x, const std::string& name) {
   auto json = parse_json(x.out);
   REQUIRE_MESSAGE(json.engaged(), (x.out + x.err));
-  std::vector<double> result;
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == name)
-      for (auto& each : json->entries[i].entries)
-        result.push_back(each.number);
-  return result;
+  return json->at(name).get<std::vector<double>>();
 }
 
 /// Of the last step of each epoch in the command's JSON.
@@ -44,18 +40,14 @@ std::vector<double> ranks_of_epochs(const outcome& x) {
   const auto json = parse_json(x.out);
   REQUIRE_MESSAGE(json.engaged(), (x.out + x.err));
   std::vector<double> result;
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == "epochs")
-      for (auto& epoch : json->entries[i].entries)
-        for (size_t j = 0; j < epoch.keys.size(); ++j)
-          if (epoch.keys[j].name == "ranks")
-            result.push_back(epoch.entries[j].number);
+  for (auto& epoch : json->at("epochs"))
+    result.push_back(epoch.at("ranks").get<double>());
   return result;
 }
 
 } // namespace
 
-TEST_CASE("a model learns, and says how well") {
+TEST_CASE("train: a model learns, and its results are printed") {
   auto found = train_digits({"--epochs", "4", "--ranks", "2", "--sizes", "32"});
   CHECK(found.code == exit_ok);
   CHECK(found.err == "");
@@ -68,7 +60,7 @@ TEST_CASE("a model learns, and says how well") {
   CHECK(found.out.find("36 steps in ") != std::string::npos);
 }
 
-TEST_CASE("whatever the strategy and the number of ranks, the losses are those of one rank") {
+TEST_CASE("train: the losses are those of one rank with any strategy and number of ranks") {
   const std::vector<std::string> model{"--sizes", "32-24-16",    "--global-batch", "30",
                                        "--json",  "--precision", "float64"};
   auto with = [&](std::vector<std::string> more) {
@@ -89,14 +81,13 @@ TEST_CASE("whatever the strategy and the number of ranks, the losses are those o
   }
 }
 
-TEST_CASE("a pipeline has four micro-batches a stage, or as many as its strategy takes, where nobody says") {
+TEST_CASE("train: by default a pipeline has four micro-batches a stage, or the number that its strategy allows") {
   auto of = [](std::vector<std::string> more) {
     more.insert(more.end(), {"--epochs", "1", "--json"});
     const auto found = train_digits(std::move(more));
     const auto json = parse_json(found.out);
     REQUIRE_MESSAGE(json.engaged(), (found.out + found.err));
-    const auto key = std::ranges::find(json->keys, "micro_batch", &json_value::key::name);
-    return json->entries.at(static_cast<size_t>(key - json->keys.begin())).number;
+    return json->at("micro_batch").get<uint32_t>();
   };
   const std::string six = "8-8-8-8-8";
   CHECK(of({"--strategy", "1f1b", "--ranks", "2"}) == 8);
@@ -106,7 +97,7 @@ TEST_CASE("a pipeline has four micro-batches a stage, or as many as its strategy
   CHECK(of({"--strategy", "ddp", "--ranks", "2"}) == 32);
 }
 
-TEST_CASE("a device that is killed costs its step, no more") {
+TEST_CASE("train: a device that is killed costs only its step") {
   auto whole = list_of(train_digits({"--ranks", "3", "--epochs", "2", "--json", "--precision", "float64"}),
                        "step_losses");
   auto found = train_digits({"--ranks", "3", "--epochs", "2", "--json", "--precision", "float64", "--kill", "7"});
@@ -121,7 +112,7 @@ TEST_CASE("a device that is killed costs its step, no more") {
   CHECK(std::ranges::all_of(times, [](double x) { return x > 0 && x < 60; }));
 }
 
-TEST_CASE("under a strategy that shards a device that is killed costs its step, too, unless the copy is switched off") {
+TEST_CASE("train: a killed device costs only its step with sharding strategies, too, unless there is no mirror") {
   for (const std::string mirror : {"on", "off"}) {
     CAPTURE(mirror);
     std::vector<std::string> how{"--ranks", "3",        "--strategy", "zero3",  "--sizes",
@@ -135,7 +126,7 @@ TEST_CASE("under a strategy that shards a device that is killed costs its step, 
   }
 }
 
-TEST_CASE("a device is killed in the step that was named, or right behind it, also in the last one") {
+TEST_CASE("train: a device is killed in the given step, or just after it, also in the last one") {
   auto told = train_digits({"--ranks", "2", "--sizes", "8-8-8", "--epochs", "1", "--kill", "5", "--strategy",
                             "interleaved", "--mirror"});
   CHECK_MESSAGE(told.out.find(" samples/s on 1 to 2 ranks\n") != std::string::npos, told.out);
@@ -147,7 +138,7 @@ TEST_CASE("a device is killed in the step that was named, or right behind it, al
   CHECK_MESSAGE(found.out.find("killed on request") != std::string::npos, found.out);
 }
 
-TEST_CASE("with --deterministic the ranks that are left compute the bits of a run that starts with them") {
+TEST_CASE("train: with --deterministic the ranks that are left compute the bits of a run that starts with them") {
   for (const std::string strategy : {"1f1b", "gpipe", "zero3"}) {
     CAPTURE(strategy);
     temporary_directory dir;
@@ -162,7 +153,7 @@ TEST_CASE("with --deterministic the ranks that are left compute the bits of a ru
                                    "--seed",
                                    "5",
                                    "--global-batch",
-                                   "60", // a step an epoch
+                                   "60", // one step an epoch
                                    "--json",
                                    "--checkpoint",
                                    (dir.path() / folder).string()};
@@ -175,8 +166,7 @@ TEST_CASE("with --deterministic the ranks that are left compute the bits of a ru
     const auto ranks = ranks_of_epochs(killed);
     REQUIRE(ranks.size() == 8);
     CHECK_MESSAGE(contains(killed.out, "is lost: killed on request"), killed.out);
-    // Three, then two, and three again when the device that its node has started has joined: each time a run of its
-    // own.
+    // Three, then two, and three again when the node's new device has joined: each time like a separate run.
     for (size_t begin = 0, end = 0; begin < ranks.size(); begin = end) {
       while (end < ranks.size() && ranks[end] == ranks[begin])
         ++end;
@@ -190,7 +180,7 @@ TEST_CASE("with --deterministic the ranks that are left compute the bits of a ru
   }
 }
 
-TEST_CASE("what was trained goes on from its checkpoint, under another strategy") {
+TEST_CASE("train: a run resumes from its checkpoint, with another strategy") {
   temporary_directory dir;
   const auto place = (dir.path() / "model").string();
   const std::vector<std::string> common{"--json", "--precision", "float64", "--checkpoint", place};
@@ -229,26 +219,27 @@ TEST_CASE("what was trained goes on from its checkpoint, under another strategy"
   CHECK_MESSAGE(in_other_batches.err.find("its global_batch is 64, and this run's 32: ") != std::string::npos,
                 in_other_batches.err);
   auto by_another = with({"--epochs", "9", "--resume", "--optimizer", "adamw"});
-  CHECK_MESSAGE(by_another.err.find("its optimizer is adam, and this run's adamw: what it keeps is in the checkpoint, "
-                                    "and means nothing to another; told as it was the run goes on, and with another "
-                                    "--checkpoint it begins anew")
-                  != std::string::npos,
-                by_another.err);
+  CHECK_MESSAGE(
+    by_another.err.find("its optimizer is adam, and this run's adamw: its state is in the checkpoint, "
+                        "and another optimizer cannot use it; with the old value the run continues, and with "
+                        "another --checkpoint it starts again")
+      != std::string::npos,
+    by_another.err);
   auto done = with({"--epochs", "4", "--resume"});
   CHECK(done.code == exit_usage);
-  CHECK(done.err.find("has done all 36 steps already: more epochs are needed to go on") != std::string::npos);
+  CHECK(done.err.find("has done all 36 steps already: more epochs are needed to continue") != std::string::npos);
   auto past = with({"--epochs", "9", "--resume", "--kill", "36"});
   CHECK(past.code == exit_usage);
-  CHECK(past.err.find("no device can be killed in step 36: the run goes on at step 36, from ") != std::string::npos);
+  CHECK(past.err.find("no device can be killed in step 36: the run resumes at step 36, from ") != std::string::npos);
   auto decayed = with({"--epochs", "5", "--resume", "--weight-decay", "0.01"});
   CHECK_MESSAGE(decayed.code == exit_ok, decayed.err);
-  CHECK_MESSAGE(decayed.out.find("step-000036.safetensors: its weight_decay was 0, and is 0.01 from here on")
+  CHECK_MESSAGE(decayed.out.find("step-000036.safetensors: its weight_decay was 0, and is 0.01 from now on")
                   != std::string::npos,
                 decayed.out);
   CHECK(decayed.out.find("learning_rate") == std::string::npos);
 }
 
-TEST_CASE("a checkpoint goes on with the very data that it was made with: one other byte is noticed") {
+TEST_CASE("train: a checkpoint resumes only with its own data: one other byte is noticed") {
   image_folder images;
   images.write_idx(200, 4);
   temporary_directory dir;
@@ -258,16 +249,16 @@ TEST_CASE("a checkpoint goes on with the very data that it was made with: one ot
     return run_command(train_for_real_command(), more);
   };
   CHECK(with({"--epochs", "1"}).code == exit_ok);
-  images.overwrite("train-images-idx3-ubyte", 16 + 610, "\xee"); // of a sample between those that a few would show
+  images.overwrite("train-images-idx3-ubyte", 16 + 610, "\xee"); // in a sample that a sparse check would miss
   const auto refused = with({"--epochs", "2", "--resume"});
   CHECK(refused.code == exit_failed);
   CHECK_MESSAGE(contains(refused.err, "step-000010.safetensors: its data_digest is "), refused.err);
-  CHECK_MESSAGE(contains(refused.err, ": some of the data's bytes are others"), refused.err);
+  CHECK_MESSAGE(contains(refused.err, ": some bytes of the data differ"), refused.err);
   images.write_idx(200, 4);
   CHECK(with({"--epochs", "2", "--resume"}).code == exit_ok);
 }
 
-TEST_CASE("images of more than ten classes are learned by a model with as many outputs, in a folder within, too") {
+TEST_CASE("train: images of more than ten classes get as many outputs, also from a folder within") {
   image_folder images;
   images.write_idx(200, 50);
   const auto raw = images.path() / "EMNIST" / "raw";
@@ -284,7 +275,7 @@ TEST_CASE("images of more than ten classes are learned by a model with as many o
   CHECK_MESSAGE(contains(found.out, "epoch 2/2"), found.out);
 }
 
-TEST_CASE("a folder with an earlier run's checkpoints is refused, and stays as it was") {
+TEST_CASE("train: a folder with an earlier run's checkpoints is refused, and not changed") {
   temporary_directory dir;
   const auto place = dir.path() / "model";
   const auto first = place / "step-000009.safetensors";
@@ -292,16 +283,17 @@ TEST_CASE("a folder with an earlier run's checkpoints is refused, and stays as i
   const auto written = std::filesystem::last_write_time(first);
   auto again = train_digits({"--epochs", "2", "--checkpoint", place.string()});
   CHECK(again.code == exit_usage);
-  CHECK_MESSAGE(again.err.find(place.string()
-                               + " has checkpoints of an earlier run, up to step 9: --resume goes on from there, and a "
-                                 "new run needs another folder")
-                  != std::string::npos,
-                again.err);
+  CHECK_MESSAGE(
+    again.err.find(place.string()
+                   + " has checkpoints of an earlier run, up to step 9: --resume continues from there, and a "
+                     "new run needs another folder")
+      != std::string::npos,
+    again.err);
   CHECK(std::filesystem::last_write_time(first) == written);
   CHECK(!std::filesystem::exists(place / "step-000018.safetensors"));
 }
 
-TEST_CASE("a torn checkpoint is named, and the one before is taken") {
+TEST_CASE("train: a torn checkpoint is named, and the one before is used") {
   temporary_directory dir;
   const auto place = dir.path() / "model";
   auto with = [&](std::vector<std::string> more) {
@@ -315,7 +307,7 @@ TEST_CASE("a torn checkpoint is named, and the one before is taken") {
   auto told = with({"--epochs", "3", "--resume"});
   CHECK(told.code == exit_ok);
   CHECK_MESSAGE(told.out.find(torn.string()) != std::string::npos, told.out);
-  CHECK_MESSAGE(told.out.find("goes on at step 9 of 27, from ") != std::string::npos, told.out);
+  CHECK_MESSAGE(told.out.find("resumes at step 9 of 27, from ") != std::string::npos, told.out);
   std::filesystem::remove(place / "step-000027.safetensors");
   std::filesystem::resize_file(place / "step-000018.safetensors", 100);
   const auto rest = list_of(with({"--epochs", "3", "--resume", "--json"}), "step_losses");
@@ -325,7 +317,7 @@ TEST_CASE("a torn checkpoint is named, and the one before is taken") {
     CHECK(rest[i] == doctest::Approx(whole[9 + i]).epsilon(1e-9));
 }
 
-TEST_CASE("what cannot be is said before anything is trained") {
+TEST_CASE("train: impossible options are refused before training") {
   auto error_of = [](std::vector<std::string> args) {
     auto found = run_command(train_for_real_command(), args);
     CHECK(found.code != exit_ok);
@@ -338,18 +330,18 @@ TEST_CASE("what cannot be is said before anything is trained") {
   };
   says({"--strategy", "context"}, "ranks that share positions need layers of attention");
   says({"--strategy", "expert"}, "ranks that share experts need layers of experts and a router");
-  says({"--strategy", "all"}, "--strategy all is of simulate train: here it is one, such as ddp");
+  says({"--strategy", "all"}, "--strategy all is for simulate train: here it is one strategy, such as ddp");
   says({"--model", "lenet"}, "there is no model \"lenet\" here; there are mlp");
   says({"--mirror", "--no-mirror"}, "--mirror and --no-mirror cannot both be given");
-  says({"--sizes", "12-x"}, "\"12-x\" are no sizes such as 256-64");
+  says({"--sizes", "12-x"}, "\"12-x\" is not a list of sizes such as 256-64");
   says({"--micro-batch", "65"}, "--micro-batch 65: a global batch has 64 samples");
   says({"--strategy", "ddp-ordered", "--virtual-ranks", "100"},
        "a global batch of 64 samples has none for each of 100 virtual ranks: --virtual-ranks 64 at most");
   says({"--bogus.key=3"}, "--bogus.key=3: there is no key bogus.key; the sections are ");
   says({"--device.cuont=3"}, "there is no key device.cuont; section [device] has count, ");
-  says({"--lr", "fast"}, "\"fast\" is no number from 0 to 1e+38, such as 0.001");
-  says({"--lr", "1e400"}, "\"1e400\" is no number from 0 to 1e+38");
-  says({"--lr", "0x10"}, "\"0x10\" is no number from 0 to 1e+38");
+  says({"--lr", "fast"}, "\"fast\" is not a number from 0 to 1e+38, such as 0.001");
+  says({"--lr", "1e400"}, "\"1e400\" is not a number from 0 to 1e+38");
+  says({"--lr", "0x10"}, "\"0x10\" is not a number from 0 to 1e+38");
   says({"--resume"}, "--resume needs --checkpoint DIR");
   says({"--strategy", "1f1b", "--ranks", "8"}, "8 stages need a model of as many layers at least, not 2");
   says(
@@ -372,24 +364,18 @@ TEST_CASE("what cannot be is said before anything is trained") {
   says({"--samples", "20"}, "20 samples never fill a batch of 64: take smaller batches\n");
 }
 
-TEST_CASE("JSON of a profiled run has what the simulator makes of it") {
+TEST_CASE("train: the JSON of a profiled run has the simulator's figures") {
   auto found = train_digits({"--epochs", "2", "--profile", "--json"});
   REQUIRE(found.code == exit_ok);
   auto json = parse_json(found.out);
   REQUIRE(json);
-  for (size_t i = 0; i < json->keys.size(); ++i)
-    if (json->keys[i].name == "simulated") {
-      CHECK(json->entries[i].keys[0].name == "step_seconds");
-      CHECK(json->entries[i].entries[0].number > 0);
-      CHECK(json->entries[i].entries[1].number > 25450 * 4); // bytes: the weights, at least
-      CHECK(json->entries[i].keys[3].name == "tuned_step_seconds");
-      CHECK(json->entries[i].entries[3].number > 0);
-      return;
-    }
-  FAIL("there is no prediction");
+  const auto& simulated = json->at("simulated");
+  CHECK(simulated.at("step_seconds") > 0);
+  CHECK(simulated.at("peak_bytes") > 25450 * 4); // the weights, at least
+  CHECK(simulated.at("tuned_step_seconds") > 0);
 }
 
-TEST_CASE("whatever cannot be written in the end, what can be is, and a model that is kept nowhere is told last") {
+TEST_CASE("train: files that can be written are written if others fail, and an unsaved model is reported last") {
   temporary_directory dir;
   const auto trace = dir.path() / "trace.json";
   const auto found = train_digits({"--epochs", "1", "--svg", "/dev/full", "--trace", trace.string()});
@@ -399,33 +385,33 @@ TEST_CASE("whatever cannot be written in the end, what can be is, and a model th
   CHECK(std::filesystem::file_size(trace) > 0);
 }
 
-TEST_CASE("where the reader of the output goes the run ends, and its model is kept") {
+TEST_CASE("train: the run ends when its output is closed, and its model is saved") {
   temporary_directory dir;
   const auto kept = (dir.path() / "kept").string(), status = (dir.path() / "status").string();
   const auto train = fmt::format(
     "'{}' train --samples 600 --epochs 100000 --checkpoint '{}' 2>/dev/null; echo $? >'{}'", RINGMASTER_PROGRAM, kept,
     status);
   REQUIRE(std::system(fmt::format("({}) | head -n 1 >/dev/null", train).c_str()) == 0);
-  CHECK(content_of(status) == "1\n"); // and no signal's
+  CHECK(content_of(status) == "1\n"); // and not a signal's
   CHECK(!training::checkpoint_directory{kept, 1}.steps()->empty());
 }
 
-TEST_CASE("a strategy is judged by the chunks and micro-batches that are told, not by its usual ones") {
+TEST_CASE("train: a strategy is checked with the given chunks and micro-batches, not with its defaults") {
   CHECK(train_digits({"--strategy", "3d", "--chunks", "1", "--data-ranks", "2"}).code == exit_ok);
   CHECK(train_digits({"--strategy", "interleaved", "--micro-batch", "4", "--sizes", "16-16-16"}).code == exit_ok);
 }
 
-TEST_CASE("a loss that is no number ends the run") {
+TEST_CASE("train: a loss that is not finite ends the run") {
   auto found = run_command(train_for_real_command(), {"--samples", "600", "--optimizer", "sgd", "--lr", "1e30"});
   CHECK(found.code == exit_failed);
-  CHECK_MESSAGE(
-    found.err.find("the loss of rank 0 in step 1 is no number: the first layer that gave none is 1, relu "
-                   "linear 128x10, on rank 0; a lower learning rate, or inputs without infinities, would help")
-      != std::string::npos,
-    found.err);
+  CHECK_MESSAGE(found.err.find(
+                  "the loss of rank 0 in step 1 is not a finite number: the first layer with such an output is 1, relu "
+                  "linear 128x10, on rank 0; a lower learning rate, or inputs without infinities, would help")
+                  != std::string::npos,
+                found.err);
 }
 
-TEST_CASE("a profiled step is told beside what the simulator makes of its costs") {
+TEST_CASE("train: a profiled step is printed next to the simulator's result with its costs") {
   temporary_directory dir;
   const auto file = (dir.path() / "step.json").string();
   auto found = train_digits({"--epochs", "2", "--strategy", "1f1b", "--micro-batch", "16", "--profile", "--trace",
@@ -440,14 +426,14 @@ TEST_CASE("a profiled step is told beside what the simulator makes of its costs"
   REQUIRE(trace);
   // Two ranks of a stage each: 4 micro-batches forward and backward, measured and simulated.
   size_t forwards = 0;
-  for (auto& each : trace->entries.front().entries)
-    forwards += each.entries.front().text == "forward" ? 1 : 0;
+  for (auto& each : trace->at("traceEvents"))
+    forwards += each.at("name") == "forward" ? 1 : 0;
   CHECK(forwards == 16);
   // Of each, 4 outputs and 4 gradients cross, and every receive has the arrow of its send.
-  std::map<double, int> ends;
-  for (auto& each : trace->entries.front().entries)
-    if (each.entries.front().text == "sent")
-      ++ends[each.entries[3].number]; // its id
+  std::map<uint64_t, int> ends;
+  for (auto& each : trace->at("traceEvents"))
+    if (each.at("name") == "sent")
+      ++ends[each.at("id").get<uint64_t>()];
   CHECK(ends.size() == 16);
   CHECK(std::ranges::all_of(ends, [](auto& x) { return x.second == 2; }));
   CHECK(content_of(file).find("\"measured\"") != std::string::npos);

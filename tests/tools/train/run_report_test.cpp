@@ -27,6 +27,6 @@ TEST_CASE("step text: the loss, and the samples a second of the latest steps") {
   auto steps = steps_every(10ms, 100);
   for (auto& [step, each] : steps)
     if (step < 70)
-      each.ended_at -= 10s; // it was slow then
+      each.ended_at -= 10s; // the run was slow then
   CHECK(step_text(steps, 99, 8, false) == "loss 0.5000, 800 samples/s");
 }

@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: a file without a digest, or with ot
   auto found = newest();
   CHECK(found.step == 1);
   REQUIRE(found.torn.size() == 2);
-  CHECK(contains(found.torn[0], "step-000003.safetensors: it has no ringmaster.digest"));
+  CHECK(contains(found.torn[0], "step-000003.safetensors: it has no ringmaster.xxh3"));
   CHECK(contains(found.torn[1], "step-000002.safetensors: its bytes are not those that were written"));
 }
 
@@ -221,7 +221,7 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: a directory that cannot be one is a
   CHECK(code_of(wrong.newest().error()) == errc::io_error);
 }
 
-TEST_CASE_FIXTURE(checkpoints, "checkpoints: one run writes, and another one is told so until it has ended") {
+TEST_CASE_FIXTURE(checkpoints, "checkpoints: one run writes; another one is refused until it has finished") {
   {
     auto first = kept;
     REQUIRE(!first.claim());

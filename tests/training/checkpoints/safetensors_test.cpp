@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(tensor_file, "safetensors: the bytes of a file are those of th
   CHECK(length % 8 == 0);
   CHECK(content.size() == 8 + length + 8 + 24 + 8 + 3);
   const auto header = content.substr(8, length);
-  CHECK(header.starts_with(R"({"__metadata__":{"ringmaster.digest":")"));
+  CHECK(header.starts_with(R"({"__metadata__":{"ringmaster.xxh3":")"));
   CHECK(contains(header, R"("rate":{"dtype":"F64","shape":[],"data_offsets":[0,8]},)"
                          R"("weight":{"dtype":"F32","shape":[2,3],"data_offsets":[8,32]},)"
                          R"("bias":{"dtype":"F32","shape":[2],"data_offsets":[32,40]},)"
@@ -96,7 +96,7 @@ TEST_CASE_FIXTURE(tensor_file, "safetensors: the digest of a file never changes"
   REQUIRE(!write_safetensors(file, {floats("x", values)}));
   auto read = safetensors_file::read(file);
   REQUIRE(read);
-  CHECK(read->metadata().at("ringmaster.digest") == "5e6f133aa5fd905d");
+  CHECK(read->metadata().at("ringmaster.xxh3") == "5e6f133aa5fd905d");
 }
 
 TEST_CASE_FIXTURE(tensor_file, "safetensors: a file that is cut is noticed, wherever it is") {
@@ -143,7 +143,7 @@ TEST_CASE_FIXTURE(tensor_file, "safetensors: what is wrong in a file is said wit
   check_corrupt("1234567", "it has 7 bytes, and must begin with 8");
   check_corrupt(std::string(8, '\xff'), "its header must have 18446744073709551615 bytes, and the file ends after 8");
   check_corrupt(foreign_file("[]", ""), "the header: must be an object");
-  check_corrupt(foreign_file("{", ""), "line 1, column 2: this is no JSON");
+  check_corrupt(foreign_file("{", ""), "line 1, column 2: this is not JSON");
   auto one = [](std::string_view fields) { return foreign_file(R"({"a":{)" + std::string{fields} + "}}", "abcd"); };
   check_corrupt(one(R"("shape":[4],"data_offsets":[0,4])"), R"(a, "dtype": must be a text in quotes, and is missing)");
   check_corrupt(one(R"("dtype":"F128","shape":[4],"data_offsets":[0,4])"), "tensor a: its type F128 is not known");
@@ -159,18 +159,18 @@ TEST_CASE_FIXTURE(tensor_file, "safetensors: what is wrong in a file is said wit
   check_corrupt(one(R"("dtype":"U8","shape":[3],"data_offsets":[1,4])"), "tensor a must begin at byte 0 of the data");
   check_corrupt(foreign_file(R"({"__metadata__":{"a":1}})", ""),
                 R"(__metadata__, "a": must be a text in quotes, and is 1)");
-  check_corrupt(foreign_file(R"({"__metadata__":{"ringmaster.digest":"12"}})", ""), "must be 16 hexadecimal digits");
-  check_corrupt(foreign_file(R"({"__metadata__":{"ringmaster.digest":"0123456789abcdef"}})", ""),
+  check_corrupt(foreign_file(R"({"__metadata__":{"ringmaster.xxh3":"12"}})", ""), "must be 16 hexadecimal digits");
+  check_corrupt(foreign_file(R"({"__metadata__":{"ringmaster.xxh3":"0123456789abcdef"}})", ""),
                 "their digest must be 0123456789abcdef, and is ");
 }
 
-TEST_CASE_FIXTURE(tensor_file, "safetensors: what cannot be written is refused, and nothing is") {
+TEST_CASE_FIXTURE(tensor_file, "safetensors: an invalid tensor is refused, and no file is written") {
   check_refused({{"a", "F31", {2}, std::as_bytes(std::span{bias})}}, "tensor a: its type F31 is not known");
   check_refused({{"a", "F32", {3}, std::as_bytes(std::span{bias})}}, "its shape has 12 bytes of F32, and there are 8");
   check_refused({floats("a", bias), floats("a", bias)}, "a tensor cannot be called \"a\"");
   check_refused({floats("__metadata__", bias)}, "a tensor cannot be called \"__metadata__\"");
   check_refused({floats("\xff", bias)}, "must be UTF-8");
-  CHECK(code_of(write_safetensors(file, {}, {{"ringmaster.digest", "mine"}})) == errc::invalid_argument);
+  CHECK(code_of(write_safetensors(file, {}, {{"ringmaster.xxh3", "mine"}})) == errc::invalid_argument);
 }
 
 TEST_CASE_FIXTURE(tensor_file, "safetensors: a file that cannot be written whole leaves the one before, and no draft") {

@@ -1,4 +1,4 @@
-#include "training/language/range_set.hpp"
+#include <ringmaster/strategy/range_set.hpp>
 
 #include <doctest/doctest.h>
 

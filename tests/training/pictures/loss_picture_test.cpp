@@ -35,7 +35,7 @@ loss_curve falling(size_t steps) {
 
 } // namespace
 
-TEST_CASE("loss picture: steps are joined, and their mean is that of the latest fiftieth, however few there are") {
+TEST_CASE("loss picture: steps are joined, and the mean is that of the latest fiftieth of any number of steps") {
   for (size_t steps : {12u, 100u, 7000u}) {
     const auto svg = picture_of(falling(steps));
     const auto each = lines_of(svg, "#b8cbe6", "1"), mean = lines_of(svg, "#1f5fa8", "2");
@@ -54,7 +54,7 @@ TEST_CASE("loss picture: steps are joined, and their mean is that of the latest 
   }
 }
 
-TEST_CASE("loss picture: a run of one step is a point, and a yardstick a line across that is in the picture") {
+TEST_CASE("loss picture: a run of one step is a point, and a yardstick is a horizontal line") {
   auto one = falling(1);
   CHECK(picture_of(one).find("<circle ") != std::string::npos);
   CHECK(picture_of(falling(2)).find("<circle ") == std::string::npos);

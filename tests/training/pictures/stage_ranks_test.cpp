@@ -9,7 +9,7 @@
 using namespace ringmaster;
 using namespace ringmaster::training;
 
-TEST_CASE("first_of_stages: what one rank of each stage does, and what they send each other") {
+TEST_CASE("first_of_stages: keeps one rank of each stage, and their messages") {
   model trained;
   trained.layers = 8;
   trained.global_batch = 8;

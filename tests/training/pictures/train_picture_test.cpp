@@ -112,7 +112,7 @@ TEST_CASE("train picture: a rank with several stages has a chunk for each, also 
             == 8);
 }
 
-TEST_CASE("train picture: layers of experts have the numbers of the rank's own micro-batches") {
+TEST_CASE("train picture: layers of experts are numbered by the rank's own micro-batches") {
   auto boxes = boxes_of(
     simulated{"expert", model{.layers = 4, .global_batch = 8, .micro_batch = 1, .parallel = {.ep = 2}}, 4}.found);
   REQUIRE(boxes.ranks.size() == 4);
@@ -124,7 +124,7 @@ TEST_CASE("train picture: layers of experts have the numbers of the rank's own m
   }
 }
 
-TEST_CASE("train picture: it has every rank's row, every number and the peak") {
+TEST_CASE("train picture: has a row for each rank, all numbers and the peak") {
   auto run = small_1f1b();
   auto picture = run.picture();
   CHECK(picture.find(">1f1b: 2 ranks, 4 layers, 4 micro-batches of 2 samples<") != std::string::npos);
@@ -149,7 +149,7 @@ TEST_CASE("train picture: a rank that uses its second stream has a row for it") 
     CHECK(numbers(each.aside, box_kind::communication).size() == 4);
 }
 
-TEST_CASE("train picture: a column shows what most of its time is for, or nothing") {
+TEST_CASE("train picture: a column shows the kind with most of its time, or nothing") {
   train_boxes boxes;
   boxes.ranks.resize(1);
   boxes.ranks[0].own = {{.kind = box_kind::forward, .micro_batch = 1, .start = 0, .end = 2.4},
@@ -170,7 +170,7 @@ TEST_CASE("train picture: a column shows what most of its time is for, or nothin
   CHECK(row[2].chunk == 1);
 }
 
-TEST_CASE("train picture: it is well-formed XML, whatever the names are") {
+TEST_CASE("train picture: is well-formed XML for any names") {
   auto run = small_1f1b();
   run.what.strategy = "a<b & \"c\">";
   auto picture = run.picture();

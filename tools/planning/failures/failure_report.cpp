@@ -4,6 +4,7 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -61,30 +62,26 @@ std::string recoveries_table(const failure_findings& found, const page_format& p
   return table.text(page.table_columns(), "--wide shows all");
 }
 
-void write_json(json_writer& json, const char* name, const run_spread& x) {
-  json.object(name).member("mean", x.mean).member("least", x.least).member("most", x.most).end();
+json_value json_of(const run_spread& x) {
+  return {{"mean", x.mean}, {"least", x.least}, {"most", x.most}};
 }
 
-void write_json(json_writer& json, const recovery_finding& x) {
+json_value json_of(const recovery_finding& x) {
   auto& found = x.outcome;
-  json.object()
-    .member("recovery", name_of(found.how))
-    .member("checkpoint_interval_s", found.interval_s)
-    .member("effective_fraction", found.effective)
-    .member("goodput_fraction", found.goodput)
-    .member("waiting_fraction", found.waiting)
-    .member("smaller_fraction", found.smaller)
-    .member("interruptions_a_day", found.interruptions_a_day);
-  if (x.played) {
-    json.object("played");
-    write_json(json, "effective_fraction", x.played->effective);
-    write_json(json, "goodput_fraction", x.played->goodput);
-    write_json(json, "waiting_fraction", x.played->waiting);
-    write_json(json, "smaller_fraction", x.played->smaller);
-    write_json(json, "interruptions", x.played->interruptions);
-    json.end();
-  }
-  json.end();
+  json_value json{{"recovery", name_of(found.how)},
+                  {"checkpoint_interval_s", found.interval_s},
+                  {"effective_fraction", found.effective},
+                  {"goodput_fraction", found.goodput},
+                  {"waiting_fraction", found.waiting},
+                  {"smaller_fraction", found.smaller},
+                  {"interruptions_a_day", found.interruptions_a_day}};
+  if (x.played)
+    json["played"] = {{"effective_fraction", json_of(x.played->effective)},
+                      {"goodput_fraction", json_of(x.played->goodput)},
+                      {"waiting_fraction", json_of(x.played->waiting)},
+                      {"smaller_fraction", json_of(x.played->smaller)},
+                      {"interruptions", json_of(x.played->interruptions)}};
+  return json;
 }
 
 } // namespace
@@ -133,42 +130,37 @@ std::string report_of(const failure_findings& found, const page_format& page) {
   return text;
 }
 
-void write_json(json_writer& json, const failure_findings& found) {
+json_value json_of(const failure_findings& found) {
   auto& x = found.asked;
   auto& a = found.answer;
-  json.object()
-    .member("gpus", x.gpus)
-    .member("hosts", hosts_of(x))
-    .member("copies", x.copies)
-    .member("sharded", x.sharded)
-    .member("spares", x.spares)
-    .member("gpu_mttf_s", x.gpu_mttf_s)
-    .member("job_mttf_s", a.mttf_s)
-    .member("interruptions_a_day", 86400 / a.mttf_s)
-    .member("run_s", x.run_s)
-    .member("interruptions_of_run", x.run_s / a.mttf_s)
-    .member("step_s", x.step_s)
-    .member("checkpoint_write_s", x.checkpoint_write_s)
-    .member("restart_s", x.restart_s)
-    .member("detection_s", x.detection_s)
-    .member("repair_s", x.repair_s)
-    .member("join_s", x.join_s)
-    .member("young_interval_s", a.young_s)
-    .member("daly_interval_s", a.daly_s)
-    .member("best_interval_s", a.best_s)
-    .list("recoveries");
+  json_value json{{"gpus", x.gpus},
+                  {"hosts", hosts_of(x)},
+                  {"copies", x.copies},
+                  {"sharded", x.sharded},
+                  {"spares", x.spares},
+                  {"gpu_mttf_s", x.gpu_mttf_s},
+                  {"job_mttf_s", a.mttf_s},
+                  {"interruptions_a_day", 86400 / a.mttf_s},
+                  {"run_s", x.run_s},
+                  {"interruptions_of_run", x.run_s / a.mttf_s},
+                  {"step_s", x.step_s},
+                  {"checkpoint_write_s", x.checkpoint_write_s},
+                  {"restart_s", x.restart_s},
+                  {"detection_s", x.detection_s},
+                  {"repair_s", x.repair_s},
+                  {"join_s", x.join_s},
+                  {"young_interval_s", a.young_s},
+                  {"daly_interval_s", a.daly_s},
+                  {"best_interval_s", a.best_s},
+                  {"recoveries", json_value::array()},
+                  {"cheaper", nullptr}};
   for (auto& each : found.recoveries)
-    write_json(json, each);
-  json.end().key("cheaper");
+    json["recoveries"].push_back(json_of(each));
   if (found.cheaper)
-    json.object()
-      .member("spares", found.cheaper->spares)
-      .member("goodput_fraction", found.cheaper->goodput)
-      .member("gpu_hours_fraction", found.cheaper->gpu_hours)
-      .end();
-  else
-    json.null();
-  json.end();
+    json["cheaper"] = {{"spares", found.cheaper->spares},
+                       {"goodput_fraction", found.cheaper->goodput},
+                       {"gpu_hours_fraction", found.cheaper->gpu_hours}};
+  return json;
 }
 
 } // namespace ringmaster

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planner/failures/failure_findings.hpp"
-#include "runtime/text/json/json_writer.hpp"
+#include "runtime/text/json_field.hpp"
 #include "tools/console/page_format.hpp"
 
 #include <string>
@@ -12,7 +12,7 @@ namespace ringmaster {
 std::string best_way_text(const training::failure_findings& found);
 
 std::string report_of(const training::failure_findings& found, const page_format& page = {});
-/// Writes one object, where a value is expected.
-void write_json(json_writer& json, const training::failure_findings& found);
+/// One object, where a value is expected.
+json_value json_of(const training::failure_findings& found);
 
 } // namespace ringmaster

@@ -92,7 +92,7 @@ TEST_CASE("trace: shows each rank's part on its device's track") {
   }
 }
 
-TEST_CASE("trace: a device that hangs has a slice of the operation that it was at, which ends when it is given up") {
+TEST_CASE("trace: a device that hangs has a slice of its operation, which ends when the device is given up") {
   auto created = record_at(0);
   created.mutable_communicator_created()->set_comm_id(7);
   for (uint64_t device : {1, 2, 3, 4})
@@ -141,7 +141,7 @@ TEST_CASE("trace: a device that hangs has a slice of the operation that it was a
   CHECK(text(slices(records, records).at("device 0x3/default stream"), "name") == "all_reduce 2: died");
 }
 
-TEST_CASE("trace: a joint operation has a slice on each of its devices, behind what its stream did before") {
+TEST_CASE("trace: a shared-memory operation has a slice on each of its devices, after the stream's previous one") {
   auto first = operation_ended(7, 1, gpu_sim::SUCCESS, 4), second = operation_ended(7, 2, gpu_sim::FAILED, 7);
   for (auto* x : {&first, &second})
     for (uint64_t device : {5, 6})
@@ -179,7 +179,7 @@ TEST_CASE("trace: a joint operation has a slice on each of its devices, behind w
   CHECK_FALSE(concerns(second, device_id{7}));
 }
 
-TEST_CASE("trace: commands have a track a stream, deaths are instants of the coordinator") {
+TEST_CASE("trace: each stream has a track of commands, and deaths are instants of the coordinator") {
   std::vector<proto::Record> records{device_died(3, "a \"quoted\" cause\n", 5), command_ended(3, 9, "copy_in", "", 6),
                                      command_ended(3, 4, "copy_out", "", 7), command_ended(1, 0, "copy", "", 8)};
   auto all = events(trace_of(records).json);
@@ -198,7 +198,7 @@ TEST_CASE("trace: commands have a track a stream, deaths are instants of the coo
   CHECK(text(instants[0], "name") == "device 0x3 died: a \"quoted\" cause\\n (noticed by monitor)");
 }
 
-TEST_CASE("trace: no time is negative, whatever starts before the first record or nobody noted") {
+TEST_CASE("trace: no time is negative, even of events before the first record or without a start") {
   auto early = rank_ended(1, 1, 0, 1, 1);
   early.mutable_rank_ended()->set_started_ns(new_year_ns - 3'000'000);
   auto unknown = rank_ended(1, 2, 0, 1, 2);
@@ -247,8 +247,7 @@ TEST_CASE(
   for (auto& slice : of_phase(all, "X"))
     slices[names.at({number(slice, "pid"), number(slice, "tid")})] = slice;
   REQUIRE(slices.size() == 4);
-  const std::string second
-    = "node-2 on host2 (pid 812); its clock was 5 ms before the coordinator's, give or take 100 us";
+  const std::string second = "node-2 on host2 (pid 812); its clock was 5 ms ahead of the coordinator's, +- 100 us";
   CHECK(number(slices.at("node-1 on host1 (pid 811)/device 0x1 default stream"), "ts") == doctest::Approx(8'750));
   CHECK(number(slices.at(second + "/device 0x3 default stream"), "ts") == doctest::Approx(3'750));
   CHECK(slices.count(second + "/device 0x4 default stream") == 1);
@@ -268,14 +267,14 @@ TEST_CASE(
   CHECK(number(from[0], "id") != number(from[1], "id"));
 }
 
-TEST_CASE("trace: looks labels up in what is not shown") {
+TEST_CASE("trace: finds labels in records that are not shown") {
   auto context = whole_operation(7, 3);
   std::vector<proto::Record> shown{rank_ended(7, 3, 0, 1)};
   CHECK(text(of_phase(events(trace_of(shown, context).json), "X").at(0), "name") == "all_reduce 3");
   CHECK(text(of_phase(events(trace_of(shown).json), "X").at(0), "name") == "operation 3");
 }
 
-TEST_CASE("trace: of nothing is valid, too") {
+TEST_CASE("trace: of no records is valid") {
   auto all = events(trace_of({}).json);
   CHECK(of_phase(all, "X").empty());
   CHECK(tracks(all).size() == 1);

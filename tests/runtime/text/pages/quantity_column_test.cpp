@@ -6,7 +6,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("quantity column: the largest says the unit, the smallest how many digits stand behind the point") {
+TEST_CASE("quantity column: the largest number determines the unit, the smallest one the decimals") {
   const std::vector<double> times{0.077852, 0.69695, 0};
   const quantity_column in_ms{times, "s"};
   CHECK(in_ms.unit() == "ms");
@@ -20,7 +20,7 @@ TEST_CASE("quantity column: the largest says the unit, the smallest how many dig
   CHECK(in_tb.text(memory[1]) == "0.0800"); // four behind the point at most
 }
 
-TEST_CASE("quantity column: what is counted is not divided, and what nobody abbreviates keeps its unit") {
+TEST_CASE("quantity column: counts have no decimals, and other units are not abbreviated") {
   CHECK(quantity_text(339738624, "elements") == "339.7 M elements");
   CHECK(quantity_text(12, "elements") == "12 elements");
   CHECK(quantity_text(999, "bytes") == "999 bytes");

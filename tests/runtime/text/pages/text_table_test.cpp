@@ -16,7 +16,7 @@ text_table small_table() {
 
 } // namespace
 
-TEST_CASE("text table: columns are as wide as their cells, and one without cells is left out silently") {
+TEST_CASE("text table: columns are as wide as their cells, and empty columns are not shown") {
   CHECK(small_table().text(100, "--wide shows all")
         == "name   seconds   GB\n"
            "a         1.25 80.0\n"
@@ -24,7 +24,7 @@ TEST_CASE("text table: columns are as wide as their cells, and one without cells
   CHECK(small_table().text(19, "--wide shows all") == small_table().text(100, "--wide shows all"));
 }
 
-TEST_CASE("text table: columns leave a narrow table in the order that they state, and are named below it") {
+TEST_CASE("text table: a narrow table leaves columns out in their stated order and names them") {
   CHECK(small_table().text(18, "all: --wide")
         == "name   seconds\n"
            "a         1.25\n"

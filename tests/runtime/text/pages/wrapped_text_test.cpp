@@ -4,7 +4,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("wrapped text: lines are as long as they may be, and words as long as they are") {
+TEST_CASE("wrapped text: lines are as long as allowed, and long words are not divided") {
   CHECK(wrapped_text("", 10).empty());
   CHECK(wrapped_text("one two three", 7) == "one two\nthree");
   CHECK(wrapped_text("one two three", 6) == "one\ntwo\nthree");
@@ -12,7 +12,7 @@ TEST_CASE("wrapped text: lines are as long as they may be, and words as long as 
   CHECK(wrapped_text("a extraordinarily b", 5) == "a\nextraordinarily\nb");
 }
 
-TEST_CASE("wrapped text: further lines are indented, and the first one continues where it is") {
+TEST_CASE("wrapped text: all lines but the first are indented, and the first one continues a line") {
   CHECK(wrapped_text("one two three", 9, 2) == "one two\n  three");
   CHECK(wrapped_text("one two", 9, 2, 4) == "one\n  two");
   CHECK(wrapped_text("one two", 11, 2, 4) == "one two");

@@ -1,0 +1,293 @@
+#include "actors/coordination/member_directory.hpp"
+
+#include "actors/calls/answers.hpp"
+#include "actors/coordination/coordinator.hpp"
+#include "messages/received_handles.hpp"
+#include "runtime/coordination/join_checks.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/memory/mapped_memory.hpp"
+#include "runtime/text/version_text.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <vector>
+
+namespace ringmaster {
+
+namespace {
+
+proto::NodePeers::Peer peer_of(const known_node& node) {
+  proto::NodePeers::Peer result;
+  result.set_name(node.about.name());
+  result.set_host(node.about.host());
+  result.set_port(node.about.port());
+  result.set_link_process(node.about.link_process());
+  return result;
+}
+
+} // namespace
+
+caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> member_directory::let_in(
+  const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+  auto promise = coordinator_.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
+  promise.deliver(node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(coordinator_.options.journal));
+  introduce_nodes();
+  return promise;
+}
+
+caf::error member_directory::check(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) const {
+  const auto who = fmt::format("node {}", x.name());
+  auto problem = check_protocol(who, x.protocol(), "the coordinator");
+  if (!problem)
+    problem = check_route(who, x.route(), coordinator_.options.route);
+  if (!problem && !node)
+    problem = make_error(errc::device_lost, who + " has ended");
+  return problem ? problem : check_job(who, x.job(), coordinator_.options.job);
+}
+
+void member_directory::end_former(const proto::NodeJoinRequest& x) {
+  auto& devices = coordinator_.devices;
+  const auto former = std::ranges::find_if(devices.nodes(), [&](auto& other) {
+    auto& about = other.second.about;
+    return about.name() == x.name() && about.pid() == x.pid() && about.hostname() == x.hostname();
+  });
+  if (former == devices.nodes().end())
+    return;
+  const node_id ended{former->first};
+  std::vector<device_id> its_devices;
+  for (auto& [id, device] : devices.devices())
+    if (device.node == ended)
+      its_devices.push_back(id);
+  for (auto id : its_devices)
+    fence(id, {"its node was started again", "monitor", coordinator_.now_ns()});
+  node_gone(ended, make_error(errc::device_lost, "it was started again"), false);
+}
+
+proto::NodeJoinResponse member_directory::node_joined(const proto::NodeJoinRequest& x,
+                                                      const caf::strong_actor_ptr& node) {
+  if (auto problem = check(x, node))
+    return refusal<proto::NodeJoinResponse>(problem);
+  auto self = coordinator_.self;
+  auto& options = coordinator_.options;
+  coordinator_.mark_ids();
+  end_former(x);
+  auto id = coordinator_.devices.node_joined(x, node, coordinator_.now_ns());
+  if (!id)
+    return refusal<proto::NodeJoinResponse>(id.error());
+  self->monitor(caf::actor_cast<caf::actor>(node));
+  if (node->node() != self->node())
+    coordinator_.devices.tell_places(); // until now all devices were in this process, which needs no mention
+  proto::Record record;
+  auto& joined = *record.mutable_node_joined();
+  joined.set_node_id(id->value);
+  joined.set_name(x.name());
+  joined.set_pid(x.pid());
+  joined.set_host(x.hostname());
+  coordinator_.journal(std::move(record));
+  proto::NodeJoinResponse answer;
+  answer.set_node_id(id->value);
+  answer.set_time_ns(coordinator_.now_ns());
+  answer.set_route(options.route);
+  answer.set_same_clock(x.host_id() != 0 && x.host_id() == this_host());
+  answer.set_clock_offset_ns(options.clock.offset_ns);
+  return answer;
+}
+
+void member_directory::introduce_nodes() {
+  auto& nodes = coordinator_.devices.nodes();
+  proto::NodePeers peers;
+  for (auto& [id, node] : nodes)
+    if (node.about.port() != 0)
+      *peers.add_peers() = peer_of(node);
+  for (auto& [id, node] : nodes)
+    coordinator_.self->send(caf::actor_cast<node_actor>(node.handle), peers);
+}
+
+void member_directory::nodes_disconnected(const proto::NodeApart& x) {
+  auto& devices = coordinator_.devices;
+  auto self = coordinator_.self;
+  node_id node{x.node_id()};
+  const auto why = x.why().empty() ? caf::error{} : make_error(errc::unreachable, x.why());
+  devices.node_apart(node, x.peer(), why);
+  if (!why)
+    return;
+  proto::WayLost lost;
+  lost.set_reason(fmt::format("nodes {} and {} have no direct connection to each other: {}", devices.name_of(node),
+                              x.peer(), x.why()));
+  for (auto id : devices.shared_by(node, x.peer()))
+    if (auto communicator = coordinator_.communicator_of(id))
+      self->send(*communicator, lost);
+  // Both know that the old connection is gone, so a new one can be made.
+  if (auto both = devices.apart_from_each_other(node, x.peer()); !both.empty()) {
+    ensure(both.size() == 2, "two nodes are disconnected from each other");
+    self->send(caf::actor_cast<node_actor>(both[0].handle), peer_of(both[1]));
+    self->send(caf::actor_cast<node_actor>(both[1].handle), peer_of(both[0]));
+  }
+}
+
+proto::DeviceJoinResponse member_directory::new_device(const proto::DeviceJoinRequest& x) {
+  proto::DeviceJoinResponse answer;
+  coordinator_.mark_ids();
+  answer.set_device_id(coordinator_.options.ids->new_device(device_id{x.wanted_id()}).value);
+  ensure(answer.device_id() != 0, "a device that joins gets an id");
+  if (x.wanted_id() != 0 && answer.device_id() != x.wanted_id())
+    spdlog::warn("the requested device id 0x{:x} was used before; an id is used once, so the device gets 0x{:x}",
+                 x.wanted_id(), answer.device_id());
+  return answer;
+}
+
+void member_directory::device_ready(const proto::DeviceReady& x, const device_handle& its_handle) {
+  const auto handle = received(coordinator_.self->system(), its_handle);
+  auto& devices = coordinator_.devices;
+  node_id node{x.node_id()};
+  auto metadata = x.metadata();
+  if (handle.device->node() != coordinator_.self->node())
+    metadata.set_place(devices.place_of(node));
+  devices.joined({metadata, handle, node, {}});
+  coordinator_.self->monitor(caf::actor_cast<caf::actor>(handle.device));
+  proto::Record record;
+  auto& joined = *record.mutable_device_joined();
+  *joined.mutable_metadata() = metadata;
+  joined.set_node_id(x.node_id());
+  joined.set_node_name(devices.name_of(node));
+  spdlog::debug("device 0x{:x} joined, on {}", id_of(x.metadata()), devices.place_of(node));
+  coordinator_.journal(std::move(record));
+  coordinator_.info.serve();
+  coordinator_.devices_freed();
+  coordinator_.inits.serve();
+}
+
+bool member_directory::ended(const caf::down_msg& x) {
+  auto is_source = [&](const caf::strong_actor_ptr& ptr) { return ptr && ptr->address() == x.source; };
+  const bool left = !x.reason || x.reason == caf::exit_reason::user_shutdown;
+  // Each case returns at once: the maps have changed.
+  for (auto& [id, device] : coordinator_.devices.devices())
+    if (is_source(device.handle.device)) {
+      const auto cause = coordinator_.drains.cause_of_end(device.node, x.reason);
+      device_gone(id, {cause, left ? "" : "monitor", coordinator_.now_ns()});
+      return true;
+    }
+  for (auto& [id, node] : coordinator_.devices.nodes())
+    if (is_source(node.handle)) {
+      node_gone(id, x.reason, left);
+      return true;
+    }
+  return false;
+}
+
+void member_directory::node_gone(node_id id, const caf::error& reason, bool left) {
+  auto place = coordinator_.devices.place_of(id);
+  auto node = coordinator_.devices.node_gone(id);
+  if (!node)
+    return;
+  coordinator_.silences.node_gone(id);
+  auto cause = coordinator_.drains.cause_of_end(id, reason);
+  auto& its_name = node->about.name();
+  proto::Record record;
+  record.mutable_node_left()->set_node_id(id.value);
+  record.mutable_node_left()->set_name(its_name);
+  record.mutable_node_left()->set_cause(cause);
+  record.mutable_node_left()->set_lost(!left);
+  coordinator_.journal(std::move(record));
+  proto::ClusterInfo::Gone gone;
+  gone.set_what(proto::ClusterInfo::Gone::NODE);
+  gone.set_id(id.value);
+  gone.set_name(its_name);
+  gone.set_cause(cause);
+  gone.set_left(left);
+  note_departure(std::move(gone));
+  if (left)
+    spdlog::debug("node {} has left: {}", place, cause);
+  else
+    spdlog::info("node {} is lost: {}", place, cause);
+  introduce_nodes(); // no node need connect to it
+  coordinator_.drains.node_gone(id, place, reason);
+}
+
+void member_directory::record_end(device_id id, const known_device& device, const device_end& how) {
+  const bool left = how.noticed_by.empty();
+  proto::Record record;
+  if (left) {
+    record.mutable_device_left()->set_device_id(id.value);
+    record.mutable_device_left()->set_cause(how.cause);
+    spdlog::debug("{} has left: {}", text_of(device.metadata), how.cause);
+  } else {
+    auto& died = *record.mutable_device_died();
+    died.set_device_id(id.value);
+    died.set_cause(how.cause);
+    died.set_noticed_by(how.noticed_by);
+    died.set_noticed_ns(how.noticed_ns);
+    spdlog::info("{} is lost, noticed by {}: {}", text_of(device.metadata), how.noticed_by, how.cause);
+  }
+  coordinator_.journal(std::move(record));
+  proto::ClusterInfo::Gone gone;
+  gone.set_what(proto::ClusterInfo::Gone::DEVICE);
+  gone.set_id(id.value);
+  gone.set_cause(how.cause);
+  gone.set_left(left);
+  gone.set_name(name_of(device.node));
+  for (auto number : device.communicators)
+    gone.add_comm_ids(number.value);
+  note_departure(std::move(gone));
+}
+
+void member_directory::device_gone(device_id id, const device_end& how) {
+  coordinator_.mailboxes.close(id);
+  auto device = coordinator_.devices.gone(id, how.cause);
+  if (!device)
+    return;
+  record_end(id, *device, how);
+  coordinator_.clients.device_gone(id);
+  if (auto& mapped = coordinator_.options.communicators.neighbours; mapped && device->handle.memory)
+    mapped->forget(*device->handle.memory);
+  auto& communicators = coordinator_.communicators;
+  if (device->communicators.empty() || !communicators.all_replace(device->communicators))
+    coordinator_.copies.forget(id);
+  else
+    communicators.member_lost(id, device->communicators); // a spare may want them
+  coordinator_.calls.devices.gone(id, make_error(errc::device_lost, fmt::format("{} died while it was asked: {}",
+                                                                                text_of(device->metadata), how.cause)));
+  coordinator_.ranks.device_lost(id, how.cause);
+  coordinator_.drains.serve();
+}
+
+void member_directory::member_lost(const proto::MemberLost& x) {
+  device_end how{x.cause(), x.noticed_by(), x.noticed_ns()};
+  if (x.fence())
+    fence(device_id{x.device_id()}, how);
+  else
+    device_gone(device_id{x.device_id()}, how); // unless the coordinator's own monitor was faster
+}
+
+void member_directory::fence(device_id id, const device_end& how) {
+  auto device = coordinator_.devices.find(id);
+  if (device == nullptr)
+    return;
+  auto handle = device->handle;
+  auto all = device->communicators; // a hung device sends no down message: each gets MemberLost
+  coordinator_.silences.note(device->node, how.noticed_ns != 0 ? how.noticed_ns : coordinator_.now_ns());
+  device_gone(id, how);
+  ensure(coordinator_.devices.find(id) == nullptr, "a device that was ended is in the cluster no more");
+  proto::MemberLost lost;
+  lost.set_device_id(id.value);
+  lost.set_cause(how.cause);
+  lost.set_noticed_by(how.noticed_by);
+  for (auto number : all)
+    if (auto communicator = coordinator_.communicator_of(number))
+      coordinator_.self->send(*communicator, lost);
+  const auto* prefix = how.noticed_by == "memory" ? "" : "ended on suspicion: ";
+  coordinator_.self->send_exit(caf::actor_cast<caf::actor>(handle.device),
+                               make_error(errc::suspected, prefix + how.cause));
+}
+
+std::string member_directory::name_of(node_id id) const {
+  auto name = coordinator_.devices.name_of(id);
+  return name.empty() ? departures_.name_of(id) : name; // a node may be known to be gone before its devices are
+}
+
+void member_directory::note_departure(proto::ClusterInfo::Gone x) {
+  departures_.add(std::move(x), coordinator_.now_ns());
+}
+
+} // namespace ringmaster

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "messages/interfaces.hpp"
+#include "runtime/coordination/recent_departures.hpp"
+
+#include <caf/result.hpp>
+#include <caf/system_messages.hpp>
+
+#include <string>
+
+namespace ringmaster {
+
+class coordinator_state;
+struct known_device;
+
+/// How a device went.
+struct device_end {
+  std::string cause;
+  std::string noticed_by; ///< Empty: it has left in good order.
+  uint64_t noticed_ns = 0;
+};
+
+/// How nodes and devices join the cluster, and how they leave it. They are in the coordinator's `devices`.
+class member_directory {
+public:
+  explicit member_directory(coordinator_state& coordinator) : coordinator_(coordinator) {}
+
+  /// Answers the node before the others hear of it.
+  caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> let_in(const proto::NodeJoinRequest& x,
+                                                                     const caf::strong_actor_ptr& node);
+  /// A node has lost its direct connection to another one, or has made one again.
+  void nodes_disconnected(const proto::NodeApart& x);
+
+  /// The id of a device that is about to join.
+  proto::DeviceJoinResponse new_device(const proto::DeviceJoinRequest& x);
+  void device_ready(const proto::DeviceReady& x, const device_handle& handle);
+
+  /// A device is lost, or suspected to be.
+  void member_lost(const proto::MemberLost& x);
+  /// Ends a device that may still be running, and counts it as lost.
+  void fence(device_id id, const device_end& how);
+  /// An actor has ended. Returns whether it was a device or a node.
+  bool ended(const caf::down_msg& x);
+
+  void note_departure(proto::ClusterInfo::Gone x);
+  const recent_departures& departures() const { return departures_; }
+
+private:
+  proto::NodeJoinResponse node_joined(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node);
+  caf::error check(const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) const;
+  /// A process has one node. If it joins again, its former node and that node's devices have ended, though the
+  /// connection that would show it may be open for some time.
+  void end_former(const proto::NodeJoinRequest& x);
+  /// Tells every node where the others are.
+  void introduce_nodes();
+  void node_gone(node_id id, const caf::error& reason, bool left);
+  void device_gone(device_id id, const device_end& how);
+  void record_end(device_id id, const known_device& device, const device_end& how);
+  /// Of a node that is in the cluster, or was until lately.
+  std::string name_of(node_id id) const;
+
+  coordinator_state& coordinator_;
+  recent_departures departures_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "actors/calls/request_peer.hpp"
+#include "messages/interfaces.hpp"
+#include "runtime/coordination/rendezvous_desk.hpp"
+
+#include <caf/result.hpp>
+#include <caf/timespan.hpp>
+#include <caf/typed_response_promise.hpp>
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ringmaster {
+
+class coordinator_state;
+
+/// Processes that come together as the ranks of a communicator, and leave it together (`rendezvous_desk`).
+class rank_rendezvous {
+public:
+  explicit rank_rendezvous(coordinator_state& coordinator) : coordinator_(coordinator) {}
+
+  caf::result<proto::RendezvousResponse> rendezvous(const proto::RendezvousRequest& x);
+  caf::result<proto::FinalizeResponse> finalize(const proto::FinalizeRequest& x);
+  /// A rank will not come: the others stop waiting for it.
+  proto::RankAbsentResponse rank_absent(const proto::RankAbsentRequest& x);
+  void device_lost(device_id device, const std::string& cause);
+  /// A limit has passed. Returns whether it is that of a rank that waits.
+  bool expire(uint64_t number);
+  /// Logs which ranks have not come yet.
+  void log_missing_ranks(uint64_t number) const;
+  size_t waiting_of(const request_peer& peer) const;
+
+private:
+  /// A rank that waits for the others, to start or to finish.
+  struct waiter {
+    request_peer peer;
+    caf::timespan limit;
+    std::variant<caf::typed_response_promise<proto::RendezvousResponse>,
+                 caf::typed_response_promise<proto::FinalizeResponse>>
+      promise;
+  };
+
+  /// `made`: the communicator of ranks that have come.
+  void answer(const std::vector<uint64_t>& waiters, const gpu_sim::CommInitResponse& made, const caf::error& problem);
+  void form(const rendezvous_desk::complete_group& group);
+  /// Destroys the communicator, then answers the ranks that wait for that.
+  void end_group(const rendezvous_desk::left_group& x);
+  void report_departures();
+
+  coordinator_state& coordinator_;
+  rendezvous_desk desk_;
+  std::map<uint64_t, waiter> waiters_;
+};
+
+} // namespace ringmaster

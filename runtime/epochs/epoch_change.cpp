@@ -1,0 +1,535 @@
+#include "runtime/epochs/epoch_change.hpp"
+
+#include "runtime/schedule/collective.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr auto is_cancelled = [](const operation& x) { return x.state == operation::phase::cancelled; };
+
+std::string_view name_of(operation::phase x) {
+  return x == operation::phase::running ? "running" : x == operation::phase::decided ? "decided" : "cancelled";
+}
+
+template <class Devices>
+std::string ids_text(const Devices& devices) {
+  std::vector<std::string> result;
+  for (auto& x : devices)
+    result.push_back(fmt::format("0x{:x}", x));
+  return fmt::format("[{}]", fmt::join(result, " "));
+}
+
+} // namespace
+
+epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, std::vector<rank_device> ranks)
+  : operations_(owner), owner_(owner), policy_(policy), members_(std::move(ranks)) {
+  check();
+}
+
+void epoch_change::check() const {
+  ensure(members_.latest_epoch() <= epoch(), "no epoch is open that was not announced");
+  ensure(!state_.is_active() || to_stop_.empty(), "in an active epoch no member is being stopped");
+  ensure(!state_.is_active() || !spares_.any_waits(), "in an active epoch no rank waits for a spare");
+  ensure(state_.phase() != phase::replacing || to_stop_.empty(), "ranks are replaced when all members have stopped");
+  ensure(data_moves_ || !stop_is_deferred_, "a stop waits only for data that moves");
+  ensure(state_.phase() != phase::aborted || operations_.nothing_in_flight(), "nothing is in flight after the end");
+  ensure(state_.is_ending() == !end_reason_.empty(), "an end has a reason");
+  ensure(!is_gone_ || (is_destroyed_ && state_.phase() == phase::aborted), "a communicator is gone after its end");
+}
+
+std::string epoch_change::state_text() const {
+  std::vector<std::string> queue;
+  for (auto& op : operations_.in_flight())
+    queue.push_back(fmt::format("#{} {}", op.sequence, name_of(op.state)));
+  return fmt::format("communicator {} is {} (open: {}), ranks {}, not stopped {}, to be replaced {}, spare asked for "
+                     "0x{:x}, in flight [{}]{}{}, held {} times",
+                     owner_, state_.state_text(), members_.latest_epoch(), ids_text(ids_of(ranks())),
+                     ids_text(to_stop_), ids_text(spares_.waiting()), spares_.asked_for(), fmt::join(queue, ", "),
+                     data_moves_ ? ", data moves" : "", is_destroyed_ ? ", to be destroyed" : "", holds_);
+}
+
+std::string epoch_change::async_error() const {
+  return state_.is_ending() ? fmt::format("communicator {} has ended: {}", owner_, end_reason_) : losses_.text();
+}
+
+caf::error epoch_change::end_error() const {
+  return state_.is_ending() ? make_error(end_code_, async_error()) : caf::error{};
+}
+
+// -- members that are lost, and how the others stop -----------------------------
+
+epoch_change::decisions epoch_change::lost(device_id device, const std::string& cause, bool left) {
+  decisions out;
+  const auto verb = left ? "left" : "was lost";
+  if (departures_.end_replacing(device)) { // its rank goes on waiting for a spare
+    losses_.add(fmt::format("rank {} ({}) {} when it was to leave: {}", members_.rank_of(device),
+                            members_.name_of(device), verb, cause));
+    out.emplace_back(members_left{{device}, epoch(), {}});
+    check();
+    return out;
+  }
+  if (!members_.contains(device))
+    return out; // reported before: fencing a suspect also makes its monitor report
+  if (departures_.take_back(device))
+    out.emplace_back(members_left{{device}, epoch(), {}});
+  auto reason = fmt::format("rank {} ({}) {}: {}", members_.known_rank_of(device), members_.name_of(device), verb,
+                            cause);
+  if (policy_ == proto::REPLACE && !state_.is_ending()) {
+    members_.mark_lost(device);
+    spares_.add(device);
+    for (auto& op : operations_.in_flight())
+      if (op.state == operation::phase::decided && op.committed.count(device) == 0)
+        reason += fmt::format("; its output of operation #{} is lost", op.sequence);
+  } else {
+    members_.remove(device);
+    operations_.drop(device);
+  }
+  to_stop_.erase(device);
+  batch_.note_lost(device);
+  if (state_.phase() == phase::aborted)
+    return out;
+  if (state_.phase() == phase::ending) {
+    end_committed(out);
+    if (to_stop_.empty())
+      all_stopped(out); // it was the last that had not stopped
+    check();
+    return out;
+  }
+  losses_.add(reason);
+  if (policy_ == proto::ABORT)
+    begin_end(out, reason);
+  else if (ranks().empty())
+    begin_end(out, reason + "; no device is left", errc::device_lost);
+  else
+    stop_members(out, reason);
+  end_committed(out); // after the stop: clients that wait for these operations are told of the new epoch
+  finish_end(out);
+  ensure(!members_.contains(device) && has_stopped(device), "a lost device is no member");
+  check();
+  return out;
+}
+
+void epoch_change::stop_members(decisions& out, const std::string& reason) {
+  ensure(state_.phase() != phase::aborted, "no stream is stopped for a communicator that has ended");
+  if (state_.phase() != phase::ending)
+    state_.enter(phase::quiescing);
+  if (!reason.empty())
+    epoch_reason_ += epoch_reason_.empty() ? reason : "; " + reason;
+  if (data_moves_) { // its ranks go on with the result
+    stop_is_deferred_ = true;
+    return;
+  }
+  state_.start_next_epoch();
+  ensure(members_.latest_epoch() < epoch(), "no epoch opens twice");
+  stop_streams order{epoch(), {}, operations_.stop(), state_.phase() == phase::ending};
+  for (auto& x : ranks())
+    if (!x.lost)
+      order.devices.push_back(x.id());
+  to_stop_ = {order.devices.begin(), order.devices.end()};
+  ensure(to_stop_.size() == order.devices.size(), "a device has one rank");
+  out.emplace_back(std::move(order));
+  if (to_stop_.empty())
+    all_stopped(out);
+}
+
+epoch_change::decisions epoch_change::quiesced(device_id device, epoch_number in_epoch) {
+  decisions out;
+  if (in_epoch == epoch() && to_stop_.erase(device) != 0 && to_stop_.empty())
+    all_stopped(out);
+  check();
+  return out;
+}
+
+void epoch_change::all_stopped(decisions& out) {
+  ensure(to_stop_.empty(), "no epoch opens while a member has not stopped");
+  ensure(state_.is_ending() || !data_moves_, "no epoch opens while data moves");
+  end_operations(out, is_cancelled);
+  if (state_.is_ending())
+    return finish_end(out);
+  if (spares_.any_waits())
+    return ask_for_spare(out);
+  ensure(!departures_.any_being_replaced(), "no epoch opens while a rank waits for a spare");
+  ensure(!ranks().empty(), "an epoch has ranks");
+  state_.enter(phase::active);
+  epoch_opened opened{epoch(), std::exchange(epoch_reason_, {}), {}};
+  ensure(!opened.reason.empty(), "an epoch opens for a reason");
+  for (auto& op : operations_.in_flight())
+    if (op.state == operation::phase::running && op.attempts > 0)
+      opened.rerun.push_back(op.sequence);
+  members_.open(epoch());
+  out.emplace_back(std::move(opened));
+}
+
+// -- members that are replaced ----------------------------------------------------
+
+void epoch_change::ask_for_spare(decisions& out) {
+  ensure(policy_ == proto::REPLACE, "only the policy \"replace\" asks for spares");
+  state_.enter(phase::replacing);
+  const auto asked = spares_.ask(operations_.latest());
+  if (!asked)
+    return; // the answer is due
+  const auto lost = *asked;
+  const auto rank = members_.rank_of(lost);
+  ensure(rank < ranks().size() && ranks()[rank].lost, "a spare is for the rank of a lost device");
+  auto& place = ranks()[rank].metadata;
+  const auto begin = place.minmemaddr().value(), end = place.maxmemaddr().value();
+  ensure(begin <= end, "a memory ends after it begins");
+  const bool works = departures_.is_being_replaced(lost);
+  out.emplace_back(spare_wanted{
+    place, works ? std::vector{operation_queue::memory_range{lost, begin, end - begin}} : operations_.inputs_of(lost),
+    works});
+}
+
+epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, device_id lost) {
+  decisions out;
+  ensure(lost != device_id{} && spares_.asked_for() == lost, "a spare answers the open request");
+  spares_.answered();
+  if (state_.is_ending())
+    return out; // the coordinator takes the spare back when the communicator ends
+  ensure(state_.phase() == phase::replacing || state_.phase() == phase::quiescing,
+         "a spare comes while members change");
+  const bool was_leaving = departures_.is_being_replaced(lost);
+  if (!x.success() && was_leaving) {
+    keep(out, lost, make_error(errc::refused, x.error()));
+    return out;
+  }
+  if (!x.success()) {
+    begin_end(out, losses_.latest() + "; it could not be replaced: " + x.error());
+    return out;
+  }
+  const auto rank = members_.rank_of(lost);
+  ensure(rank < ranks().size(), "a spare takes the rank of a lost device");
+  const auto old_min = ranks()[rank].metadata.minmemaddr().value();
+  members_.replace(lost, x.device());
+  if (!was_leaving || !x.inputs_restored())
+    batch_.note_spare(id_of(x.device()));
+  spares_.remove(lost);
+  operations_.replace(lost, old_min, x.device(), [&](const operation& op) {
+    if (!x.inputs_restored())
+      return make_error(errc::device_lost, x.inputs_error());
+    return spares_.knew_of(op.sequence)
+             ? caf::error{}
+             : make_error(errc::device_lost, "the call came while the device was being replaced");
+  });
+  epoch_reason_ += fmt::format("; {} took its place", text_of(x.device()));
+  const auto left = departures_.end_replacing(lost);
+  if (left)
+    losses_.add(*left);
+  stop_members(out, {}); // cancelled operations leave the streams
+  if (left)
+    out.emplace_back(members_left{{lost}, epoch(), {}});
+  ensure(members_.rank_of(lost) == ranks().size(), "a replaced device has no rank");
+  check();
+  return out;
+}
+
+epoch_change::decisions epoch_change::no_spare(const std::string& why) {
+  const auto lost = spares_.answered();
+  ensure(lost != device_id{}, "a spare is refused only if one was asked for");
+  decisions out;
+  if (departures_.is_being_replaced(lost))
+    keep(out, lost, make_error(errc::refused, "the coordinator gave no spare: " + why));
+  else if (!state_.is_ending())
+    begin_end(out, losses_.latest() + "; the coordinator gave no spare: " + why);
+  return out;
+}
+
+// -- members that leave -------------------------------------------------------------
+
+caf::error epoch_change::ask_to_leave(const std::vector<device_id>& devices, const std::string& reason) {
+  if (state_.is_ending())
+    return make_error(errc::refused, async_error());
+  auto more = departures_.asked();
+  for (auto device : devices)
+    if (members_.contains(device))
+      more.try_emplace(device, reason);
+  if (policy_ != proto::REPLACE && more.size() == ranks().size())
+    return make_error(errc::refused,
+                      fmt::format("communicator {} has no other ranks: destroy it, or wait for its end", owner_));
+  if (policy_ == proto::ABORT)
+    return make_error(errc::refused,
+                      fmt::format("communicator {} would end if a rank left it, as its policy is \"abort\"", owner_));
+  departures_.ask(std::move(more));
+  return {};
+}
+
+epoch_change::decisions epoch_change::ask_to_stay(const std::vector<device_id>& devices) {
+  decisions out;
+  for (auto device : devices)
+    if (departures_.take_back(device))
+      out.emplace_back(
+        members_left{{device}, epoch(), make_error(errc::refused, "the request to leave was withdrawn")});
+  return out;
+}
+
+bool epoch_change::can_leave() const {
+  auto& queue = operations_.in_flight();
+  return state_.is_active() && departures_.any_asked() && !data_moves_
+         && std::all_of(queue.begin(), queue.end(), [](auto& op) { return op.attempts == 0; });
+}
+
+epoch_change::decisions epoch_change::let_leave() {
+  ensure(can_leave(), "members leave when nothing is under way");
+  decisions out;
+  if (policy_ != proto::REPLACE && departures_.asked().size() == ranks().size()) { // the others were lost meanwhile
+    const auto problem = fmt::format("communicator {} has no other ranks left", owner_);
+    keep_all(out, make_error(errc::refused, problem));
+    stop_members(out, "no rank leaves: " + problem); // the calls that have waited start in the new epoch
+    return out;
+  }
+  ensure(policy_ != proto::ABORT, "no member leaves under the policy \"abort\"");
+  const auto leavers = departures_.take_asked();
+  std::vector<std::string> reasons;
+  for (auto& [device, reason] : leavers) { // with the ranks that they have now
+    ensure(members_.contains(device), "a member leaves that is there");
+    reasons.push_back(fmt::format("rank {} ({}) leaves: {}", members_.rank_of(device), members_.name_of(device),
+                                  reason));
+  }
+  std::vector<device_id> gone;
+  for (size_t i = 0; auto& [device, why] : leavers) {
+    auto& reason = reasons[i++];
+    if (policy_ == proto::REPLACE) {
+      members_.mark_lost(device);
+      spares_.add(device);
+      departures_.start_replacing(device, reason);
+      continue;
+    }
+    losses_.add(reason);
+    members_.remove(device);
+    operations_.drop(device);
+    batch_.note_lost(device);
+    gone.push_back(device);
+  }
+  stop_members(out, fmt::format("{}", fmt::join(reasons, "; ")));
+  if (!gone.empty())
+    out.emplace_back(members_left{std::move(gone), epoch(), {}});
+  check();
+  return out;
+}
+
+void epoch_change::keep(decisions& out, device_id device, const caf::error& problem) {
+  const bool was_leaving = departures_.end_replacing(device).has_value();
+  ensure(was_leaving, "a member stays that was to leave");
+  members_.mark_kept(device);
+  spares_.remove(device);
+  stop_members(out, fmt::format("rank {} ({}) stays: {}", members_.rank_of(device), members_.name_of(device),
+                                render(problem)));
+  out.emplace_back(members_left{{device}, epoch(), problem});
+}
+
+void epoch_change::keep_all(decisions& out, const caf::error& problem) {
+  ensure(static_cast<bool>(problem), "members stay for a reason");
+  if (auto kept = departures_.keep_all(); !kept.empty())
+    out.emplace_back(members_left{std::move(kept), epoch(), problem});
+}
+
+// -- operations -------------------------------------------------------------------
+
+epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
+  decisions out;
+  if (!operations_.counts(x))
+    return out;
+  const device_id device{x.device_id()};
+  auto& op = *operations_.find(sequence_number{x.sequence()});
+  ensure(op.epoch <= epoch(), "an attempt is of an epoch that was open");
+  ensure(op.state != operation::phase::running || op.epoch == epoch(), "a running attempt is of this epoch");
+  if (x.phase() == proto::RankReport::BROKEN) {
+    if (op.state != operation::phase::running)
+      return out;
+    const auto reason = error_from_wire(x.code(), x.error());
+    operations_.cancel(op, with_context(fmt::format("rank {} ({})", x.rank(), members_.name_of(device)),
+                                        reason ? reason : make_error(errc::refused, "it gave no reason")));
+    stop_members(out, fmt::format("operation #{} failed", op.sequence));
+    return out;
+  }
+  ensure(op.state != operation::phase::cancelled || !state_.is_active(),
+         "a cancelled operation has left the streams when an epoch is active");
+  bool is_decided = false;
+  for (auto* each : operations_.fused_with(op))
+    if (x.phase() == proto::RankReport::COMMITTED) {
+      each->committed.insert(device);
+    } else {
+      each->finished.insert(device);
+      if (each->state == operation::phase::running && each->finished.size() == each->slots.size()) {
+        each->state = operation::phase::decided;
+        batch_.note_decided(*each);
+        if (policy_ == proto::REPLACE)
+          out.emplace_back(outputs_changed{operation_queue::outputs_of(*each)});
+        is_decided = true;
+      }
+    }
+  if (is_decided)
+    out.emplace_back(release_operation{op.sequence});
+  end_committed(out);
+  finish_end(out);
+  return out;
+}
+
+void epoch_change::end_committed(decisions& out) {
+  end_operations(out, [&](const operation& op) {
+    return op.state == operation::phase::decided && !op.moving
+           && std::all_of(ranks().begin(), ranks().end(), [&](auto& x) {
+                return x.lost || op.finished.count(x.id()) == 0 || op.committed.count(x.id()) != 0;
+              });
+  });
+}
+
+void epoch_change::end_operations(decisions& out, const std::function<bool(const operation&)>& ended) {
+  for (auto& op : operations_.take(ended)) {
+    ensure(op.state != operation::phase::running, "an operation is decided or cancelled before it ends");
+    ensure(!is_cancelled(op) || op.error, "a cancelled operation has its error");
+    if (op.epoch == epoch_number{})
+      op.epoch = epoch();
+    const bool wrote_in_part = is_cancelled(op) && op.attempts > 0
+                               && !(op.in_place() && replaces_input(op.what().kind()));
+    if (wrote_in_part && policy_ == proto::REPLACE) // only spares get inputs from the host's copies
+      out.emplace_back(outputs_changed{operation_queue::outputs_of(op)});
+    out.emplace_back(operation_ended{std::move(op)});
+  }
+}
+
+epoch_change::decisions epoch_change::overdue(const std::vector<sequence_number>& sequences, const std::string& limit,
+                                              const std::string& doing) {
+  decisions out;
+  ensure(!limit.empty(), "an operation is late by a limit");
+  std::vector<sequence_number> cancelled;
+  for (auto sequence : sequences)
+    if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running) {
+      operations_.cancel(*op, make_error(errc::timed_out, fmt::format("operation #{} has not ended within {}: {}",
+                                                                      sequence, limit, doing)));
+      cancelled.push_back(sequence);
+    }
+  // Streams that are being stopped do not know that these are cancelled: they are stopped again, for a higher epoch.
+  if (!cancelled.empty() && (state_.is_active() || state_.phase() == phase::quiescing))
+    stop_members(out, fmt::format("operation #{} took too long", fmt::join(cancelled, ", #")));
+  check();
+  return out;
+}
+
+epoch_change::decisions epoch_change::way_lost(const std::string& reason) {
+  decisions out;
+  ensure(!reason.empty(), "a lost connection has a reason");
+  if (state_.is_active() && !operations_.nothing_in_flight())
+    stop_members(out, reason);
+  check();
+  return out;
+}
+
+epoch_change::decisions epoch_change::stalled(const std::string& reason) {
+  decisions out;
+  ensure(!reason.empty(), "a stall has a reason");
+  if (!state_.is_active())
+    return out;
+  operations_.cancel_running(make_error(errc::timed_out, reason));
+  stop_members(out, reason);
+  check();
+  return out;
+}
+
+epoch_change::decisions epoch_change::group_closed() {
+  decisions out;
+  if (state_.is_active())
+    end_operations(out, is_cancelled);
+  check();
+  return out;
+}
+
+// -- data of shared-memory operations -----------------------------------------------
+
+epoch_change::decisions epoch_change::data_moves(operation& op) {
+  ensure(state_.is_active(), "data moves in an active epoch");
+  ensure(op.state == operation::phase::running && op.epoch == epoch(), "data moves for an operation of this epoch");
+  ensure(!op.moving && !op.error, "the data of an operation moves once");
+  op.state = operation::phase::decided;
+  batch_.note_decided(op);
+  op.moving = true;
+  data_moves_ = true;
+  decisions out;
+  if (policy_ == proto::REPLACE)
+    out.emplace_back(outputs_changed{operation_queue::outputs_of(op)});
+  return out;
+}
+
+epoch_change::decisions epoch_change::data_moved(sequence_number sequence, const caf::error& damage) {
+  decisions out;
+  ensure(data_moves_, "data that has moved was moving");
+  auto moved = operations_.take([=](const operation& x) { return x.sequence == sequence; });
+  ensure(moved.size() == 1 && moved.front().moving, "data that has moved is of an operation in flight");
+  auto& op = moved.front();
+  ensure(op.state == operation::phase::decided, "an operation is decided before its data moves");
+  op.error = damage;
+  out.emplace_back(operation_ended{std::move(op)});
+  return out;
+}
+
+epoch_change::decisions epoch_change::transfer_finished() {
+  decisions out;
+  data_moves_ = false;
+  if (std::exchange(stop_is_deferred_, false))
+    stop_members(out, {});
+  finish_end(out);
+  check();
+  return out;
+}
+
+// -- the end ------------------------------------------------------------------------
+
+epoch_change::decisions epoch_change::abort(const std::string& reason) {
+  decisions out;
+  begin_end(out, reason);
+  check();
+  return out;
+}
+
+void epoch_change::begin_end(decisions& out, const std::string& reason, errc code) {
+  if (state_.is_ending())
+    return;
+  ensure(!reason.empty(), "an end has a reason");
+  state_.enter(phase::ending);
+  end_reason_ = reason;
+  end_code_ = code;
+  keep_all(out, make_error(errc::refused, async_error()));
+  operations_.cancel_all(end_error());
+  members_.remove_lost();
+  spares_.clear();
+  out.emplace_back(end_began{end_error()});
+  stop_members(out, reason);
+}
+
+epoch_change::decisions epoch_change::destroy(const std::string& reason) {
+  decisions out;
+  is_destroyed_ = true;
+  begin_end(out, reason);
+  finish_end(out);
+  check();
+  return out;
+}
+
+epoch_change::decisions epoch_change::let_go() {
+  decisions out;
+  ensure(holds_ > 0, "a communicator is let go as often as it was held");
+  --holds_;
+  finish_end(out);
+  return out;
+}
+
+void epoch_change::finish_end(decisions& out) {
+  if (!state_.is_ending() || stop_is_deferred_ || !to_stop_.empty() || !operations_.nothing_in_flight() || holds_ > 0)
+    return;
+  ensure(!data_moves_, "nothing moves data after the end");
+  if (state_.phase() == phase::ending) {
+    state_.enter(phase::aborted);
+    if (!is_destroyed_)
+      out.emplace_back(communicator_aborted{end_reason_});
+  }
+  if (is_destroyed_ && !std::exchange(is_gone_, true))
+    out.emplace_back(communicator_gone{end_reason_});
+}
+
+} // namespace ringmaster

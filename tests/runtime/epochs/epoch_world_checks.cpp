@@ -1,0 +1,224 @@
+// What must hold behind every event, and of every decision.
+#include "tests/runtime/epochs/epoch_operands.hpp"
+#include "tests/runtime/epochs/epoch_world.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
+namespace ringmaster::epoch_tests {
+
+namespace {
+
+/// Numbers, ids and sets of them, as one number.
+class mixed {
+public:
+  template <class... Ts>
+  void add(const Ts&... xs) {
+    (mix(xs), ...);
+  }
+  uint64_t value() const { return value_; }
+
+private:
+  template <class T>
+  void mix(const T& x) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      value_ = (value_ ^ static_cast<uint64_t>(x)) * 0x9e3779b97f4a7c15; // each step can be undone: none loses anything
+      value_ ^= value_ >> 32;
+    } else if constexpr (requires { x.value; }) {
+      mix(x.value);
+    } else if constexpr (requires { x.second; }) {
+      add(x.first, x.second);
+    } else {
+      mix(x.size());
+      for (auto& y : x)
+        mix(y);
+    }
+  }
+
+  uint64_t value_ = 1;
+};
+
+} // namespace
+
+void epoch_world::check_rest() {
+  auto events = possible();
+  bool owed = std::any_of(events.begin(), events.end(), [](auto& x) {
+    using kind = event::kind;
+    return x.what == kind::notice || x.what == kind::quiesced || x.what == kind::finish || x.what == kind::commit
+           || x.what == kind::spare || x.what == kind::no_spare || x.what == kind::move || x.what == kind::moved
+           || x.what == kind::let_leave;
+  });
+  if (owed)
+    return;
+  bool someone_hangs = std::any_of(streams_.begin(), streams_.end(),
+                                   [&](auto& x) { return !x.second.alive && is_there(x.first); });
+  if (someone_hangs)
+    return; // he will be noticed
+  expect(!epochs_.state().is_changing(), "an epoch opens in the end");
+  expect(epochs_.operations().idle(), "every operation ends");
+  expect(destroyed_ == gone_, "whoever wants it gone hears so");
+  expect(asked_to_leave_.empty(), "whoever wants a member to leave is answered");
+}
+
+uint64_t epoch_world::fingerprint() const {
+  mixed all;
+  all.add(epochs_.state().phase(), epochs_.epoch(), asked_for_, next_spare_, moving_, calls_, epochs_.must_defer());
+  all.add(left_.losses, left_.calls, left_.broken, left_.overdue, left_.aborts, left_.destroys, left_.spares,
+          left_.refusals, left_.leaves);
+  for (auto& x : epochs_.ranks())
+    all.add(x.id(), x.lost, epochs_.has_stopped(x.id()), epochs_.leaving().contains(x.id()));
+  all.add(asked_to_leave_, streams_.size());
+  for (auto& [id, x] : streams_)
+    all.add(id, x.alive, x.noticed, x.answers, x.walks, x.commits);
+  for (auto& op : epochs_.operations().in_flight())
+    all.add(op.sequence, op.state, op.epoch, op.slots.size(), op.finished, op.committed);
+  return all.value();
+}
+
+void epoch_world::take(epoch_change::decisions decisions) {
+  for (auto& x : decisions)
+    std::visit([this](auto& y) { check(y); }, x);
+}
+
+void epoch_world::check(epoch_change::stop_streams& x) {
+  expect(x.epoch > stopped_, "epochs only rise");
+  stopped_ = x.epoch;
+  expect(x.forget == epochs_.state().is_ending(), "streams forget it at its end");
+  std::set<device_id> told{x.devices.begin(), x.devices.end()};
+  for (auto id : told)
+    expect(lost_.count(id) == 0, "who was lost is not asked");
+  for (auto& rank : epochs_.ranks())
+    expect((rank.lost || told.count(rank.id()) != 0 || epochs_.has_stopped(rank.id())), "everybody else is");
+  for (auto id : told)
+    if (auto& to = streams_[id]; to.alive) { // it stops walking; what it has to commit it commits
+      to.walks.clear();
+      to.answers.insert(x.epoch);
+    }
+}
+
+void epoch_world::check(epoch_change::release_operation& x) {
+  auto op = epochs_.operations().find(x.sequence);
+  decided_.insert(x.sequence);
+  if (op == nullptr)
+    return; // nobody is left who has to commit
+  expect(op->finished.size() == op->slots.size(), "all have finished it");
+  for (auto& slot : op->slots)
+    if (auto& to = streams_[slot.device]; to.alive)
+      to.commits.insert(x.sequence);
+}
+
+void epoch_world::check(epoch_change::outputs_changed&) {
+  expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
+}
+
+void epoch_world::check(epoch_change::operation_ended& x) {
+  expect(ended_.insert(x.what.sequence).second, "an operation ends once");
+  expect(x.what.sequence != moving_, "it does not end before its data is there");
+  expect(!x.what.error == (decided_.count(x.what.sequence) != 0),
+         "what was decided does not fail, and nothing else is done");
+  expect(x.what.state == (x.what.error ? operation::phase::cancelled : operation::phase::decided),
+         "its state is its end");
+}
+
+void epoch_world::check(epoch_change::spare_wanted& x) {
+  expect(asked_for_ == device_id{}, "one is asked for at a time");
+  asked_for_ = id_of(x.lost);
+  expect((lost_.count(asked_for_) != 0) != x.leaving, "it is for a lost one, or one that leaves");
+  expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
+  auto& queue = epochs_.operations().in_flight();
+  bool runs = std::any_of(queue.begin(), queue.end(), [](auto& op) { return op.state == operation::phase::running; });
+  expect(x.leaving ? x.inputs.size() == 1 && x.inputs[0].bytes == memory_size : x.inputs.empty() != runs,
+         "it is to hold what is to run, whenever that was called, and nothing else");
+}
+
+void epoch_world::check(epoch_change::epoch_opened& x) {
+  expect(!ending_, "behind the end nothing opens");
+  expect(x.epoch == stopped_, "it is the one that was announced last");
+  expect(!x.reason.empty(), "it has a reason");
+  for (auto& rank : epochs_.ranks()) {
+    expect(lost_.count(rank.id()) == 0, "who was lost does not come back");
+    expect(left_for_good_.count(rank.id()) == 0, "nor does who has left");
+    expect(streams_[rank.id()].stopped_at == x.epoch, "everybody has stopped");
+  }
+  for (auto& op : epochs_.operations().in_flight())
+    if (op.state == operation::phase::running) {
+      expect((op.attempts > 0) == (std::count(x.rerun.begin(), x.rerun.end(), op.sequence) != 0),
+             "what runs again is told");
+      begin(op);
+    }
+}
+
+void epoch_world::check(epoch_change::members_left& x) {
+  expect(!x.devices.empty(), "it is of somebody");
+  for (auto id : x.devices) {
+    expect(asked_to_leave_.erase(id) != 0, "it was asked to, and is answered once");
+    if (!x.problem)
+      left_for_good_.insert(id);
+    expect(x.problem || !is_there(id), "who has left is no member");
+  }
+}
+
+void epoch_world::check(epoch_change::end_began& x) {
+  expect(!ending_, "it ends once");
+  expect(static_cast<bool>(x.error), "it has a reason");
+  ending_ = true;
+}
+
+void epoch_world::check(epoch_change::communicator_aborted&) {
+  expect(ending_, "it has begun to end");
+  expect(epochs_.operations().idle(), "it ends behind its operations");
+}
+
+void epoch_world::check(epoch_change::communicator_gone&) {
+  expect(destroyed_, "somebody wants it gone");
+  expect(!gone_, "it goes once");
+  expect(epochs_.operations().idle(), "it goes behind its operations");
+  gone_ = true;
+}
+
+size_t epoch_world::said() const {
+  size_t result = 0;
+  for (auto& x : epochs_.ranks())
+    result += epochs_.has_stopped(x.id());
+  for (auto& op : epochs_.operations().in_flight())
+    result += op.finished.size() + op.committed.size() + (op.state == operation::phase::running ? 0 : 1);
+  return result;
+}
+
+void epoch_world::check_ghosts() {
+  auto before = said();
+  for (auto& [id, x] : streams_) {
+    for (epoch_number epoch{1}; epoch < epochs_.epoch(); epoch = epoch.next())
+      expect(epochs_.quiesced(id, epoch).empty(), "an old Quiesced does not count");
+    if (epochs_.has_stopped(id))
+      expect(epochs_.quiesced(id, epochs_.epoch()).empty(), "a second Quiesced does not count");
+    for (auto& op : epochs_.operations().in_flight())
+      for (epoch_number epoch{1}; epoch <= epochs_.epoch(); epoch = epoch.next())
+        if (epoch != op.epoch)
+          for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::BROKEN, proto::RankReport::COMMITTED})
+            expect(epochs_.reported(report(id, op.sequence, epoch, phase)).empty(), "an old report does not count");
+  }
+  expect(said() == before, "what is old changes nothing");
+}
+
+void epoch_world::expect(bool holds, const char* what) const {
+  if (!holds)
+    FAIL("not so: ", std::string{what}, "; behind ", path());
+}
+
+std::string epoch_world::path() const {
+  static constexpr const char* names[] = {"fall",      "notice",     "quiesced",   "finish",   "commit",
+                                          "break_off", "call",       "overdue",    "abort",    "destroy",
+                                          "spare",     "bare_spare", "dead_spare", "no_spare", "no_answer",
+                                          "move",      "moved",      "leave",      "let_leave"};
+  std::string result;
+  for (auto& x : path_)
+    result += fmt::format("{} {} {} {}, ", names[static_cast<int>(x.what)], x.device, x.sequence, x.epoch);
+  return result;
+}
+
+} // namespace ringmaster::epoch_tests
