@@ -29,7 +29,7 @@ struct step_order {
   uint64_t step = 0;
   uint32_t rank = 0;
   uint32_t world_size = 0;
-  parallel_sizes sides;
+  step_setting sides;
   bool profiles = false; ///< The time of each operation is wanted.
   bool forget = false;   ///< Its parts of the model are of no use: all parts come from elsewhere.
 };
@@ -159,8 +159,8 @@ typename Inspector::result_type inspect(Inspector& f, group& x) {
   return f(x.first, x.count, x.stride);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, parallel_sizes& x) {
-  return f(x.tensor, x.data, x.shard_ranks, x.stands_in);
+typename Inspector::result_type inspect(Inspector& f, step_setting& x) {
+  return f(x.parallel.tp, x.parallel.dp, x.parallel.shard_ranks, x.stands_in);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, range& x) {

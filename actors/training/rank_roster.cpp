@@ -12,7 +12,7 @@
 namespace ringmaster::training {
 
 rank_roster::rank_roster(std::shared_ptr<const training_job> job, uint32_t wanted)
-  : job_(std::move(job)), wanted_(wanted), sides_(sides_of(job_->shape)) {}
+  : job_(std::move(job)), wanted_(wanted), sides_(setting_of(job_->shape)) {}
 
 const rank_roster::member* rank_roster::find(device_id device) const {
   const auto found = std::ranges::find(members_, device, &member::device);
@@ -121,8 +121,8 @@ std::string rank_roster::choose_world(uint64_t step, bool keep_order) {
   return before == sides_ && idle_before == idle_ ? std::string{} : describe_change(step, before);
 }
 
-std::string rank_roster::describe_change(uint64_t step, const parallel_sizes& before) const {
-  const auto configured = text_of(sides_of(job_->shape));
+std::string rank_roster::describe_change(uint64_t step, const step_setting& before) const {
+  const auto configured = text_of(setting_of(job_->shape));
   auto text = fmt::format("from step {} on {}", step, counted(world_, "rank"));
   text += world_ == 1 ? " trains" : " train";
   if (auto sides = text_of(sides_); !sides.empty())

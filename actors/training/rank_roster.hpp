@@ -33,7 +33,7 @@ public:
   /// The ranks of the step, by rank.
   std::span<const member> world() const { return std::span{members_}.first(world_); }
   uint32_t world_size() const { return world_; }
-  const parallel_sizes& sides() const { return sides_; }
+  const step_setting& sides() const { return sides_; }
   uint32_t wanted() const { return wanted_; }
   /// Null: the device has no rank.
   const member* find(device_id device) const;
@@ -82,13 +82,13 @@ private:
   }
   member& get(device_id device);
   void erase(device_id device);
-  std::string describe_change(uint64_t step, const parallel_sizes& before) const;
+  std::string describe_change(uint64_t step, const step_setting& before) const;
 
   std::shared_ptr<const training_job> job_;
   uint32_t wanted_;
   std::vector<member> members_; ///< The first `world_` are the ranks of the step.
   uint32_t world_ = 0;
-  parallel_sizes sides_;     ///< Of the step.
+  step_setting sides_;       ///< Of the step.
   uint32_t idle_ = 0;        ///< Ranks that are ready and that the step cannot use.
   std::set<device_id> lost_; ///< Devices that take part no more.
   uint32_t may_return_ = 0;

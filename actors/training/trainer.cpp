@@ -240,7 +240,7 @@ void trainer_state::carry_out(const step_change::start_step& x) {
   results_->start(step_->world_size());
   patience_->step_started(step_->world_size(), now());
   const auto& its = settings_->profile_steps;
-  const bool profiled = sides == sides_of(settings_->job->shape) && x.step >= its.begin && x.step < its.end
+  const bool profiled = sides == setting_of(settings_->job->shape) && x.step >= its.begin && x.step < its.end
                         && (x.step - its.begin) % settings_->profile_every == 0;
   for (uint32_t i = 0; i < step_->world_size(); ++i)
     self->send(step_->ranks[i], step_order{x.attempt, x.step, i, step_->world_size(), sides, profiled,

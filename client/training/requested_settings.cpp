@@ -76,9 +76,9 @@ std::vector<std::string> requested_settings(const training_job& job, const data_
     job.all_at_once ? "a micro-batch that follows from the number of ranks"
                     : fmt::format("micro-batch {}", m.micro_batch),
     fmt::format("{} tensor-parallel and {} data-parallel ranks, {} that share the model (0: the strategy chooses)",
-                m.tensor, m.data, m.shard_ranks),
-    fmt::format("chunks {}, prefetch {}, ZeRO stage {}, virtual ranks {}{}", m.chunks, m.prefetch, m.zero,
-                m.virtual_ranks, m.sequence_parallel ? ", sequence-parallel" : ""),
+                m.parallel.tp, m.parallel.dp, m.parallel.shard_ranks),
+    fmt::format("chunks {}, prefetch {}, ZeRO stage {}, virtual ranks {}{}", m.parallel.chunks, m.prefetch, m.parallel.zero,
+                m.virtual_ranks, m.parallel.sequence_parallel ? ", sequence-parallel" : ""),
     fmt::format("data: {}", whole(data)),
     held_out == nullptr ? std::string{"no held-out data"} : fmt::format("held-out data: {}", whole(*held_out)),
     fmt::format("sums in {} order, a model that the host has {}", deterministic ? "one" : "any",

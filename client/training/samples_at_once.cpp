@@ -16,7 +16,7 @@ namespace ringmaster::training {
 namespace {
 
 bool would_do(const run_settings& x) {
-  return can_train(x.job, {x.ranks, sides_of(x.job.shape)});
+  return can_train(x.job, {x.ranks, setting_of(x.job.shape)});
 }
 
 /// The option with the first of `count` values from, from + by, ... that would do; nothing if none would.
@@ -65,7 +65,7 @@ std::string advice(const run_settings& x) {
 } // namespace
 
 caf::error check_samples_at_once(const run_settings& x) {
-  const auto found = fewest_at_once(x.job, {x.ranks, sides_of(x.job.shape)});
+  const auto found = fewest_at_once(x.job, {x.ranks, setting_of(x.job.shape)});
   for (size_t l = 0; l < x.job.layers.size(); ++l)
     if (const auto least = x.job.layers[l]->samples_min(); found < least)
       return make_error(errc::invalid_argument,

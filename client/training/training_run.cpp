@@ -39,12 +39,13 @@ caf::error check_sharing(const run_settings& x) {
   if (!why)
     return caf::none;
   auto m = x.job.shape;
-  for (m.tensor = tensor - 1; m.tensor > 0; --m.tensor)
-    if (!strategy.check(m, x.ranks) && strategy.shape(m, x.ranks).tensor == m.tensor && !unshared(x, *layers, m.tensor))
+  for (m.parallel.tp = tensor - 1; m.parallel.tp > 0; --m.parallel.tp)
+    if (!strategy.check(m, x.ranks) && strategy.shape(m, x.ranks).tensor == m.parallel.tp
+        && !unshared(x, *layers, m.parallel.tp))
       break;
   return make_error(errc::invalid_argument,
                     fmt::format("{} ranks cannot share {}{}", tensor, render(why),
-                                m.tensor > 0 ? fmt::format("; --tensor {} would do", m.tensor) : ""));
+                                m.parallel.tp > 0 ? fmt::format("; --tensor {} would do", m.parallel.tp) : ""));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "planner/calibration/calibration.hpp"
 
 #include "planner/calibration/pattern_search.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,13 +21,16 @@ double soft_l1(double x) {
 }
 
 double gpu_system::*member_of(std::string_view name) {
-  return std::ranges::find(system_constants(), name, &system_constant::name)->member;
+  const auto at = std::ranges::find(system_constants(), name, &system_constant::name);
+  ensure(at != system_constants().end(), "a calibrated constant is a constant of a system");
+  return at->member;
 }
 
 /// The mean over the rows, each kind of software by its weight.
 double misfit(std::span<const measured_iteration> rows, const gpu_system& on) {
   double sums[2]{}, counts[2]{};
   for (auto& x : rows) {
+    ensure(x.seconds > 0, "a measured iteration took time");
     sums[x.older_software] += soft_l1(std::log(estimate_of(x, on) / x.seconds));
     ++counts[x.older_software];
   }
@@ -41,14 +45,16 @@ double misfit(std::span<const measured_iteration> rows, const gpu_system& on) {
 } // namespace
 
 std::span<const calibrated_constant> calibrated_constants() {
-  static constexpr std::array<calibrated_constant, 8> all{{{"matrix_efficiency", 0.85},
-                                                           {"kernel_s", 20e-6},
-                                                           {"logit_bytes", 60},
-                                                           {"launch_s", 2.5e-3},
-                                                           {"launch_tensor_s", 80e-6},
-                                                           {"launch_unfused_s", 1e-3},
-                                                           {"launch_ends_s", 5e-3},
-                                                           {"unhidden", 0.3}}};
+  static constexpr std::array<calibrated_constant, 8> all{{
+    {.name = "matrix_efficiency", .start = 0.85},
+    {.name = "kernel_s", .start = 20e-6},
+    {.name = "logit_bytes", .start = 60},
+    {.name = "launch_s", .start = 2.5e-3},
+    {.name = "launch_tensor_s", .start = 80e-6},
+    {.name = "launch_unfused_s", .start = 1e-3},
+    {.name = "launch_ends_s", .start = 5e-3},
+    {.name = "unhidden", .start = 0.3},
+  }};
   return all;
 }
 
@@ -73,6 +79,8 @@ deviation deviation_of(std::span<const double> relative) {
   std::ranges::sort(absolute);
   if (!absolute.empty())
     result.median_absolute = absolute[absolute.size() / 2];
+  ensure(result.median_absolute <= std::abs(result.worst) && result.mean_absolute >= 0,
+         "no deviation exceeds the worst");
   return result;
 }
 
@@ -88,6 +96,7 @@ gpu_system calibrate(gpu_system others, std::span<const measured_iteration> rows
   for (auto& x : calibrated_constants())
     start.push_back(x.start);
   auto with = [&](std::span<const double> values) {
+    ensure(values.size() == calibrated_constants().size(), "each calibrated constant has a value");
     auto x = others;
     for (size_t i = 0; i < values.size(); ++i)
       x.*member_of(calibrated_constants()[i].name) = values[i];

@@ -11,15 +11,15 @@ namespace ringmaster::training {
 /// A measured iteration.
 struct measured_iteration {
   language_model trained;
-  parallel_setting how;
+  training_setting how;
   double seconds = 0;
   bool older_software = false; ///< Whose launches are not scaled: gpu_system::launch_scale.
 };
 
-/// What the estimate of it is.
+/// The estimate for it, in seconds.
 double estimate_of(const measured_iteration& x, const gpu_system& on);
 
-/// How estimates deviate from what was measured, relative to that.
+/// Relative deviations of estimates from measurements.
 struct deviation {
   size_t count = 0;
   double mean_absolute = 0, median_absolute = 0, mean = 0, worst = 0;

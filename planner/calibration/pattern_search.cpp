@@ -1,5 +1,7 @@
 #include "planner/calibration/pattern_search.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <cmath>
 
 namespace ringmaster::training {
@@ -12,6 +14,8 @@ constexpr double first_step = 0.4, last_step = 1e-5;
 
 std::vector<double> pattern_search(std::vector<double> start,
                                    const std::function<double(std::span<const double>)>& cost) {
+  for (auto x : start)
+    ensure(x > 0, "logarithms are of positive numbers");
   auto best = std::move(start);
   auto least = cost(best);
   auto improves = [&](const std::vector<double>& tried) {
@@ -39,6 +43,7 @@ std::vector<double> pattern_search(std::vector<double> start,
     while (improves(further))
       go_on();
     step = best != before ? step : step / 2;
+    ensure(best.size() == before.size(), "a sweep keeps all numbers");
   }
   return best;
 }

@@ -1,6 +1,7 @@
 #include "planner/calibration/published_training.hpp"
 
 #include "planner/calibration/pattern_search.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <cmath>
 
@@ -26,8 +27,10 @@ std::vector<double> fit_pretraining_constants(std::span<const published_training
   return pattern_search(start, [&](std::span<const double> values) {
     if (!are_parts(values))
       return HUGE_VAL;
+    ensure(values.size() == pretraining_constants().size(), "each fitted constant has a value");
     double result = 0;
     for (auto& x : rows) {
+      ensure(x.seconds > 0, "a published iteration took time");
       const auto z = std::log(estimate_of(x, values) / x.seconds)
                      / (x.trained.experts.count > 0 ? experts_outlier : dense_outlier);
       result += 2 * (std::sqrt(1 + z * z) - 1);

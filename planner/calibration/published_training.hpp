@@ -16,7 +16,7 @@ struct published_training {
   language_model trained;
   gpu_system on;
   gpu_generation generation = gpu_generation::hopper;
-  parallel_setting how;
+  training_setting how;
   std::optional<training_software> ran{}; ///< None: the newest, as `plan` takes it.
   bool corrected = false;                 ///< Whether `how` or `ran` is another than the row and its release have it.
   double seconds = 0;                     ///< Of an iteration.

@@ -25,7 +25,7 @@ gpu_system this_host(const cost_constants& network, double memory_bandwidth) {
 class measured final : public cost_model {
 public:
   measured(const language_model& trained, const cost_constants& network, double memory_bandwidth,
-           const parallel_setting& how)
+           const training_setting& how)
     : model_(trained), network_(network),
       layers_(transformer_costs(trained, this_host(network, memory_bandwidth), how)) {}
 
@@ -58,7 +58,7 @@ private:
     return parameters_of_layer(model_, layer)
            + (layer == 0 ? static_cast<double>(model_.hidden) * model_.vocabulary : 0);
   }
-  /// Of a whole of so many elements.
+  /// Seconds of a collective on `count` elements in all.
   double seconds(proto::CollectiveKind kind, uint32_t ranks, uint64_t count) const {
     if (ranks == 1)
       return 0;
@@ -81,7 +81,7 @@ private:
 } // namespace
 
 std::unique_ptr<cost_model> measured_costs(const language_model& trained, const cost_constants& network,
-                                           double memory_bandwidth, const parallel_setting& how) {
+                                           double memory_bandwidth, const training_setting& how) {
   return std::make_unique<measured>(trained, network, memory_bandwidth, how);
 }
 

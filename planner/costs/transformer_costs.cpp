@@ -19,17 +19,17 @@ bool has(const std::vector<beyond>& all, beyond x) {
 class transformer final : public cost_model {
 public:
   /// With `simulated`, some ranks stand for all.
-  transformer(const language_model& trained, const gpu_system& on, const parallel_setting& how,
+  transformer(const language_model& trained, const gpu_system& on, const training_setting& how,
               const std::vector<beyond>& by_strategy, const mesh* simulated)
     : model_(trained), on_(on), how_(how), keys_apart_(has(by_strategy, beyond::positions)),
-      network_apart_(has(by_strategy, beyond::experts)), shards_stand_for_all_(simulated && how.shard > 0),
+      network_apart_(has(by_strategy, beyond::experts)), shards_represent_all_(simulated && how.shard_ranks > 0),
       places_(model_, how_, network_apart_),
-      memory_(model_, how_, places_, keys_apart_ ? how.context : 1, shards_stand_for_all_,
-              shards_stand_for_all_ || (simulated && simulated->data < how.shape.data)),
+      memory_(model_, how_, places_, keys_apart_ ? how.cp : 1, shards_represent_all_,
+              shards_represent_all_ || (simulated && simulated->data < how.dp)),
       layers_(model_, on_, how_, places_),
       exchanges_(model_, on_, how_, places_, memory_, layers_,
-                 simulated ? simulated->stage_size() : how.shape.stage_size() * (keys_apart_ ? how.context : 1),
-                 shards_stand_for_all_) {}
+                 simulated ? simulated->stage_size() : how.shape().stage_size() * (keys_apart_ ? how.cp : 1),
+                 shards_represent_all_) {}
   transformer(const transformer&) = delete; // its parts know each other
 
   std::string_view name() const override { return "transformer"; }
@@ -62,9 +62,9 @@ private:
 
   language_model model_;
   gpu_system on_;
-  parallel_setting how_;
+  training_setting how_;
   bool keys_apart_, network_apart_; ///< Are the strategy's operations.
-  bool shards_stand_for_all_;       ///< Two for those of all that share weights fully.
+  bool shards_represent_all_;       ///< Two for those of all that share weights fully.
   transformer_places places_;
   transformer_memory memory_;
   transformer_layers layers_;
@@ -75,7 +75,7 @@ private:
 /// strategy has them.
 double transformer::update_time(const value_tag& x) const {
   const auto seconds = memory_.state_parameters(x) * update_seconds(on_, how_);
-  const bool summed = how_.shape.data > 1 || how_.shard > 0 || keys_apart_ || network_apart_;
+  const bool summed = how_.dp > 1 || how_.shard_ranks > 0 || keys_apart_ || network_apart_;
   return seconds + (x.layer == 0 ? on_.iteration_s : 0)
          + (summed ? 0 : exchanges_.gradient_time(memory_.parameters(x), how_.reduced_bytes()));
 }
@@ -97,7 +97,7 @@ double transformer::computing_time(const pending& x) const {
   const auto samples = memory_.own_samples(tag);
   const auto ends = places_.is_first(tag.layer) ? layers_.ends_of(samples) : end_times{};
   const auto layer = layers_.layer_of(samples, tag.layer);
-  const auto exchanged = (shards_stand_for_all_ ? 0 : layer.exposed.tensor) + (keys_apart_ ? layer.exposed.context : 0)
+  const auto exchanged = (shards_represent_all_ ? 0 : layer.exposed.tensor) + (keys_apart_ ? layer.exposed.context : 0)
                          + (network_apart_ ? layer.exposed.experts : 0);
   auto own = [&](double whole, double network, double core) {
     whole -= exchanged;
@@ -140,18 +140,18 @@ double transformer::time_of(const pending& x, uint32_t) const {
 
 } // namespace
 
-transformer_places places_of(const language_model& trained, const parallel_setting& how,
+transformer_places places_of(const language_model& trained, const training_setting& how,
                              const std::vector<beyond>& by_strategy) {
   return {trained, how, has(by_strategy, beyond::experts)};
 }
 
 std::unique_ptr<cost_model> transformer_costs(const language_model& trained, const gpu_system& on,
-                                              const parallel_setting& how, const std::vector<beyond>& by_strategy) {
+                                              const training_setting& how, const std::vector<beyond>& by_strategy) {
   return std::make_unique<transformer>(trained, on, how, by_strategy, nullptr);
 }
 
 std::unique_ptr<cost_model> transformer_costs(const language_model& trained, const gpu_system& on,
-                                              const parallel_setting& how, const mesh& simulated) {
+                                              const training_setting& how, const mesh& simulated) {
   return std::make_unique<transformer>(trained, on, how, std::vector<beyond>{}, &simulated);
 }
 

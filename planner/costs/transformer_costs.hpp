@@ -10,21 +10,21 @@
 namespace ringmaster::training {
 
 /// A transformer on a system, in seconds and bytes, with the terms of iteration_estimate.hpp. A sample is a sequence.
-/// The first layer's weight has the embedding's with it. `by_strategy`: what its own operations do, `needs_of` it; what
-/// of context's and experts' ranks is not among that is in a layer's time. Its layers are places, transformer_places.
+/// The first layer's weight has the embedding's with it. `by_strategy`: what the strategy's own operations do
+/// (`needs_of`); other exchanges of context and expert ranks are in a layer's time. Its layers are transformer_places.
 std::unique_ptr<cost_model> transformer_costs(const language_model& trained, const gpu_system& on,
-                                              const parallel_setting& how, const std::vector<beyond>& by_strategy = {});
-/// The same for a world of that shape, of fewer ranks that stand for all, since along a side they do the same: two for
-/// all tensor-parallel ones, two for all data-parallel ones; of those that share weights fully two, and two of their
-/// groups, along the data side. What they share, gather and sum is as of all. Where weights are shared fully, what
-/// tensor-parallel ranks do is in a layer's time.
+                                              const training_setting& how, const std::vector<beyond>& by_strategy = {});
+/// The same, simulated by fewer ranks that represent all, since ranks along an axis do the same: two of the
+/// tensor-parallel and two of the data-parallel ranks; with fully shared weights two of the ranks that share them and
+/// two of their groups, along the data axis. Collectives cost what they cost among all ranks. With fully shared weights
+/// the work of tensor-parallel ranks is in a layer's time.
 std::unique_ptr<cost_model> transformer_costs(const language_model& trained, const gpu_system& on,
-                                              const parallel_setting& how, const mesh& simulated);
+                                              const training_setting& how, const mesh& simulated);
 
-/// The layers of a strategy that has these needs.
-transformer_places places_of(const language_model& trained, const parallel_setting& how,
+/// The places of a strategy with these needs.
+transformer_places places_of(const language_model& trained, const training_setting& how,
                              const std::vector<beyond>& by_strategy);
-inline uint32_t places_of(const language_model& trained, const parallel_setting& how) {
+inline uint32_t places_of(const language_model& trained, const training_setting& how) {
   return places_of(trained, how, {}).count();
 }
 

@@ -3,6 +3,7 @@
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/estimates/iteration_estimate.hpp"
 #include "planner/estimates/sharded_times.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 namespace ringmaster::training {
 
@@ -18,12 +19,16 @@ uint32_t place_of(const pending& x) {
 } // namespace
 
 transformer_exchanges::transformer_exchanges(const language_model& trained, const gpu_system& on,
-                                             const parallel_setting& how, const transformer_places& places,
+                                             const training_setting& how, const transformer_places& places,
                                              const transformer_memory& memory, const transformer_layers& layers,
-                                             uint32_t stage_size, bool shards_stand_for_all)
+                                             uint32_t stage_size, bool shards_represent_all)
   : trained_(trained), on_(on), how_(how), places_(places), memory_(memory), layers_(layers), stage_size_(stage_size),
-    shards_stand_for_all_(shards_stand_for_all),
-    gradients_exposed_(how.shard > 0 || how.as_simulated ? 1 : exposed_gradients(trained, on, how)) {}
+    shards_represent_all_(shards_represent_all),
+    gradients_exposed_(how.shard_ranks > 0 || how.as_simulated ? 1 : exposed_gradients(trained, on, how)) {
+  ensure(stage_size > 0, "a stage has ranks");
+  ensure(!(gradients_exposed_ < 0) && !(gradients_exposed_ > 1),
+         "at most all of the gradients' collectives are exposed");
+}
 
 /// Naive tensor parallelism: the columns of each product's output are gathered, and the gradients by each product's
 /// input reduced and scattered, behind nothing.
@@ -41,23 +46,23 @@ double transformer_exchanges::columns_time(const pending& x) const {
     keys = trained_.heads * (2.0 * trained_.head_size + 2 * latent.rotary_size);
   }
   const auto elements = gathers ? made + keys + h + up * width + h : h + made + h + width;
-  const auto rows = static_cast<double>(x.argument.samples.count()) * trained_.sequence / how_.context;
-  return tensor_all_reduce_time(bf16_bytes * rows * elements, how_.shape.tensor, on_) / 2;
+  const auto rows = static_cast<double>(x.argument.samples.count()) * trained_.sequence / how_.cp;
+  return tensor_all_reduce_time(bf16_bytes * rows * elements, how_.tp, on_) / 2;
 }
 
 double transformer_exchanges::keys_time(const value_tag& x) const {
-  if (!places_.has_attention(x.layer) || how_.context == 1)
+  if (!places_.has_attention(x.layer) || how_.cp == 1)
     return 0;
   const auto layer = layers_.layer_of(x.samples.count(), x.layer);
   const auto all = 2 * (layer.exposed.context + layer.hidden.context); // around forward, back twice, and then home
-  return all / (3.0 * how_.context - 2);
+  return all / (3.0 * how_.cp - 2);
 }
 
 /// All of them, or the gradients by all, at once.
 double transformer_exchanges::gathered_keys_time(const pending& x) const {
   if (!places_.is_layer(x.argument.layer) || !places_.has_attention(x.argument.layer))
     return 0;
-  const auto bytes = key_bytes(trained_, how_, static_cast<double>(x.argument.samples.count())) * how_.context;
+  const auto bytes = key_bytes(trained_, how_, static_cast<double>(x.argument.samples.count())) * how_.cp;
   return ring_time(bytes, on_, x.among.count, x.among.stride, how_.devices())
          + ring_latency(on_, x.among.count, x.among.stride, how_.devices());
 }
@@ -77,7 +82,7 @@ double transformer_exchanges::of_activations(const pending& x) const {
   if (x.what == op::all_gather && !memory_.in_sequence()) { // what came back from experts: all ranks have all
     const auto from = tag.layer - (tag.kind == value_kind::activation ? 1 : 0);
     const auto whole = memory_.plain_bytes(static_cast<double>(samples));
-    return places_.is_layer(from) ? tensor_all_reduce_time(whole, how_.shape.tensor, on_) / 2 : 0;
+    return places_.is_layer(from) ? tensor_all_reduce_time(whole, how_.tp, on_) / 2 : 0;
   }
   const auto place = place_of(x);
   if (!places_.has_attention(place)) // which stands for the whole layer; what the loss needs is in its time
@@ -97,10 +102,10 @@ double transformer_exchanges::collective_time(const pending& x) const {
   whole.part = {};
   const auto held = memory_.parameters(whole);
   if (x.among.count == 2 && x.among.stride % stage_size_ == 0)
-    return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape); // of two stages
-  if (shards_stand_for_all_)
+    return halves * mirror_all_reduce_time(held.sum(), on_, how_.shape()); // of two stages
+  if (shards_represent_all_)
     return x.what == op::all_reduce ? groups_all_reduce_time(memory_.parameters(tag), on_, how_) : shards_time(x, held);
-  if (how_.shard > 0 || how_.as_simulated) { // as the strategy has its groups
+  if (how_.shard_ranks > 0 || how_.as_simulated) { // as the strategy has its groups
     const auto bytes = moved_bytes(x.what) * held.sum();
     if (x.what == op::all_reduce)
       return all_reduce_time(bytes / tag.part.count, on_, x.among.count, x.among.stride, how_.devices());

@@ -3,10 +3,12 @@
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/estimates/iteration_estimate.hpp"
 #include "planner/estimates/sharded_times.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 namespace ringmaster::training {
 
-parallel_setting transformer_layers::with_samples(uint64_t samples) const {
+training_setting transformer_layers::with_samples(uint64_t samples) const {
+  ensure(samples <= UINT32_MAX, "a batch has at most 2^32 samples");
   auto how = how_;
   how.micro_batch = static_cast<uint32_t>(samples);
   return how;
@@ -19,7 +21,7 @@ layer_times transformer_layers::layer_of(uint64_t samples, uint32_t place) const
   auto [at, is_new] = known_[samples].layers.try_emplace(kind.experts * 2u + kind.windowed);
   if (is_new) {
     at->second = layer_times_of(trained_, on_, with_samples(samples), kind);
-    if (how_.shard > 0 && how_.overlapped)
+    if (how_.shard_ranks > 0 && how_.overlapped)
       at->second = beside_shards(at->second, shard_exchanges_of(trained_, on_, how_, kind), on_);
   }
   return at->second;
@@ -30,7 +32,7 @@ double transformer_layers::hop_of(uint64_t samples) const {
   if (x < 0) {
     const auto how = with_samples(samples);
     x = hop_time(trained_, on_, how);
-    if (how_.micro_batches() >= how_.shape.pipeline) // else stages have nothing to do beside it
+    if (how_.micro_batches() >= how_.pp) // else stages have nothing to do beside it
       x = exposed_hop_time(x, micro_batch_times_of(trained_, on_, how).whole_model, on_, how);
   }
   return x;

@@ -2,6 +2,7 @@
 
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/estimates/memory_estimate.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "training/simulated/cost_model.hpp"
 
 namespace ringmaster::training {
@@ -11,7 +12,7 @@ uint64_t transformer_memory::own_samples(const value_tag& x) const {
   if (x.has != form::experts)
     return count;
   const auto sent = sent_positions(x); // by ranks that have 1 / (tensor x context) of their samples each
-  return count * sent.count * how_.shape.tensor * context_ / (sent.of * x.part.count);
+  return count * sent.count * how_.tp * context_ / (sent.of * x.part.count);
 }
 
 rank_parameters transformer_memory::parameters(const value_tag& x) const {
@@ -19,6 +20,7 @@ rank_parameters transformer_memory::parameters(const value_tag& x) const {
   if (x.part.whole())
     return {all.dense, all.experts};
   const double sharers = how_.weight_sharers(), expert_sharers = how_.expert_sharers();
+  ensure(sharers >= 1 && expert_sharers >= 1, "at least one rank has a weight");
   const auto of_dense = fewer_sharers_ ? sharers : static_cast<double>(x.part.count);
   return {all.dense / of_dense, all.experts / (of_dense * expert_sharers / sharers)}; // with others of them: fewer
 }
@@ -35,7 +37,7 @@ double transformer_memory::bytes_of(const value_tag& x) const {
   if (of_activation(x.kind))
     return activation_bytes_of(x);
   // gradients are added to a buffer that is always there (Megatron-LM)
-  const bool buffer = how_.zero <= 1 && how_.shard == 0;
+  const bool buffer = how_.zero <= 1 && how_.shard_ranks == 0;
   if (x.kind == value_kind::weight && buffer && !x.part.whole())
     return 0; // of the whole, where that lies
   if (x.kind == value_kind::weight)
@@ -47,16 +49,16 @@ double transformer_memory::bytes_of(const value_tag& x) const {
 
 bool transformer_memory::is_kept(const value_tag& x) const {
   return x.kind == value_kind::activation && x.layer < places_.count() && x.has != form::summand
-         && (shards_stand_for_all_ || is_part_of_tensor_rank(x) == in_sequence());
+         && (shards_represent_all_ || is_part_of_tensor_rank(x) == in_sequence());
 }
 
 double transformer_memory::activation_bytes_of(const value_tag& x) const {
   if (places_.takes_nothing(x.layer))
     return 0;
   const auto samples = static_cast<double>(own_samples(x));
-  const auto plain = plain_bytes(samples), tensor = static_cast<double>(how_.shape.tensor);
+  const auto plain = plain_bytes(samples), tensor = static_cast<double>(how_.tp);
   if (x.kind >= value_kind::attention_keys) // a rank's own are the layer's, a ring's are in use while it computes
-    return x.has == form::whole && of_keys(x.kind) ? key_bytes(trained_, how_, samples) * how_.context : 0;
+    return x.has == form::whole && of_keys(x.kind) ? key_bytes(trained_, how_, samples) * how_.cp : 0;
   if (x.has == form::experts)
     return x.kind == value_kind::activation && !places_.has_attention(x.layer) ? 0 : plain / tensor;
   const bool part = is_part_of_tensor_rank(x);
@@ -80,7 +82,7 @@ double transformer_memory::working_bytes(const pending& x) const {
     return 0;
   const bool has_ring = x.what == op::attend_backward ? in_ring : context_ == 1;
   double bytes = has_ring && places_.has_attention(x.argument.layer) ? ring_bytes(trained_, how_, samples) : 0;
-  if (shards_stand_for_all_ && in_sequence()) // the layer's input, gathered: no tensor-parallel ranks are simulated
+  if (shards_represent_all_ && in_sequence()) // the layer's input, gathered: no tensor-parallel ranks are simulated
     bytes += plain_bytes(samples);
   auto whole = how_;
   whole.again = recomputation::none;

@@ -4,6 +4,7 @@
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/estimates/sharded_times.hpp"
 #include "planner/estimates/stage_layers.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 
@@ -33,7 +34,7 @@ void add(stage_times& to, const layer_times& x, double count) {
   add(to.hidden, x.hidden, count);
 }
 
-bool splits_backward(const parallel_setting& how) {
+bool splits_backward(const training_setting& how) {
   return how.schedule == pipeline_schedule::zb_h1 || how.schedule == pipeline_schedule::zb_h2
          || how.schedule == pipeline_schedule::zb_v;
 }
@@ -42,12 +43,12 @@ bool splits_backward(const parallel_setting& how) {
 /// again for its postponed half, the input beside the gradient. Of a layer's collectives in one direction.
 constexpr double gathered_again = 0.75;
 
-/// How often a micro-batch's layers move what they do in one direction: a forward that runs again moves all again.
-double ways_of(const parallel_setting& how) {
+/// How often a micro-batch's layers communicate what they do in one direction: recomputation repeats it.
+double ways_of(const training_setting& how) {
   return how.again == recomputation::full ? 3 : 2;
 }
 
-/// Without what happens at the model's ends.
+/// Without embedding and loss.
 stage_times times_of_layers(const stage_layers& has, const micro_batch_times& times) {
   stage_times x;
   add(x, times.dense, has.dense - has.windowed_dense);
@@ -59,7 +60,7 @@ stage_times times_of_layers(const stage_layers& has, const micro_batch_times& ti
   return x;
 }
 
-stage_times times_of_stage(const stage_layers& has, const parallel_setting& how, const micro_batch_times& times) {
+stage_times times_of_stage(const stage_layers& has, const training_setting& how, const micro_batch_times& times) {
   auto x = times_of_layers(has, times);
   if (splits_backward(how) && how.sequence_parallel) {
     const auto again = gathered_again * x.exposed.tensor;
@@ -78,7 +79,7 @@ struct slowest_stages {
   double forward = 0, backward = 0; ///< Of one stage each, with its ends' part.
 };
 
-slowest_stages slowest_stages_of(const language_model& m, const parallel_setting& how, const micro_batch_times& times) {
+slowest_stages slowest_stages_of(const language_model& m, const training_setting& how, const micro_batch_times& times) {
   slowest_stages slowest;
   for (auto index : stages_that_count(m, how)) {
     auto x = times_of_stage(stage_layers_of(m, how, index), how, times);
@@ -92,29 +93,30 @@ slowest_stages slowest_stages_of(const language_model& m, const parallel_setting
     if (x.forward + x.backward > slowest.layers.forward + slowest.layers.backward)
       slowest.layers = x;
   }
+  ensure(slowest.index < how.pp, "the slowest stage is one of the pipeline");
   return slowest;
 }
 
-/// What the slowest stage works longer than the mean of all, for a micro-batch, without its collectives.
-double imbalance_of(const parallel_setting& how, const stage_times& slowest, const micro_batch_times& times) {
+/// How much longer the slowest stage works than the mean of all stages, for a micro-batch, without collectives.
+double imbalance_of(const training_setting& how, const stage_times& slowest, const micro_batch_times& times) {
   const auto work = slowest.sum() - ways_of(how) * slowest.exposed.sum();
-  return std::max(0.0, work - (times.whole_model - ways_of(how) * times.whole_exposed) / how.shape.pipeline);
+  return std::max(0.0, work - (times.whole_model - ways_of(how) * times.whole_exposed) / how.pp);
 }
 
-/// Of ZB-H1 and ZB-H2: stage r leaves so many times r weights' halves behind. 0: any other schedule.
-uint32_t left_behind(const parallel_setting& how) {
+/// ZB-H1 and ZB-H2: stage r postpones r times this number of weight halves. 0: any other schedule.
+uint32_t left_behind(const training_setting& how) {
   return how.schedule == pipeline_schedule::zb_h1 ? 1 : how.schedule == pipeline_schedule::zb_h2 ? 2 : 0;
 }
 
-/// A hop between stages: seconds, and of these what the receiver stands still for.
+/// A hop between stages: seconds, and those for which the receiver is stalled.
 struct hop_times {
   double whole = 0, exposed = 0;
   double received = 0; ///< Hops to the slowest rank for a micro-batch.
 };
 
-hop_times hop_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+hop_times hop_times_of(const language_model& m, const gpu_system& on, const training_setting& how,
                        const micro_batch_times& times, const slowest_stages& slowest) {
-  const auto p = how.shape.pipeline;
+  const auto p = how.pp;
   if (p == 1)
     return {};
   const auto whole = hop_time(m, on, how), exposed = exposed_hop_time(whole, times.whole_model, on, how);
@@ -133,10 +135,10 @@ hop_times hop_times_of(const language_model& m, const gpu_system& on, const para
 /// the others have to spare, though they receive twice as often. What the rank waits then: until the others' bubble is
 /// over, or what its own order of steps leaves between them, in which the embedding's gradient is at hand. As the
 /// simulator finds them, for stages of F, I and W seconds (a chunk's in ZB-V).
-double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slowest, const hop_times& hop,
+double bubble_beside_ends(const training_setting& how, const slowest_stages& slowest, const hop_times& hop,
                           const micro_batch_times& times) {
   const auto by_embedding = times.ends.embedding_backward();
-  const double p = how.shape.pipeline, count = how.micro_batches();
+  const double p = how.pp, count = how.micro_batches();
   const double halves = how.schedule == pipeline_schedule::zb_v ? 2 : 1;
   const auto &stage = slowest.layers, &end = slowest.with_ends;
   const auto extra = count * (end.sum() - stage.forward - stage.backward - hop.received * hop.exposed);
@@ -158,12 +160,12 @@ double bubble_beside_ends(const parallel_setting& how, const slowest_stages& slo
   return std::max({0.0, bubble + 2 * end.ends - extra + hops, own});
 }
 
-/// What 1F1B takes longer, or less long, than if all stages were as slow as the slowest one. From a stage's first
-/// backward on, it is at work until its last one, and has F for those micro-batches only that its warm-up left: those
-/// behind as many as there are stages from it to the end.
-double unevenness(const language_model& m, const parallel_setting& how, const micro_batch_times& times,
+/// How much longer (or shorter) 1F1B takes than if all stages were as slow as the slowest one. From its first backward
+/// to its last a stage never waits. It still has forwards to run for the micro-batches after its warm-up, which covers
+/// one micro-batch for each stage from it to the end.
+double unevenness(const language_model& m, const training_setting& how, const micro_batch_times& times,
                   const stage_times& slowest) {
-  const auto p = how.shape.pipeline;
+  const auto p = how.pp;
   const double count = how.micro_batches();
   double longest = 0;
   auto add_path = [&](uint32_t stage) {
@@ -180,13 +182,13 @@ double unevenness(const language_model& m, const parallel_setting& how, const mi
 }
 
 /// Of ZB-H1 and ZB-H2, from the end of the last stage on: the I of its last micro-batch goes back through the stages,
-/// and stage r has its weights' halves left behind its own I; the last one as many of its own, W at its end, which may
-/// be less, where it has few layers beside the logits.
-double split_drain(const parallel_setting& how, const slowest_stages& slowest) {
-  const double p = how.shape.pipeline, each = left_behind(how);
+/// and stage r still has its postponed weight halves after its own I. The last stage has the same number of its own W,
+/// which may be shorter if it has few layers beside the logits.
+double split_drain(const training_setting& how, const slowest_stages& slowest) {
+  const double p = how.pp, each = left_behind(how);
   const auto& stage = slowest.layers;
   const auto by_weight = stage.by_weight, by_input = stage.backward - by_weight;
-  const auto at_end = slowest.index + 1 == how.shape.pipeline ? slowest.with_ends.by_weight : by_weight;
+  const auto at_end = slowest.index + 1 == how.pp ? slowest.with_ends.by_weight : by_weight;
   const auto of_last = each * (p - 1) * at_end, of_next = by_input + each * (p - 2) * by_weight;
   return std::max({0.0, (p - 1) * by_input - of_last, of_next - of_last});
 }
@@ -195,8 +197,8 @@ double split_drain(const parallel_setting& how, const slowest_stages& slowest) {
 /// starts its ranks one after the other.
 /// `plain`: what all other stages take together, which may be less each. Chunks are filled and drained through the
 /// first ones and the last ones of stages: places that do nothing are all in the very last one.
-double bubble_of(const language_model& m, const parallel_setting& how, const slowest_stages& slowest, double plain) {
-  const double p = how.shape.pipeline;
+double bubble_of(const language_model& m, const training_setting& how, const slowest_stages& slowest, double plain) {
+  const double p = how.pp;
   const auto& stage = slowest.layers;
   const auto others = std::min(p - 1, plain / (stage.forward + stage.backward)); // in such stages
   switch (how.schedule) {
@@ -215,14 +217,14 @@ double bubble_of(const language_model& m, const parallel_setting& how, const slo
 
 /// How often the gradients' all_reduce, of two halves, is paid: ZeRO 2 scatters each micro-batch's gradients, ZeRO 3
 /// gathers the weights for each forward and backward, too.
-double gradient_exchanges(const parallel_setting& how) {
+double gradient_exchanges(const training_setting& how) {
   const double m = how.micro_batches();
   return how.zero == 2 ? (m + 1) / 2 : how.zero == 3 ? 3 * m / 2 : 1;
 }
 
 /// Gradients, and the weights that shards of the optimizer's states make, of a step. Some of it is hidden by a
 /// micro-batch's work on a stage, `body` seconds.
-sharded_times shared_times_of(const gpu_system& on, const parallel_setting& how, const rank_parameters& parameters,
+sharded_times shared_times_of(const gpu_system& on, const training_setting& how, const rank_parameters& parameters,
                               double body) {
   const auto once = all_reduce_time(how.copies() * how.reduced_bytes(), parameters, how.replicas(), on, how);
   if (how.overlapped) {
@@ -233,19 +235,19 @@ sharded_times shared_times_of(const gpu_system& on, const parallel_setting& how,
 }
 
 /// What two ranks of different stages both have.
-double mirrored_time(const language_model& m, const gpu_system& on, const parallel_setting& how,
+double mirrored_time(const language_model& m, const gpu_system& on, const training_setting& how,
                      const rank_parameters& parameters) {
   double seconds = 0;
   if (how.copies() > 1)
-    seconds += mirror_all_reduce_time(how.copies() * parameters.sum(), on, how.shape);
-  if (how.shape.pipeline > 1 && m.tied)
-    seconds += mirror_all_reduce_time(table_parameters(m, how), on, how.shape);
+    seconds += mirror_all_reduce_time(how.copies() * parameters.sum(), on, how.shape());
+  if (how.pp > 1 && m.tied)
+    seconds += mirror_all_reduce_time(table_parameters(m, how), on, how.shape());
   return seconds;
 }
 
-double update_time(const gpu_system& on, const parallel_setting& how, const rank_parameters& x) {
+double update_time(const gpu_system& on, const training_setting& how, const rank_parameters& x) {
   auto updated = [&](double parameters, uint32_t sharing) { // by one of those that share them
-    return parameters / (how.shard > 0 || how.zero > 0 ? sharing : 1);
+    return parameters / (how.shard_ranks > 0 || how.zero > 0 ? sharing : 1);
   };
   const auto parameters = updated(x.dense, how.weight_sharers()) + updated(x.experts, how.expert_sharers());
   return how.copies() * parameters * update_seconds(on, how);
@@ -260,14 +262,14 @@ struct last_of_step {
   double sum() const { return shared.exposed + update; }
 };
 
-last_of_step last_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+last_of_step last_of(const language_model& m, const gpu_system& on, const training_setting& how,
                      const micro_batch_times& times, const slowest_stages& stages) {
   const auto body = stages.with_ends.forward + stages.with_ends.backward;
   auto of = [&](const rank_parameters& x) {
     return last_of_step{shared_times_of(on, how, x, body), update_time(on, how, x)};
   };
   using enum pipeline_schedule;
-  if (how.turns_around() || how.shape.pipeline == 1)
+  if (how.turns_around() || how.pp == 1)
     return of(most_parameters(m, how));
   const auto chunks = how.chunks_of_stage();
   // Where weights' halves are postponed they fill what a stage would be ready earlier.
@@ -290,7 +292,7 @@ last_of_step last_of(const language_model& m, const gpu_system& on, const parall
 
 /// What the host link takes longer than the stage's work beside it, of what a micro-batch's layers keep, there and
 /// back: in a pipeline forwards and backwards take turns beside both, else each way goes beside its own.
-double offload_time(const language_model& m, const gpu_system& on, const parallel_setting& how, double forward,
+double offload_time(const language_model& m, const gpu_system& on, const training_setting& how, double forward,
                     double backward) {
   if (!how.offloads_activations)
     return 0;
@@ -303,13 +305,13 @@ double offload_time(const language_model& m, const gpu_system& on, const paralle
            + (has.experts - has.windowed_experts) * each(true, false) + has.windowed_experts * each(true, true);
   });
   const auto way = bytes / on.host_link_bandwidth;
-  return how.shape.pipeline > 1 ? std::max(0.0, 2 * way - forward - backward)
-                                : std::max(0.0, way - forward) + std::max(0.0, way - backward);
+  return how.pp > 1 ? std::max(0.0, 2 * way - forward - backward)
+                    : std::max(0.0, way - forward) + std::max(0.0, way - backward);
 }
 
 } // namespace
 
-micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const training_setting& how) {
   micro_batch_times x;
   const bool windows = m.has_windows(), dense = m.has_dense_layers();
   if (m.experts.count > 0)
@@ -327,14 +329,14 @@ micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system
   return x;
 }
 
-double update_seconds(const gpu_system& on, const parallel_setting& how) {
+double update_seconds(const gpu_system& on, const training_setting& how) {
   constexpr double usual_state = 12, beside_state = 6;                      // bytes: a gradient in float32, a weight
   const auto moved = on.optimizer_bytes / (2 * usual_state + beside_state); // for each byte that must
   const auto state = 2 * how.state_bytes * moved, rest = beside_state * moved;
   return rest / on.memory_bandwidth + state / (how.offloads_states ? on.host_link_bandwidth : on.memory_bandwidth);
 }
 
-double exposed_gradients(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+double exposed_gradients(const language_model& m, const gpu_system& on, const training_setting& how) {
   if (!how.overlapped)
     return 1;
   const auto slowest = slowest_stages_of(m, how, micro_batch_times_of(m, on, how)).with_ends;
@@ -342,13 +344,16 @@ double exposed_gradients(const language_model& m, const gpu_system& on, const pa
   return x.exposed + x.hidden == 0 ? 1 : x.exposed / (x.exposed + x.hidden);
 }
 
-iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const parallel_setting& how) {
+iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const training_setting& how) {
   return estimate_iteration(m, on, how, micro_batch_times_of(m, on, how));
 }
 
-iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const parallel_setting& how,
+iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const training_setting& how,
                                       const micro_batch_times& times) {
-  const double p = how.shape.pipeline, count = how.micro_batches();
+  ensure(how.micro_batches() > 0, "an iteration has micro-batches");
+  ensure(how.shard_ranks == 0 || how.pp == 1, "fully sharded weights are not divided among stages");
+  ensure(how.shard_ranks == 0 || how.zero == 0, "FSDP and a ZeRO stage exclude each other");
+  const double p = how.pp, count = how.micro_batches();
   const auto stages = slowest_stages_of(m, how, times);
   const auto& slowest = stages.with_ends;
   const auto hop = hop_times_of(m, on, how, times, stages);
@@ -362,8 +367,9 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   if (p > 1)
     result.imbalance = count * imbalance_of(how, slowest, times);
   const auto parameters = most_parameters(m, how);
-  const auto last = how.shard > 0 ? last_of_step{sharded_times_of(m, on, how, times), update_time(on, how, parameters)}
-                                  : last_of(m, on, how, times, stages);
+  const auto last = how.shard_ranks > 0
+                      ? last_of_step{sharded_times_of(m, on, how, times), update_time(on, how, parameters)}
+                      : last_of(m, on, how, times, stages);
   const auto& shared = last.shared;
   const auto ways = ways_of(how) * count;
   add(result.exposed.layers, slowest.exposed, ways);
@@ -376,6 +382,11 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
   result.offload = count * offload_time(m, on, how, slowest.forward, slowest.backward);
   result.seconds = count * slowest.sum() + result.bubble + result.exposed.hops + result.exposed.gradients
                    + result.update + result.offload + on.iteration_s;
+  // A system's constants may be too large to be counted: then times are not finite, and no comparison holds.
+  ensure(!(result.bubble < 0) && !(result.imbalance < 0), "waiting takes no negative time");
+  ensure(!(result.update < 0) && !(result.offload < 0), "updates and transfers take no negative time");
+  ensure(!(result.hidden.sum() < 0) && !(result.exposed.hops < 0), "communication takes no negative time");
+  ensure(!(result.seconds < 0), "an iteration takes no negative time");
   const auto memory = memory_of(m, how);
   result.memory_bytes = memory.total();
   result.host_bytes = memory.host;

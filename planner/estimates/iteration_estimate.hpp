@@ -37,18 +37,18 @@ struct micro_batch_times {
   double whole_model = 0;   ///< Seconds of all layers and both ends.
   double whole_exposed = 0; ///< Of collectives of all layers, in one direction, what nothing hides.
 };
-micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how);
+micro_batch_times micro_batch_times_of(const language_model& m, const gpu_system& on, const training_setting& how);
 
 /// Of a parameter's update, of whose optimizer states a rank has one.
-double update_seconds(const gpu_system& on, const parallel_setting& how);
+double update_seconds(const gpu_system& on, const training_setting& how);
 
 /// Part of the gradients' collectives that nothing hides.
-double exposed_gradients(const language_model& m, const gpu_system& on, const parallel_setting& how);
+double exposed_gradients(const language_model& m, const gpu_system& on, const training_setting& how);
 
 /// In closed form: the slowest stage's time for all micro-batches, the bubble, gradients and optimizer.
-iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const parallel_setting& how);
+iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const training_setting& how);
 /// The same with those times known.
-iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const parallel_setting& how,
+iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const training_setting& how,
                                       const micro_batch_times& times);
 
 } // namespace ringmaster::training

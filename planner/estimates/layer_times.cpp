@@ -2,6 +2,7 @@
 #include "planner/estimates/layer_times.hpp"
 
 #include "planner/estimates/exchange_times.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +14,7 @@ namespace {
 constexpr double flash_backward = 2.5; ///< Products of its backward, to those of its forward.
 constexpr double backward_kernels = 2; ///< Of each product forward.
 
-/// What of a device's and its host's work, side by side, takes.
+/// Seconds of a device's work and its host's, side by side.
 double beside(double device, double host, double unhidden) {
   return std::max(device, host) + unhidden * std::min(device, host);
 }
@@ -36,12 +37,13 @@ struct device_times {
 /// A layer on one of its ranks.
 class layer_work {
 public:
-  layer_work(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind)
-    : m_(m), on_(on), how_(how), kind_(kind), rows_(static_cast<double>(how.micro_batch) * m.sequence / how.context),
-      tensor_(how.shape.tensor), rate_(on.product_rate(how.computed_in)),
+  layer_work(const language_model& m, const gpu_system& on, const training_setting& how, layer_kind kind)
+    : m_(m), on_(on), how_(how), kind_(kind), rows_(static_cast<double>(how.micro_batch) * m.sequence / how.cp),
+      tensor_(how.tp), rate_(on.product_rate(how.computed_in)),
       cast_(bytes_of(how.computed_in).cast * on.element_traffic) {}
 
   device_times times() {
+    ensure(how_.tp > 0 && how_.cp > 0 && how_.ep > 0, "all degrees are given");
     if (kind_.windowed && m_.linear.value_heads > 0) {
       linear_attention();
     } else {
@@ -55,6 +57,8 @@ public:
     x_.attention_backward = x_.backward();
     x_.attention_products_backward = x_.products_backward;
     kind_.experts ? expert_network() : dense_network();
+    ensure(!(x_.forward() < x_.attention) && !(x_.backward() < x_.attention_backward),
+           "attention is a part of a layer's work");
     return x_;
   }
 
@@ -95,7 +99,7 @@ private:
       product(rows_, h, heads * x.value_size);
       return;
     }
-    const auto made = (m_.gated_attention ? 2 : 1) * heads + 2 * m_.key_value_heads_on(how_.shape.tensor);
+    const auto made = (m_.gated_attention ? 2 : 1) * heads + 2 * m_.key_value_heads_on(how_.tp);
     product(rows_, made * m_.head_size, h);
     product(rows_, h, heads * m_.head_size);
   }
@@ -115,8 +119,8 @@ private:
   }
 
   void unfused_core() {
-    const double s = m_.sequence, pairs = how_.micro_batch * s * s / how_.context, a = m_.heads / tensor_;
-    const bool fused_softmax = how_.micro_batch * m_.heads / how_.shape.tensor % 4 == 0;
+    const double s = m_.sequence, pairs = how_.micro_batch * s * s / how_.cp, a = m_.heads / tensor_;
+    const bool fused_softmax = how_.micro_batch * m_.heads / how_.tp % 4 == 0;
     const auto scores = 2 * pairs * a * m_.head_size / (on_.peak_flops * on_.attention_efficiency) + on_.kernel_s;
     const auto traffic = a * pairs * (fused_softmax ? 11 : 25) / on_.memory_bandwidth;
     x_.core = 2 * scores + traffic + 2 * on_.kernel_s;
@@ -128,7 +132,7 @@ private:
     if (kind_.windowed) // each of its small heads scores all keys, on all of the ranks
       flops += 2 * rows_ * m_.keys_seen(false) * m_.indexer.size();
     // of each block of keys of the context's ranks, whose outputs are merged in float32
-    const double blocks = how_.context;
+    const double blocks = how_.cp;
     const auto merged = (blocks - 1) * 2 * 4 * rows_ * (m_.heads / tensor_) * m_.head_size / on_.memory_bandwidth;
     x_.core = flops / (on_.peak_flops * on_.flash_efficiency) + blocks * on_.kernel_s + merged;
     x_.core_backward = flash_backward * flops / (on_.peak_flops * on_.flash_efficiency) + 2 * blocks * on_.kernel_s
@@ -156,8 +160,8 @@ private:
   void expert_network() {
     auto& x = m_.experts;
     const double h = m_.hidden, w = x.width, up = m_.gated ? 2 : 1;
-    const auto taken = dispatched_rows() * x.chosen * x.most(how_.expert);
-    const auto of_one = taken * how_.expert / x.count; // positions of an expert
+    const auto taken = dispatched_rows() * x.chosen * x.most(how_.ep);
+    const auto of_one = taken * how_.ep / x.count; // positions of an expert
     const auto reached = of_one / (of_one + on_.expert_rows);
     product(taken, up * w, h, reached);
     product(taken, h, w, reached);
@@ -175,7 +179,7 @@ private:
 
   const language_model& m_;
   const gpu_system& on_;
-  const parallel_setting& how_;
+  const training_setting& how_;
   layer_kind kind_;
   double rows_, tensor_, rate_, cast_;
   device_times x_;
@@ -187,36 +191,36 @@ struct exchanges {
 };
 
 /// Where a part of the micro-batches, `paired`, has others' work beside it to hide dispatch and combine behind.
-exchanges exchanges_of(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind,
+exchanges exchanges_of(const language_model& m, const gpu_system& on, const training_setting& how, layer_kind kind,
                        const device_times& work, double paired) {
-  const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.context;
+  const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.cp;
   const auto row_bytes = bf16_bytes * m.hidden;
+  ensure(paired >= 0 && paired <= 1, "at most all micro-batches have another one beside them");
   exchanges x;
   auto set = [&](double exchange_parts::*part, double seconds, double exposed) {
     x.exposed.*part = exposed;
     x.hidden.*part = seconds - exposed;
   };
   const auto reduced = (m.parallel || (kind.experts && m.experts.shared_width == 0) ? 1 : 2)
-                       * tensor_all_reduce_time(row_bytes * rows, how.shape.tensor, on);
+                       * tensor_all_reduce_time(row_bytes * rows, how.tp, on);
   // hidden behind products, within a domain only
-  const bool within = how.shape.tensor <= on.devices_per_host;
+  const bool within = how.tp <= on.devices_per_host;
   set(&exchange_parts::tensor, reduced,
       within ? std::max(reduced * on.exposed_tensor, reduced - work.products) : reduced);
   if (kind.experts) {
-    const auto moved = 2 * m.experts.most(how.expert) // what is dropped is not sent
-                       * dispatch_time(rows / how.shape.tensor, row_bytes, m.experts, how.expert, on);
+    const auto moved = 2 * m.experts.most(how.ep) // what is dropped is not sent
+                       * dispatch_time(rows / how.tp, row_bytes, m.experts, how.ep, on);
     const auto beside = (work.forward() + work.backward()) / 2; // of another micro-batch
     set(&exchange_parts::experts, moved,
         (1 - paired) * moved + paired * std::max(moved * on.exposed_expert, moved - beside));
   }
-  if (how.context > 1) { // beside the blocks' scores
+  if (how.cp > 1) { // beside the blocks' scores
     // A window does not shorten the way: of the first half of the positions the keys before are a hop away, of the
     // second half, which lies the other way round, all hops but one.
-    const auto hops = how.context - 1.0;
-    const auto ring = context_exchange_time(key_bytes(m, how, how.micro_batch), hops, how.context * how.shape.tensor,
-                                            on);
+    const auto hops = how.cp - 1.0;
+    const auto ring = context_exchange_time(key_bytes(m, how, how.micro_batch), hops, how.cp * how.tp, on);
     // Keys and values go around beside the scores with the block at hand. In the backward the gradients by a block are
-    // a hop behind it, both beside the next block's scores, and the last hop, home, beside nothing. Half of both ways
+    // a hop after it, both beside the next block's scores, and the last hop, home, beside nothing. Half of both ways
     // counts in each direction.
     const auto hop = ring / hops, back = 2 * ring + hop;
     const auto block_core = work.core / (hops + 1), block_back = work.core_backward / (hops + 1);
@@ -228,28 +232,28 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const para
 }
 
 /// Of the host's thread. A layer that goes beside another micro-batch's is launched in pieces.
-double launch_time(const language_model& m, const gpu_system& on, const parallel_setting& how, layer_kind kind,
+double launch_time(const language_model& m, const gpu_system& on, const training_setting& how, layer_kind kind,
                    double paired) {
-  auto seconds = (kind.experts ? 0 : on.launch_s) + on.launch_tensor_s * (how.shape.tensor - 1);
-  if (how.attention == attention_kernel::unfused && how.micro_batch * m.heads / how.shape.tensor % 4 != 0)
+  auto seconds = (kind.experts ? 0 : on.launch_s) + on.launch_tensor_s * (how.tp - 1);
+  if (how.attention == attention_kernel::unfused && how.micro_batch * m.heads / how.tp % 4 != 0)
     seconds += on.launch_unfused_s;
   if (kind.experts) {
     const auto each = on.launch_expert_s + (how.computed_in == number_format::bf16 ? 0 : on.launch_expert_cast_s);
     const auto left = on.launches_whole(how.computed_in) ? on.whole_graph_launches
                                                          : on.expert_launches * (1 + paired * (on.paired_launches - 1));
-    seconds += left * (on.launch_experts_s + each * m.experts.count / how.expert);
+    seconds += left * (on.launch_experts_s + each * m.experts.count / how.ep);
   }
   return seconds * on.launch_scale * (how.again == recomputation::full ? 1.5 : 1);
 }
 
-/// A layer of whose micro-batches so many go beside another's work.
+/// A layer's times. A part of its micro-batches runs beside another's work.
 struct whole_layer_times {
   exchanges moved;
   double forward, backward; ///< On the device, with what nothing hides.
   double seconds;           ///< Of both, with the host.
 };
 
-whole_layer_times whole_layer(const language_model& m, const gpu_system& on, const parallel_setting& how,
+whole_layer_times whole_layer(const language_model& m, const gpu_system& on, const training_setting& how,
                               layer_kind kind, const device_times& x, double paired) {
   whole_layer_times result{exchanges_of(m, on, how, kind, x, paired), 0, 0, 0};
   const auto exposed = result.moved.exposed.sum();
@@ -267,17 +271,19 @@ whole_layer_times whole_layer(const language_model& m, const gpu_system& on, con
 } // namespace
 
 double padded_vocabulary(const language_model& m, uint32_t tensor) {
+  ensure(tensor > 0, "a vocabulary is divided among at least one rank");
   const auto block = 128 * tensor;
   return static_cast<double>((m.vocabulary + block - 1) / block * block);
 }
 
-layer_times layer_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+layer_times layer_times_of(const language_model& m, const gpu_system& on, const training_setting& how,
                            layer_kind kind) {
   const auto x = layer_work{m, on, how, kind}.times();
   auto way = whole_layer(m, on, how, kind, x, how.paired_part());
   if (kind.experts && how.paired_part() > 0)
     if (auto apart = whole_layer(m, on, how, kind, x, 0); apart.seconds < way.seconds)
       way = apart;
+  ensure(!(way.seconds < 0), "a layer takes no negative time");
   layer_times result;
   result.exposed = way.moved.exposed;
   result.hidden = way.moved.hidden;
@@ -295,19 +301,19 @@ layer_times layer_times_of(const language_model& m, const gpu_system& on, const 
   return result;
 }
 
-end_times end_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how) {
-  const double rows = static_cast<double>(how.micro_batch) * m.sequence / how.context, h = m.hidden;
-  const auto v = padded_vocabulary(m, how.shape.tensor) / how.shape.tensor;
+end_times end_times_of(const language_model& m, const gpu_system& on, const training_setting& how) {
+  const double rows = static_cast<double>(how.micro_batch) * m.sequence / how.cp, h = m.hidden;
+  const auto v = padded_vocabulary(m, how.tp) / how.tp;
   const auto rate = on.product_rate(number_format::bf16); // logits stay in bf16
   auto loss = 3 * (2 * rows * v * h / rate + on.kernel_s) + rows * v * on.logit_bytes / on.memory_bandwidth
-              + 2 * tensor_all_reduce_time(bf16_bytes * rows * h, how.shape.tensor, on);
+              + 2 * tensor_all_reduce_time(bf16_bytes * rows * h, how.tp, on);
   const auto embedding = rows * h * 30 / on.memory_bandwidth;
   if (m.multi_token > 0) {
     const auto layer = layer_times_of(m, on, how, {m.experts.count > 0, false});
-    loss += m.multi_token * (loss + layer.forward + layer.backward + 3 * 4 * rows * h * h / how.shape.tensor / rate);
+    loss += m.multi_token * (loss + layer.forward + layer.backward + 3 * 4 * rows * h * h / how.tp / rate);
   }
   const auto launch = on.launch_ends_s * on.launch_scale;
-  if (how.shape.pipeline == 1)
+  if (how.pp == 1)
     return {0, beside(loss + embedding, launch, on.unhidden)};
   return {beside(embedding, launch / 2, on.unhidden), beside(loss, launch / 2, on.unhidden)};
 }

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "planner/estimates/parallel_setting.hpp"
+#include "planner/estimates/training_setting.hpp"
 
 namespace ringmaster::training {
 
 /// Bytes that a layer keeps for its backward, of `samples` samples, on each of the ranks that share it: what products,
 /// scores, norms and gates read again; for GPTs with scores in memory, Korthikanti et al. 2022, table 2.
-double activation_bytes(const language_model& m, double samples, const parallel_setting& how, layer_kind kind);
+double activation_bytes(const language_model& m, double samples, const training_setting& how, layer_kind kind);
 
 /// What a layer's backward holds where keys go around in a ring: those at hand, those that come, gradients by keys that
 /// go, that come, and that are just made.
-double ring_bytes(const language_model& m, const parallel_setting& how, double samples);
+double ring_bytes(const language_model& m, const training_setting& how, double samples);
 
 /// Bytes a parameter, on each of `ranks` data-parallel ones, in mixed precision with Adam (Rajbhandari et al. 2020):
 /// 16 without sharding, 4 + 12/N, 2 + 14/N and 16/N in stages 1 to 3. Megatron-LM keeps gradients in 4 bytes: 2 more.
@@ -30,12 +30,12 @@ struct memory_parts {
 };
 
 /// Of a rank of a stage.
-memory_parts memory_of(const language_model& m, const parallel_setting& how, uint32_t stage);
+memory_parts memory_of(const language_model& m, const training_setting& how, uint32_t stage);
 /// Of the rank that holds the most.
-memory_parts memory_of(const language_model& m, const parallel_setting& how);
+memory_parts memory_of(const language_model& m, const training_setting& how);
 
 /// Layers' worth of a micro-batch's activations that a rank of the first stage keeps: L under 1F1B, L (1 +
 /// (p-1)/(pv)) interleaved.
-double layers_kept_by_first(const language_model& m, const parallel_setting& how);
+double layers_kept_by_first(const language_model& m, const training_setting& how);
 
 } // namespace ringmaster::training

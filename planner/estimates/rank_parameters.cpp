@@ -1,6 +1,7 @@
 #include "planner/estimates/rank_parameters.hpp"
 
 #include "planner/estimates/layer_times.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 namespace ringmaster::training {
 
@@ -37,37 +38,39 @@ double linear_parameters(const parameter_counts& x, const language_model& m, dou
   return (x.linear - whole) / t + whole;
 }
 
-rank_parameters layer_parameters(const parameter_counts& x, const language_model& m, const parallel_setting& how,
+rank_parameters layer_parameters(const parameter_counts& x, const language_model& m, const training_setting& how,
                                  layer_kind kind) {
-  const double t = how.shape.tensor;
+  const double t = how.tp;
   const auto attention = kind.windowed && m.linear.value_heads > 0 ? linear_parameters(x, m, t)
                                                                    : attention_parameters(x, m, t);
+  ensure(attention >= 0, "no rank has less than no parameters of attention");
   if (!kind.experts)
     return {attention + x.dense / t, 0};
-  return {attention + x.router + x.shared / t, x.one_expert * m.experts.count / how.expert};
+  ensure(how.ep > 0 && m.experts.count > 0, "a layer with experts has ranks that share them");
+  return {attention + x.router + x.shared / t, x.one_expert * m.experts.count / how.ep};
 }
 
-rank_parameters output_parameters(const parameter_counts& x, const language_model& m, const parallel_setting& how) {
-  const bool own_table = !m.tied || how.shape.pipeline > 1;
-  rank_parameters result{(own_table ? table_parameters(m, how) : 0) + x.multi_token / how.shape.tensor, 0};
+rank_parameters output_parameters(const parameter_counts& x, const language_model& m, const training_setting& how) {
+  const bool own_table = !m.tied || how.pp > 1;
+  rank_parameters result{(own_table ? table_parameters(m, how) : 0) + x.multi_token / how.tp, 0};
   return result += m.multi_token * layer_parameters(x, m, how, {m.experts.count > 0, false});
 }
 
 } // namespace
 
-rank_parameters layer_parameters(const language_model& m, const parallel_setting& how, layer_kind kind) {
+rank_parameters layer_parameters(const language_model& m, const training_setting& how, layer_kind kind) {
   return layer_parameters(parameter_counts_of(m), m, how, kind);
 }
 
-double table_parameters(const language_model& m, const parallel_setting& how) {
-  return padded_vocabulary(m, how.shape.tensor) * m.hidden / how.shape.tensor;
+double table_parameters(const language_model& m, const training_setting& how) {
+  return padded_vocabulary(m, how.tp) * m.hidden / how.tp;
 }
 
-rank_parameters output_parameters(const language_model& m, const parallel_setting& how) {
+rank_parameters output_parameters(const language_model& m, const training_setting& how) {
   return output_parameters(parameter_counts_of(m), m, how);
 }
 
-part_parameters::part_parameters(const language_model& m, const parallel_setting& how) {
+part_parameters::part_parameters(const language_model& m, const training_setting& how) {
   const auto x = parameter_counts_of(m);
   dense = layer_parameters(x, m, how, {false, false});
   experts = layer_parameters(x, m, how, {true, false});
@@ -80,7 +83,7 @@ part_parameters::part_parameters(const language_model& m, const parallel_setting
   output = output_parameters(x, m, how);
 }
 
-rank_parameters part_parameters::of(const stage_layers& has, const parallel_setting& how) const {
+rank_parameters part_parameters::of(const stage_layers& has, const training_setting& how) const {
   auto result = (has.dense - (has_linear ? has.windowed_dense : 0)) * dense;
   result += (has.experts - (has_linear ? has.windowed_experts : 0)) * experts;
   if (has_linear) {
@@ -92,10 +95,11 @@ rank_parameters part_parameters::of(const stage_layers& has, const parallel_sett
     result += {table / how.copies(), 0};
   if (has.logits)
     result += 1.0 / how.copies() * output;
+  ensure(result.dense >= 0 && result.experts >= 0, "no rank has less than no parameters");
   return result;
 }
 
-rank_parameters most_parameters(const language_model& m, const parallel_setting& how) {
+rank_parameters most_parameters(const language_model& m, const training_setting& how) {
   const part_parameters parts{m, how};
   return largest_of_stages(
     m, how, [&](uint32_t stage) { return parts.of(stage_layers_of(m, how, stage), how); }, &rank_parameters::sum);

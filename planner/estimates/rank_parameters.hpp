@@ -20,16 +20,16 @@ struct rank_parameters {
 };
 
 /// Of a layer.
-rank_parameters layer_parameters(const language_model& m, const parallel_setting& how, layer_kind kind);
+rank_parameters layer_parameters(const language_model& m, const training_setting& how, layer_kind kind);
 /// Of the embedding's table, or the output's.
-double table_parameters(const language_model& m, const parallel_setting& how);
+double table_parameters(const language_model& m, const training_setting& how);
 /// Of what the rank that makes the logits has for them: its own table, if it has not the embedding's, and the modules
 /// that predict further tokens, each with a layer as the last ones are.
-rank_parameters output_parameters(const language_model& m, const parallel_setting& how);
+rank_parameters output_parameters(const language_model& m, const training_setting& how);
 
 /// Of each part of the model, on a rank that has it.
 struct part_parameters {
-  part_parameters(const language_model& m, const parallel_setting& how);
+  part_parameters(const language_model& m, const training_setting& how);
 
   rank_parameters dense, experts;               ///< A layer's.
   rank_parameters linear_dense, linear_experts; ///< Those with linear attention, if there are any.
@@ -37,9 +37,9 @@ struct part_parameters {
   double table = 0; ///< The embedding's.
   rank_parameters output;
   /// Of a rank of the stage that has these; DualPipe's: of one of its two copies, the mean.
-  rank_parameters of(const stage_layers& has, const parallel_setting& how) const;
+  rank_parameters of(const stage_layers& has, const training_setting& how) const;
 };
 /// Of the stage that has the most.
-rank_parameters most_parameters(const language_model& m, const parallel_setting& how);
+rank_parameters most_parameters(const language_model& m, const training_setting& how);
 
 } // namespace ringmaster::training

@@ -1,6 +1,7 @@
 #include "planner/estimates/sharded_times.hpp"
 
 #include "planner/estimates/exchange_times.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,7 @@ namespace ringmaster::training {
 
 namespace {
 
-shard_exchanges exchanged(const rank_parameters& x, const gpu_system& on, const parallel_setting& how) {
+shard_exchanges exchanged(const rank_parameters& x, const gpu_system& on, const training_setting& how) {
   return {shard_time(bytes_of(how.computed_in).gathered, x, on, how), shard_time(how.gradient_bytes, x, on, how)};
 }
 
@@ -24,7 +25,7 @@ struct sharded_layer {
 
 class sharded_layers {
 public:
-  sharded_layers(const language_model& m, const gpu_system& on, const parallel_setting& how,
+  sharded_layers(const language_model& m, const gpu_system& on, const training_setting& how,
                  const micro_batch_times& times)
     : m_(m), on_(on), how_(how) {
     const std::array<const layer_times*, 4> worked{&times.dense, &times.windowed_dense, &times.sparse,
@@ -72,7 +73,7 @@ private:
 
   const language_model& m_;
   const gpu_system& on_;
-  const parallel_setting& how_;
+  const training_setting& how_;
   std::array<sharded_layer, 4> kinds_; ///< By experts and windows.
   sharded_layer first_, last_;
 };
@@ -85,25 +86,27 @@ public:
 
   void begin() {
     gather(0);
-    need(count_ > 1 ? 1 : nobody);
+    need(count_ > 1 ? 1 : none);
   }
   void micro_batch(bool is_last) {
+    const auto before = now_;
     forward();
     now_ += loss_;
     for (auto l = count_; l-- > 0;) {
       if (l + 1 < count_)
-        need(l > 0 ? l - 1 : is_last || count_ == 1 ? nobody : 1);
+        need(l > 0 ? l - 1 : is_last || count_ == 1 ? none : 1);
       now_ += layers_[l].backward;
-      settle(is_last && l + 1 < count_ ? l + 1 : nobody);
+      settle(is_last && l + 1 < count_ ? l + 1 : none);
       scattered_ = side_ = std::max(side_, now_) + layers_[l].scatter;
     }
-    settle(is_last ? 0 : nobody);
+    settle(is_last ? 0 : none);
+    ensure(!(now_ < before), "time does not run backwards");
   }
   double end() const { return std::max(now_, side_); }
   double now() const { return now_; }
 
 private:
-  static constexpr uint32_t nobody = UINT32_MAX;
+  static constexpr uint32_t none = UINT32_MAX;
 
   void forward() {
     for (uint32_t l = 0; l < count_; ++l) {
@@ -116,14 +119,14 @@ private:
   /// The layer whose gather is under way, while that of another one begins.
   void need(uint32_t next) {
     const auto here = coming_;
-    if (next != nobody)
+    if (next != none)
       gather(next);
     now_ = std::max(now_, here);
   }
   /// Waits for the scatter under way, and has this layer's sum reduced over the groups.
   void settle(uint32_t layer) {
     now_ = std::max(now_, scattered_);
-    if (layer != nobody && layers_[layer].replicas > 0)
+    if (layer != none && layers_[layer].replicas > 0)
       side_ = std::max(side_, now_) + layers_[layer].replicas;
   }
 
@@ -136,7 +139,7 @@ private:
 
 } // namespace
 
-shard_exchanges shard_exchanges_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+shard_exchanges shard_exchanges_of(const language_model& m, const gpu_system& on, const training_setting& how,
                                    layer_kind kind) {
   auto moved = exchanged(layer_parameters(m, how, kind), on, how);
   const auto latency = shard_latency(kind.experts && m.experts.count > 0, on, how);
@@ -151,18 +154,19 @@ layer_times beside_shards(layer_times alone, const shard_exchanges& moved, const
   return alone;
 }
 
-double busy_cards(const layer_times& layer, const gpu_system& on, const parallel_setting& how) {
+double busy_cards(const layer_times& layer, const gpu_system& on, const training_setting& how) {
   auto leaves = [&](uint32_t ranks) { return ranks > on.devices_per_host; };
-  if (!leaves(how.sharers() * how.shape.tensor))
+  if (!leaves(how.sharers() * how.tp))
     return 0;
   const auto &shown = layer.exposed, &behind = layer.hidden;
-  return (leaves(how.expert) ? shown.experts + behind.experts : 0)
-         + (leaves(how.context * how.shape.tensor) ? shown.context + behind.context : 0);
+  return (leaves(how.ep) ? shown.experts + behind.experts : 0)
+         + (leaves(how.cp * how.tp) ? shown.context + behind.context : 0);
 }
 
-sharded_times sharded_times_of(const language_model& m, const gpu_system& on, const parallel_setting& how,
+sharded_times sharded_times_of(const language_model& m, const gpu_system& on, const training_setting& how,
                                const micro_batch_times& times) {
   constexpr uint32_t walked_max = 4;
+  ensure(how.shard_ranks > 0 && how.micro_batches() > 0, "weights are fully sharded, and there are micro-batches");
   const sharded_layers layers{m, on, how, times};
   const auto count = how.micro_batches(), walked = std::min(count, walked_max);
   two_streams streams{layers, m.layers, times.ends.loss};

@@ -1,5 +1,7 @@
 #include "planner/estimates/stage_layers.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -13,9 +15,8 @@ struct placed_layers {
   uint32_t each;  ///< Places of a piece.
   uint32_t apart; ///< The first layer's place.
 
-  placed_layers(const language_model& of, const parallel_setting& how)
-    : m(of), each(how.chunk_layers(of.layers)),
-      apart(each * how.shape.pipeline * how.chunks_of_stage() == of.layers ? 0 : 1) {}
+  placed_layers(const language_model& of, const training_setting& how)
+    : m(of), each(how.chunk_layers(of.layers)), apart(each * how.pp * how.chunks_of_stage() == of.layers ? 0 : 1) {}
 
   uint32_t last_place() const { return apart == 0 ? m.layers - 1 : m.layers + 1; }
 
@@ -36,9 +37,10 @@ struct placed_layers {
 
 } // namespace
 
-stage_layers chunk_layers_of(const language_model& m, const parallel_setting& how, uint32_t index, uint32_t chunk) {
+stage_layers chunk_layers_of(const language_model& m, const training_setting& how, uint32_t index, uint32_t chunk) {
+  ensure(index < how.pp && chunk < how.chunks_of_stage(), "a pipeline has that stage and that chunk");
   const placed_layers all{m, how};
-  const auto piece = chunk * how.shape.pipeline + index;
+  const auto piece = chunk * how.pp + index;
   stage_layers x;
   all.add_to(x, piece, 1);
   x.apart = all.apart > 0;
@@ -47,9 +49,12 @@ stage_layers chunk_layers_of(const language_model& m, const parallel_setting& ho
   return x;
 }
 
-stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index) {
+stage_layers stage_layers_of(const language_model& m, const training_setting& how, uint32_t index) {
+  ensure(index < how.pp, "a pipeline has that stage");
+  ensure(how.schedule != pipeline_schedule::dualpipe || how.pp % 2 == 0 || how.pp == 1,
+         "DualPipe has an even number of stages");
   const placed_layers all{m, how};
-  const auto p = how.shape.pipeline;
+  const auto p = how.pp;
   stage_layers x;
   const auto add = [&](uint32_t piece, double part) { all.add_to(x, piece, part); };
   if (how.schedule == pipeline_schedule::dualpipe) { // both copies of a rank's layers, the mean
@@ -62,6 +67,8 @@ stage_layers stage_layers_of(const language_model& m, const parallel_setting& ho
   x.apart = all.apart > 0;
   x.embedding = index == 0;
   x.logits = how.turns_around() ? index == 0 : all.last_place() / all.each % p == index;
+  ensure(x.dense + x.experts <= m.layers, "a stage has no more layers than the model");
+  ensure(x.windowed_dense <= x.dense && x.windowed_experts <= x.experts, "layers with a window are layers");
   return x;
 }
 
@@ -73,7 +80,7 @@ namespace {
 
 /// Where layers with a window, or with experts, come in periods of more than two: the stage, of those of the first
 /// period, that has the fewest layers with a window, of these the most with experts.
-uint32_t most_of_a_kind(const language_model& m, const parallel_setting& how) {
+uint32_t most_of_a_kind(const language_model& m, const training_setting& how) {
   const auto period = m.has_windows() ? std::lcm(std::max(1u, m.full_every), m.experts.every) : m.experts.every;
   if (period <= 2)
     return 0;
@@ -83,7 +90,7 @@ uint32_t most_of_a_kind(const language_model& m, const parallel_setting& how) {
     return std::pair{has.dense + has.experts - has.windowed_dense - has.windowed_experts, has.experts};
   };
   auto best = rank_of(0);
-  for (uint32_t index = 1; index < std::min(period + 1, how.shape.pipeline - 1); ++index)
+  for (uint32_t index = 1; index < std::min(period + 1, how.pp - 1); ++index)
     if (auto x = rank_of(index); x > best) {
       best = x;
       most = index;
@@ -93,8 +100,8 @@ uint32_t most_of_a_kind(const language_model& m, const parallel_setting& how) {
 
 } // namespace
 
-stage_span stages_that_count(const language_model& m, const parallel_setting& how) {
-  const auto p = how.shape.pipeline;
+stage_span stages_that_count(const language_model& m, const training_setting& how) {
+  const auto p = how.pp;
   if (p <= 3)
     return {{0, 1, 2}, p};
   stage_span x{{0, 1}, 2};
@@ -110,6 +117,7 @@ stage_span stages_that_count(const language_model& m, const parallel_setting& ho
   if (last_full > x.indices[x.count - 1] && last_full < p - 1)
     x.indices[x.count++] = last_full;
   x.indices[x.count++] = p - 1;
+  ensure(x.count <= std::size(x.indices), "there is room for each stage that counts");
   return x;
 }
 

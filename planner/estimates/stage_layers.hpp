@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/estimates/parallel_setting.hpp"
+#include "planner/estimates/training_setting.hpp"
 
 #include <functional>
 
@@ -16,12 +16,12 @@ struct stage_layers {
   bool apart = false; ///< Embedding and logits have a place each, as a layer has.
 };
 
-/// Of stage `index` from 0. Layers that do not divide among stages and their chunks: the embedding has the first place
-/// for itself, the logits the one behind the last layer, what is left over is empty.
-stage_layers stage_layers_of(const language_model& m, const parallel_setting& how, uint32_t index);
+/// Of stage `index`, from 0. If layers do not divide among stages and their chunks, the embedding has the first place,
+/// the logits have the place after the last layer, and the rest is empty.
+stage_layers stage_layers_of(const language_model& m, const training_setting& how, uint32_t index);
 
-/// The same of one of its chunks, where it has several, in turns.
-stage_layers chunk_layers_of(const language_model& m, const parallel_setting& how, uint32_t index, uint32_t chunk);
+/// The same of one of its chunks; chunks alternate among the stages.
+stage_layers chunk_layers_of(const language_model& m, const training_setting& how, uint32_t index, uint32_t chunk);
 
 /// All of the model's.
 stage_layers all_layers_of(const language_model& m);
@@ -35,11 +35,11 @@ struct stage_span {
   const uint32_t* begin() const { return indices; }
   const uint32_t* end() const { return indices + count; }
 };
-stage_span stages_that_count(const language_model& m, const parallel_setting& how);
+stage_span stages_that_count(const language_model& m, const training_setting& how);
 
 /// Of what `of` says of each of these stages, the one whose `size` is the largest.
 template <class Of, class Size = std::identity>
-auto largest_of_stages(const language_model& m, const parallel_setting& how, Of of, Size size = {}) {
+auto largest_of_stages(const language_model& m, const training_setting& how, Of of, Size size = {}) {
   const auto stages = stages_that_count(m, how);
   auto largest = of(*stages.begin());
   for (auto at = stages.begin() + 1; at != stages.end(); ++at)

@@ -1,10 +1,13 @@
 #include "planner/failures/checkpoint_interval.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <cmath>
 
 namespace ringmaster::training {
 
 double young_interval(double write_s, double mttf_s) {
+  ensure(write_s >= 0 && mttf_s > 0, "a write takes no negative time, and failures are apart");
   return std::sqrt(2 * write_s * mttf_s);
 }
 
@@ -16,6 +19,7 @@ double daly_interval(double write_s, double mttf_s) {
 }
 
 double best_interval(double write_s, double mttf_s) {
+  ensure(write_s >= 0 && mttf_s > 0, "a write takes no negative time, and failures are apart");
   // With x = interval / mttf and w = write / mttf the derivative of E / interval is zero where (1 - x) e^(x + w) = 1.
   const auto w = write_s / mttf_s;
   if (w < 1e-14) // what is left of log1p(-x) + x would be rounding
@@ -25,10 +29,13 @@ double best_interval(double write_s, double mttf_s) {
     const auto x = (low + high) / 2;
     (std::log1p(-x) + x + w > 0 ? low : high) = x;
   }
+  ensure(low >= 0 && low <= 1, "the best interval is at most the mean time to failure");
   return low * mttf_s;
 }
 
 double kept_of_segments(double interval_s, double write_s, double failure_rate, double cut_rate) {
+  ensure(interval_s >= 0 && write_s >= 0, "a segment takes no negative time");
+  ensure(failure_rate >= 0 && cut_rate >= 0, "rates are not negative");
   const auto whole = interval_s + write_s, rate = failure_rate + cut_rate;
   if (whole == 0)
     return 1;
@@ -47,6 +54,7 @@ double kept_of_segments(double interval_s, double write_s, double failure_rate, 
 }
 
 double kept_part(double interval_s, double write_s, double restart_s, double mttf_s) {
+  ensure(restart_s >= 0 && mttf_s > 0, "a restart takes no negative time, and failures are apart");
   // w seconds pass without a failure with the probability e^(-w/mttf), so it takes e^(w/mttf) - 1 failures until they
   // do, and mttf for each. A failure costs a restart as well, which takes mttf (e^(restart/mttf) - 1) by the same rule.
   // The sum of both is mttf e^(restart/mttf), so E is the product with e^((interval + write)/mttf) - 1, and a restart

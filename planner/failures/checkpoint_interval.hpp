@@ -4,7 +4,8 @@ namespace ringmaster::training {
 
 // How often to write a checkpoint, where failures come after exponential times and what was done since the last one is
 // done again. All times are seconds, and an interval is the training between the end of one write and the beginning of
-// the next. `write_s` may be 0: then the best interval is 0, and whoever asks has a step to keep to. mttf_s > 0.
+// the next. `write_s` may be 0: then the best interval is 0, and the caller applies the length of a step as a lower
+// limit. mttf_s > 0.
 
 /// Young, "A first order approximation to the optimum checkpoint interval", CACM 1974: sqrt(2 write mttf). Right where
 /// the write is short beside the MTTF.

@@ -1,6 +1,7 @@
 #include "planner/failures/failure_question.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -45,6 +46,7 @@ caf::error check(const failure_question& asked) {
 }
 
 uint32_t hosts_of(const failure_question& asked) {
+  ensure(asked.gpus > 0 && asked.gpus_per_host > 0, "a job has GPUs, and a host, too");
   return (asked.gpus + asked.gpus_per_host - 1) / asked.gpus_per_host;
 }
 
@@ -60,10 +62,13 @@ uint32_t copies_with(const failure_question& asked, recovery how, uint32_t down)
   if (how == recovery::restart || down <= asked.spares)
     return asked.copies;
   const auto hosts = hosts_of(asked), lacking = std::min(down - asked.spares, hosts);
-  return how == recovery::wait ? 0 : static_cast<uint32_t>(uint64_t{hosts - lacking} * asked.copies / hosts);
+  const auto left = how == recovery::wait ? 0 : static_cast<uint32_t>(uint64_t{hosts - lacking} * asked.copies / hosts);
+  ensure(left <= asked.copies, "failures leave no more copies than there were");
+  return left;
 }
 
 uint32_t hosts_in_use(const failure_question& asked, uint32_t copies) {
+  ensure(copies <= asked.copies, "no more copies train than the job has");
   return static_cast<uint32_t>((uint64_t{copies} * hosts_of(asked) + asked.copies - 1) / asked.copies);
 }
 

@@ -13,7 +13,7 @@ enum class recovery : uint8_t {
   restart, ///< All from the checkpoint; a spare is always there.
   wait,    ///< The same, but without a spare the job waits until a host has been repaired.
   smaller, ///< The same, but without a spare it goes on with fewer copies of the model until a host is back.
-  shrink,  ///< The copies that are left repeat the step; whoever takes a lost one's place joins between two steps.
+  shrink,  ///< The remaining copies repeat the step; a replacement joins between two steps.
 };
 
 constexpr recovery all_recoveries[] = {recovery::restart, recovery::wait, recovery::smaller, recovery::shrink};
@@ -47,11 +47,11 @@ uint32_t hosts_of(const failure_question& asked);
 double host_mttf_s(const failure_question& asked);
 double job_mttf_s(const failure_question& asked);
 
-/// How many copies train while so many hosts are down; parts of broken ones make up whole ones.
+/// How many copies train while `down` hosts are down; parts of broken copies make up whole ones.
 uint32_t copies_with(const failure_question& asked, recovery how, uint32_t down);
-/// On how many hosts so many copies are.
+/// The hosts that this number of copies needs.
 uint32_t hosts_in_use(const failure_question& asked, uint32_t copies);
-/// Whether all state is left somewhere when one host of so many copies has failed.
+/// Whether all state survives somewhere when one host fails while this number of copies trains.
 bool survives(const failure_question& asked, uint32_t copies);
 
 } // namespace ringmaster::training

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "planner/failures/host_lives.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -29,6 +30,7 @@ public:
     while (now_ < asked_.run_s) {
       const auto failure = now_ + hosts_.until_failure();
       const auto next = std::min({failure, hosts_.next_return(), phase_end_, asked_.run_s});
+      ensure(next >= now_, "time does not run backwards");
       spend(next - now_);
       now_ = next;
       if (next == asked_.run_s)
@@ -40,7 +42,8 @@ public:
       else
         end_phase();
     }
-    return settings_;
+    ensure(std::abs(history_.sum_s() - asked_.run_s) <= 1e-6 * asked_.run_s, "the times of a run add up to its length");
+    return history_;
   }
 
 private:
@@ -61,34 +64,35 @@ private:
     if (copies_ > 0)
       hosts_.work(seconds);
     if (copies_ > 0 && copies_ < asked_.copies)
-      settings_.smaller_s += seconds;
+      history_.smaller_s += seconds;
     switch (phase_) {
       case phase::training:
-        settings_.kept_s += seconds;
-        settings_.work_s += seconds * speed_;
+        history_.kept_s += seconds;
+        history_.work_s += seconds * speed_;
         unsaved_.seconds += seconds;
         unsaved_.work_s += seconds * speed_;
         if (how_ == recovery::shrink)
           step_done_s_ = std::fmod(step_done_s_ + seconds, step_s());
         break;
       case phase::writing:
-      case phase::writing_early: settings_.writing_s += seconds; break;
-      case phase::stopped: settings_.stopped_s += seconds; break;
-      case phase::waiting: settings_.waiting_s += seconds;
+      case phase::writing_early: history_.writing_s += seconds; break;
+      case phase::stopped: history_.stopped_s += seconds; break;
+      case phase::waiting: history_.waiting_s += seconds;
     }
   }
 
   void fail() {
     const auto before = copies_;
-    ++settings_.interruptions;
+    ++history_.interruptions;
     hosts_.fail(now_);
     count_copies();
+    ensure(copies_ <= before, "a failure adds no copy");
     if (how_ == recovery::shrink && survives(asked_, before)) {
       const auto seconds = std::min(step_done_s_, unsaved_.seconds);
       lose({seconds, seconds * speed_});
       stop_for(asked_.detection_s + (copies_ == before ? asked_.join_s : 0));
     } else {
-      ++settings_.rollbacks;
+      ++history_.rollbacks;
       lose(unsaved_);
       restart();
     }
@@ -99,6 +103,7 @@ private:
     const auto before = copies_;
     hosts_.take_back();
     count_copies();
+    ensure(copies_ >= before, "a host that comes back takes no copy away");
     if (copies_ == before)
       return;
     if (phase_ == phase::waiting)
@@ -131,7 +136,7 @@ private:
     }
     if (phase_ == phase::training)
       return enter(phase::writing, asked_.checkpoint_write_s);
-    ++settings_.checkpoints;
+    ++history_.checkpoints;
     unsaved_ = {};
     if (phase_ == phase::writing)
       return begin_training();
@@ -147,26 +152,28 @@ private:
     enter(phase::training, std::max(0.0, interval_s_ - unsaved_.seconds));
   }
 
-  /// When there is somebody.
+  /// As soon as a copy is left.
   void restart() {
     joining_ = false;
     if (copies_ > 0)
       return stop_for(asked_.restart_s);
-    ++settings_.waits;
+    ++history_.waits;
     enter(phase::waiting, never_s);
   }
 
   void stop_for(double seconds) { enter(phase::stopped, seconds); }
 
   void enter(phase next, double seconds) {
+    ensure(seconds >= 0, "a phase takes no negative time");
+    ensure((next == phase::waiting) == (copies_ == 0), "a job waits if, and only if, no copy is left");
     phase_ = next;
     phase_end_ = now_ + seconds;
   }
 
   void lose(progress what) {
-    settings_.kept_s -= what.seconds;
-    settings_.work_s -= what.work_s;
-    settings_.lost_s += what.seconds;
+    history_.kept_s -= what.seconds;
+    history_.work_s -= what.work_s;
+    history_.lost_s += what.seconds;
     unsaved_.seconds -= what.seconds;
     unsaved_.work_s -= what.work_s;
   }
@@ -182,7 +189,7 @@ private:
   recovery how_;
   double interval_s_;
   host_lives hosts_;
-  failure_history settings_;
+  failure_history history_;
   phase phase_ = phase::training;
   double now_ = 0, phase_end_ = 0;
   uint32_t copies_ = 0;

@@ -26,17 +26,17 @@ struct failure_history {
 
 constexpr double life_shape_min = 0.1, life_shape_max = 10;
 
-/// Errors: invalid_argument, where the question, the interval or the shape is none, or where so many runs would take
-/// more than some seconds to play.
+/// Errors: invalid_argument for an invalid question, interval or shape, or if the runs would take more than some
+/// seconds to play.
 caf::error check_playable(const failure_question& asked, double interval_s, double life_shape, uint32_t runs);
 
 /// Plays asked.run_s of the job, failure by failure, with lives of the hosts drawn from the seed; equal arguments,
 /// equal histories. All hosts are new and up in the beginning. Checkpoints are written every `interval_s`. `life_shape`
-/// is Weibull's (host_lives.hpp). What is told of a policy in failure_question.hpp and goodput.hpp happens to the
-/// second:
+/// is Weibull's (host_lives.hpp). Policies are simulated to the second, as failure_question.hpp and goodput.hpp
+/// describe them:
 /// - a failure in a restart lets it begin again; one in a write loses what would have been written;
 /// - where a return lets a copy more train (`smaller`), training stops, writes a checkpoint and restarts;
-/// - a shrink loses the step under way; who joins does so at the end of a step, or of the stop that there is already.
+/// - a shrink loses the current step; a host joins at the end of a step, or of the current stop.
 /// Errors: `check_playable`'s.
 caf::expected<failure_history> simulate_failures(const failure_question& asked, recovery how, double interval_s,
                                                  uint64_t seed, double life_shape = 1);

@@ -1,6 +1,7 @@
 #include "planner/failures/goodput.hpp"
 
 #include "planner/failures/checkpoint_interval.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +12,7 @@ namespace ringmaster::training {
 
 namespace {
 
-/// So many hosts are down.
+/// The state of a job with a certain number of hosts down.
 struct down_state {
   uint32_t copies = 0;      ///< That train.
   uint32_t copies_less = 0; ///< With one host more down.
@@ -31,6 +32,7 @@ void set_parts(std::vector<down_state>& states, double repair_s) {
   double sum = 0;
   for (auto& x : states)
     sum += x.part = std::exp(x.part - largest);
+  ensure(sum >= 1, "the likeliest state has the weight 1");
   for (auto& x : states)
     x.part /= sum;
 }
@@ -47,6 +49,7 @@ std::vector<down_state> down_states(const failure_question& asked, recovery how)
                       copies_more > copies ? down / asked.repair_s : 0});
     if (copies == 0)
       break;
+    ensure(less <= copies, "another failure leaves no more copies");
     copies_more = copies;
     copies = less;
   }
@@ -54,9 +57,8 @@ std::vector<down_state> down_states(const failure_question& asked, recovery how)
   return result;
 }
 
-/// What is kept while so many hosts are down, where `share` says how much copies count. A failure's stop is had with
-/// the copies that are left, or with as many as before where the job waits for them; a return's with those there are
-/// then.
+/// What is kept in such a state; `share` is the weight of a number of copies. A failure stops the copies that are left
+/// (or all of them if the job waits for a replacement); a return stops those that train after it.
 struct kept_while_down {
   double segments = 0;     ///< Kept between stops.
   double failure_stop = 0; ///< Seconds.
@@ -126,6 +128,10 @@ recovery_outcome outcome_of(const failure_question& asked, recovery how) {
   }
   // a stop is counted with the copies that are left, each by itself: of stops one upon the other that leaves too much
   result.goodput = std::min(result.goodput, result.effective);
+  constexpr double rounding = 1e-9;
+  ensure(result.effective <= 1 + rounding && result.waiting + result.smaller <= 1 + rounding,
+         "parts of the time are at most all of it");
+  ensure(result.interval_s > 0 && result.interruptions_a_day >= 0, "checkpoints are apart, and failures not negative");
   return result;
 }
 

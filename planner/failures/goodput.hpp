@@ -6,13 +6,13 @@
 
 namespace ringmaster::training {
 
-/// What failures leave of a job, in the long run. Parts are of the wall-clock time.
+/// What failures leave of a job in the long run, as parts of the wall-clock time.
 struct recovery_outcome {
   recovery how = recovery::restart;
-  double interval_s = 0;          ///< Training between two checkpoints; infinite: none is ever needed.
-  double effective = 0;           ///< The part in which progress is made that is kept, with however many copies.
-  double goodput = 0;             ///< The progress that is kept, as a part of what all copies would make undisturbed.
-  double waiting = 0;             ///< The part in which too few hosts are left for a single copy.
+  double interval_s = 0;          ///< Training between two checkpoints; infinite: no checkpoint is needed.
+  double effective = 0;           ///< The part in which progress is made that is kept, by any number of copies.
+  double goodput = 0;             ///< The progress that is kept, relative to that of all copies without failures.
+  double waiting = 0;             ///< The part in which the hosts do not suffice for a single copy.
   double smaller = 0;             ///< The part with fewer copies than all.
   double interruptions_a_day = 0; ///< Failures of hosts that work.
 };

@@ -8,7 +8,7 @@
 
 namespace ringmaster::training {
 
-constexpr double never_s = std::numeric_limits<double>::infinity(); ///< When what does not happen does.
+constexpr double never_s = std::numeric_limits<double>::infinity(); ///< The time of an event that does not happen.
 
 /// How long hosts last: a Weibull distribution with that mean. Shape 1 is the exponential one; below 1 those fail that
 /// are new, above 1 those that are old.
@@ -17,16 +17,16 @@ struct host_life {
   double shape = 1;
 };
 
-/// A job's hosts in virtual time: which ones work, when each fails, and when it is back as good as new. Who does not
-/// work stays as old as it is. Drawn from a seed, the same numbers with every compiler. All times are seconds.
+/// A job's hosts in virtual time: which ones work, when each fails, and when it is back, repaired. A host that
+/// does not work does not age. Drawn from a seed, the same numbers with every compiler. All times are seconds.
 class host_lives {
 public:
-  /// A spare that nobody has is made where `endless`.
+  /// `endless`: spares never run out.
   host_lives(uint32_t hosts, bool endless, host_life life, double repair_s, uint64_t seed);
 
-  /// So many work from now on; there must be as many.
+  /// From now on `count` hosts work; this many must be available.
   void employ(uint32_t count);
-  /// Those that work do so for so long.
+  /// The working hosts have worked for this long.
   void work(double seconds) { worked_s_ += seconds; }
   /// The next one's, of those that work; never_s where none does.
   double until_failure() const noexcept { return next_ - worked_s_; }

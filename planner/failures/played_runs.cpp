@@ -1,6 +1,7 @@
 #include "planner/failures/played_runs.hpp"
 
 #include "planner/failures/failure_simulation.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 
@@ -20,6 +21,7 @@ caf::expected<played_runs> play_runs(const failure_question& asked, recovery how
                                      double life_shape) {
   if (auto problem = check_playable(asked, interval_s, life_shape, runs))
     return problem;
+  ensure(runs > 0, "at least one run is played");
   played_runs result;
   for (uint64_t seed = 1; seed <= runs; ++seed) {
     auto x = simulate_failures(asked, how, interval_s, seed, life_shape);
@@ -32,6 +34,8 @@ caf::expected<played_runs> play_runs(const failure_question& asked, recovery how
     add(result.smaller, x->smaller_s / asked.run_s, first, runs);
     add(result.interruptions, static_cast<double>(x->interruptions), first, runs);
   }
+  for (auto* each : {&result.effective, &result.goodput, &result.waiting, &result.smaller})
+    ensure(each->least <= each->most, "the least is at most the most");
   return result;
 }
 

@@ -6,12 +6,12 @@
 
 namespace ringmaster::training {
 
-/// Of a number that each run has.
+/// A figure over several runs.
 struct run_spread {
   double mean = 0, least = 0, most = 0;
 };
 
-/// What became of some runs; parts as in `recovery_outcome`.
+/// The outcome of several simulated runs; parts as in `recovery_outcome`.
 struct played_runs {
   run_spread effective, goodput, waiting, smaller;
   run_spread interruptions; ///< Of a run.

@@ -12,13 +12,13 @@
 
 namespace ringmaster::training {
 
-/// The members of a model's configuration file, read one by one. The first that is wrong is kept; what is read in its
-/// place can be computed with, and makes no sense. A member that is null is as one that is missing.
+/// The members of a model's configuration file, read one by one. The first error is kept, and a wrong member is
+/// replaced by a harmless value. A member that is null counts as missing.
 class config_members {
 public:
   struct allowed {
     uint32_t most = 1 << 20, least = 1;
-    std::optional<uint32_t> absent{}; ///< What it is where it is missing; if that is nothing, it must be there.
+    std::optional<uint32_t> absent{}; ///< Default; nothing: the member is required.
   };
 
   /// The file's object, whose document must stay; or that of a part, and the one around it, which may have its flags.
@@ -29,15 +29,15 @@ public:
   bool is_null(std::string_view key) const { return object_.at(key).is_null(); }
   /// Whether it is this text.
   bool says(std::string_view key, std::string_view text) const;
-  /// Of several names for the same the first that is there, else the first.
+  /// The first of several names that the file has, else the first.
   std::string_view first_of(std::span<const std::string_view> keys) const;
   uint32_t size(std::string_view key, const allowed& x);
   uint32_t size(std::string_view key) { return size(key, allowed{}); }
   bool flag(std::string_view key, bool absent);
-  /// Empty where it is missing.
+  /// Empty if it is missing.
   std::vector<json_field> list(std::string_view key);
 
-  /// Refuses what else a member may say in a file, since a language_model has no place for it.
+  /// Refuses other values, which a language_model cannot express.
   void must_be(std::string_view key, bool usual);
   void must_be_one(std::string_view key);
 

@@ -1,40 +1,98 @@
 #include "planner/models/known_models.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/nearest_word.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
+#include <vector>
 
 namespace ringmaster::training {
 
 namespace {
 
-/// Grouped queries, gated networks, RMS norms and rotary positions, as Llama 2 (Touvron et al. 2023) and later ones.
-/// `positions`: max_position_embeddings of the published configuration.
-language_model llama_shape(std::string name, uint32_t hidden, uint32_t heads, uint32_t layers, uint32_t width,
-                           uint32_t sequence, uint32_t vocabulary, uint32_t positions) {
+struct gpt_sizes {
+  const char* name;
+  uint32_t hidden, heads, layers;
+  uint32_t sequence = 2048;
+};
+
+constexpr gpt_sizes gpt_models[] = {
+  // Radford et al. 2019
+  {.name = "gpt2-117m", .hidden = 768, .heads = 12, .layers = 12, .sequence = 1024},
+  {.name = "gpt2-1.5b", .hidden = 1600, .heads = 25, .layers = 48, .sequence = 1024},
+  // Brown et al. 2020
+  {.name = "gpt3-1.3b", .hidden = 2048, .heads = 16, .layers = 24},
+  {.name = "gpt3-6.7b", .hidden = 4096, .heads = 32, .layers = 32},
+  {.name = "gpt3-13b", .hidden = 5120, .heads = 40, .layers = 40},
+  {.name = "gpt3-175b", .hidden = 12288, .heads = 96, .layers = 96},
+  // Korthikanti et al. 2022, table 3
+  {.name = "megatron-22b", .hidden = 6144, .heads = 64, .layers = 48},
+  {.name = "megatron-530b", .hidden = 20480, .heads = 128, .layers = 105},
+  {.name = "megatron-1t", .hidden = 25600, .heads = 160, .layers = 128},
+};
+
+/// Grouped queries, gated networks, RMS norms and rotary positions, as in Llama 2 (Touvron et al. 2023) and later.
+struct llama_sizes {
+  const char* name;
+  uint32_t hidden, heads, layers;
+  uint32_t width = 0; ///< Of the feed-forward network; 0: all layers have experts.
+  uint32_t sequence = 4096;
+  uint32_t vocabulary = 0;
+  uint32_t positions = 0; ///< max_position_embeddings of the published configuration.
+};
+
+language_model llama_shape(const llama_sizes& of) {
   language_model x;
-  x.name = std::move(name);
-  x.hidden = hidden;
-  x.heads = heads;
+  x.name = of.name;
+  x.hidden = of.hidden;
+  x.heads = of.heads;
   x.key_value_heads = 8;
   x.head_size = 128;
-  x.layers = layers;
-  x.width = width;
+  x.layers = of.layers;
+  x.width = of.width;
   x.gated = true;
-  x.sequence = sequence;
-  x.vocabulary = vocabulary;
-  x.positions = positions;
+  x.sequence = of.sequence;
+  x.vocabulary = of.vocabulary;
+  x.positions = of.positions;
   return x;
 }
 
-/// Qwen3's with experts (Yang et al. 2025, Qwen3 technical report, table 2).
-language_model qwen3(std::string name, uint32_t hidden, uint32_t heads, uint32_t layers, uint32_t expert_width) {
-  auto x = llama_shape(std::move(name), hidden, heads, layers, 0, 4096, 151936, 40960);
+/// Grattafiori et al. 2024, The Llama 3 herd of models, table 3
+constexpr llama_sizes llama_models[] = {
+  {.name = "llama3-8b",
+   .hidden = 4096,
+   .heads = 32,
+   .layers = 32,
+   .width = 14336,
+   .sequence = 8192,
+   .vocabulary = 128256,
+   .positions = 8192},
+  {.name = "llama3-70b",
+   .hidden = 8192,
+   .heads = 64,
+   .layers = 80,
+   .width = 28672,
+   .sequence = 8192,
+   .vocabulary = 128256,
+   .positions = 8192},
+  {.name = "llama3.1-405b",
+   .hidden = 16384,
+   .heads = 128,
+   .layers = 126,
+   .width = 53248,
+   .sequence = 8192,
+   .vocabulary = 128256,
+   .positions = 131072},
+};
+
+/// Qwen3 with experts (Yang et al. 2025, Qwen3 technical report, table 2).
+language_model qwen3(llama_sizes of, uint32_t expert_width) {
+  of.vocabulary = 151936;
+  of.positions = 40960;
+  auto x = llama_shape(of);
   x.key_value_heads = 4;
   x.query_key_norms = query_key_norm::of_a_head;
   x.experts = {.count = 128, .chosen = 8, .width = expert_width};
@@ -43,14 +101,16 @@ language_model qwen3(std::string name, uint32_t hidden, uint32_t heads, uint32_t
 
 /// Jiang et al. 2024.
 language_model mixtral() {
-  auto x = llama_shape("mixtral-8x7b", 4096, 32, 32, 0, 4096, 32000, 32768);
+  auto x = llama_shape(
+    {.name = "mixtral-8x7b", .hidden = 4096, .heads = 32, .layers = 32, .vocabulary = 32000, .positions = 32768});
   x.experts = {.count = 8, .chosen = 2, .width = 14336};
   return x;
 }
 
 /// OpenAI 2025, gpt-oss model card.
 language_model gpt_oss() {
-  auto x = llama_shape("gpt-oss-120b", 2880, 64, 36, 0, 4096, 201088, 131072);
+  auto x = llama_shape(
+    {.name = "gpt-oss-120b", .hidden = 2880, .heads = 64, .layers = 36, .vocabulary = 201088, .positions = 131072});
   x.head_size = 64;
   x.window = 128;
   x.query_biases = x.output_bias = x.network_biases = x.sinks = x.unfused_activation = true;
@@ -59,8 +119,11 @@ language_model gpt_oss() {
 }
 
 /// Parmar et al. 2024, Nemotron-4 15B; NVIDIA 2024, Nemotron-4 340B: grouped queries, plain networks of squared ReLUs.
-language_model nemotron4(std::string name, uint32_t hidden, uint32_t heads, uint32_t head_size, uint32_t layers) {
-  auto x = llama_shape(std::move(name), hidden, heads, layers, 4 * hidden, 4096, 256000, 4096);
+language_model nemotron4(llama_sizes of, uint32_t head_size) {
+  of.width = 4 * of.hidden;
+  of.vocabulary = 256000;
+  of.positions = 4096;
+  auto x = llama_shape(of);
   x.head_size = head_size;
   x.gated = false;
   return x;
@@ -68,7 +131,13 @@ language_model nemotron4(std::string name, uint32_t hidden, uint32_t heads, uint
 
 /// DeepSeek-AI 2024, DeepSeek-V3 technical report, section 4.2.
 language_model deepseek_v3() {
-  auto x = llama_shape("deepseek-v3", 7168, 128, 61, 18432, 4096, 129280, 163840);
+  auto x = llama_shape({.name = "deepseek-v3",
+                        .hidden = 7168,
+                        .heads = 128,
+                        .layers = 61,
+                        .width = 18432,
+                        .vocabulary = 129280,
+                        .positions = 163840});
   x.key_value_heads = 128;
   x.latent = {.query_rank = 1536, .key_value_rank = 512, .rotary_size = 64, .value_size = 128};
   x.experts = {.count = 256,
@@ -82,24 +151,28 @@ language_model deepseek_v3() {
   return x;
 }
 
+std::vector<language_model> make_known_models() {
+  std::vector<language_model> all;
+  for (auto& x : gpt_models)
+    all.push_back(gpt_shape(x.name, x.hidden, x.heads, x.layers, x.sequence));
+  for (auto& x : llama_models)
+    all.push_back(llama_shape(x));
+  all.push_back(qwen3({.name = "qwen3-30b-a3b", .hidden = 2048, .heads = 32, .layers = 48}, 768));
+  all.push_back(qwen3({.name = "qwen3-235b-a22b", .hidden = 4096, .heads = 64, .layers = 94}, 1536));
+  all.push_back(mixtral());
+  all.push_back(gpt_oss());
+  all.push_back(deepseek_v3());
+  all.push_back(nemotron4({.name = "nemotron4-15b", .hidden = 6144, .heads = 48, .layers = 32}, 128));
+  all.push_back(nemotron4({.name = "nemotron4-340b", .hidden = 18432, .heads = 96, .layers = 96}, 192));
+  for (auto& x : all)
+    ensure(!problem_of(x), "a built-in model is possible");
+  return all;
+}
+
 } // namespace
 
 std::span<const language_model> known_models() {
-  static const std::array all{// Radford et al. 2019
-                              gpt_shape("gpt2-117m", 768, 12, 12, 1024), gpt_shape("gpt2-1.5b", 1600, 25, 48, 1024),
-                              // Brown et al. 2020
-                              gpt_shape("gpt3-1.3b", 2048, 16, 24), gpt_shape("gpt3-6.7b", 4096, 32, 32),
-                              gpt_shape("gpt3-13b", 5120, 40, 40), gpt_shape("gpt3-175b", 12288, 96, 96),
-                              // Korthikanti et al. 2022, table 3
-                              gpt_shape("megatron-22b", 6144, 64, 48), gpt_shape("megatron-530b", 20480, 128, 105),
-                              gpt_shape("megatron-1t", 25600, 160, 128),
-                              // Grattafiori et al. 2024, The Llama 3 herd of models, table 3
-                              llama_shape("llama3-8b", 4096, 32, 32, 14336, 8192, 128256, 8192),
-                              llama_shape("llama3-70b", 8192, 64, 80, 28672, 8192, 128256, 8192),
-                              llama_shape("llama3.1-405b", 16384, 128, 126, 53248, 8192, 128256, 131072),
-                              qwen3("qwen3-30b-a3b", 2048, 32, 48, 768), qwen3("qwen3-235b-a22b", 4096, 64, 94, 1536),
-                              mixtral(), gpt_oss(), deepseek_v3(), nemotron4("nemotron4-15b", 6144, 48, 128, 32),
-                              nemotron4("nemotron4-340b", 18432, 96, 192, 96)};
+  static const auto all = make_known_models();
   return all;
 }
 

@@ -9,9 +9,9 @@
 
 namespace ringmaster::training {
 
-/// Those that have names, with their sources in known_models.cpp.
+/// The built-in models; known_models.cpp names their sources.
 std::span<const language_model> known_models();
-/// Errors: invalid_argument, naming those that there are.
+/// Errors: invalid_argument, with the names of all models.
 caf::expected<language_model> model_of(std::string_view name);
 
 } // namespace ringmaster::training

@@ -1,6 +1,7 @@
 #include "planner/models/language_model.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -127,6 +128,7 @@ parameter_counts parameter_counts_of(const language_model& m) {
   x.embedding = h * m.vocabulary + h * m.position_rows + (m.embedding_norm ? norm : 0);
   x.output = norm + (m.tied ? 0 : h * m.vocabulary) + (m.logit_bias ? m.vocabulary : 0);
   x.multi_token = m.multi_token * (2 * h * h + 3 * norm);
+  ensure(x.attention > 0 && x.embedding > 0 && x.output >= 0, "attention and embeddings have parameters");
   return x;
 }
 

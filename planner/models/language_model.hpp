@@ -48,7 +48,7 @@ struct expert_layers {
   uint32_t shared_width = 0;  ///< Of the networks that every position takes beside these, together; 0: none.
   bool shared_gate = false;   ///< A product with one vector weighs them (Qwen1.5-MoE).
   uint32_t dense_first = 0;   ///< Layers at the start that have none.
-  uint32_t every = 1;         ///< Of the others, the last of each so many has them (Llama 4 Maverick: 2).
+  uint32_t every = 1;         ///< Of the others, the last of each `every` has them (Llama 4 Maverick: 2).
   double capacity = 0;        ///< What an expert takes at most, of the mean: the rest is dropped. 0: dropless.
   uint32_t groups = 0;        ///< Of neighbouring experts, where a position's choices lie in some only; 0: anywhere.
   uint32_t groups_chosen = 0; ///< The number of them (DeepSeek-V2 2024, 2.2.2).
@@ -56,7 +56,7 @@ struct expert_layers {
   bool corrected = false;     ///< A score of each expert has a bias, for their balance (DeepSeek-V3 2024, 2.1.2).
   double imbalance = 1;       ///< What the rank with the most positions is sent, of the mean.
 
-  /// What that rank computes, of the mean, where so many share the experts: at most what all of them are sent.
+  /// What that rank computes, relative to the mean, if `ranks` share the experts: at most what all of them are sent.
   double most(uint32_t ranks) const {
     return std::min<double>(capacity > 0 ? std::min(capacity, imbalance) : imbalance, ranks);
   }
@@ -85,7 +85,7 @@ struct language_model {
   uint32_t window = 0;       ///< Positions that layers with a window look back at; 0: no layer has one.
   bool chunked = false;      ///< Windows are chunks of the sequence, side by side (Llama 4).
   uint32_t windows_from = 0; ///< The first layer with a window, or with linear attention.
-  uint32_t full_every = 2;   ///< The last of each so many layers has neither; 0: all from that one on have it.
+  uint32_t full_every = 2;   ///< The last of each `full_every` layers has neither; 0: all from windows_from on have it.
 
   uint32_t width = 0; ///< Of a dense layer's feed-forward network.
   bool gated = false; ///< Two products up, one of them the other's gate (SwiGLU, Shazeer 2020).

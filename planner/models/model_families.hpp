@@ -47,7 +47,7 @@ struct model_family {
 
   std::string_view experts{};      ///< The member that says how many; empty: it has none.
   std::string_view expert_width{}; ///< The member with an expert's width.
-  std::string_view shared_width{}; ///< The member with the width of what every position takes; empty: as many as
+  std::string_view shared_width{}; ///< The member with the width of what every position takes; empty: the same as
                                    ///< n_shared_experts of an expert's width, or `shared`.
   uint32_t shared = 0;
   bool shared_gate = false, corrected = false, router_bias = false;

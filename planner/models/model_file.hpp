@@ -13,7 +13,7 @@
 
 namespace ringmaster::training {
 
-/// How a configuration file is read.
+/// Options for reading a configuration file.
 struct model_file_options {
   std::optional<uint32_t> sequence{};  ///< Positions of a sample.
   std::optional<std::string> family{}; ///< In place of its model_type.

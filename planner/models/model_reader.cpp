@@ -269,7 +269,7 @@ std::vector<bool> model_reader::windowed_layers_of_file() {
   return result;
 }
 
-/// As a period or a first layer, whichever says the same.
+/// As a period, or as a first layer.
 void model_reader::set_windowed(const std::vector<bool>& layers) {
   auto fits = [&](uint32_t from, uint32_t period) {
     for (uint32_t i = 0; i < layers.size(); ++i)

@@ -5,14 +5,14 @@
 
 namespace ringmaster::training {
 
-/// Positions of a sample where no option says how many, though a file's model can have more.
+/// The largest default for positions of a sample; a file's model can have more.
 constexpr uint32_t sequence_of_files = 8192;
 
 /// Reads a family's configuration file. A size may have any of the names that files of transformers have for it.
-/// What is read in place of a wrong member can be computed with, and makes no sense: see `config_members::problem`.
+/// A wrong member is replaced by a harmless value: check `config_members::problem` before the result is used.
 class model_reader {
 public:
-  /// Both outlive it. `sequence`: positions of a sample, where they are given.
+  /// Both must outlive it. `sequence`: positions of a sample, where they are given.
   model_reader(config_members& file, const model_family& family, std::optional<uint32_t> sequence)
     : file_(file), family_(family), sequence_(sequence) {}
 
@@ -30,7 +30,7 @@ private:
   void read_groups();
   void read_linear();
   void read_windows();
-  /// Which layers have windows, or linear attention: of each of them, one way or the other.
+  /// Which layers have windows, or linear attention, in whichever way the file states it.
   std::vector<bool> windowed_layers_of_file();
   void set_windowed(const std::vector<bool>& layers);
   bool is(const bias_rule& rule) { return rule.member.empty() ? rule.absent : file_.flag(rule.member, rule.absent); }

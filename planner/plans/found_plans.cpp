@@ -1,5 +1,7 @@
 #include "planner/plans/found_plans.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +19,7 @@ bool faster(const planned& a, const planned& b) {
 
 /// Twice the context's ranks with twice the samples in a micro-batch are the same work, and the same memory.
 bool same_work(const planned& a, const planned& b) {
-  return a.how.context != b.how.context && std::abs(a.cost.seconds / b.cost.seconds - 1) < nearly
+  return a.how.cp != b.how.cp && std::abs(a.cost.seconds / b.cost.seconds - 1) < nearly
          && std::abs(a.cost.memory_bytes / b.cost.memory_bytes - 1) < nearly;
 }
 
@@ -25,7 +27,7 @@ bool same_work(const planned& a, const planned& b) {
 void keep(std::vector<planned>& all, const planned& x, size_t most) {
   if (all.size() == most && !faster(x, all.back()))
     return;
-  // Those that are the same stand side by side.
+  // Equal plans are neighbours.
   auto at_least = [&](double times) {
     return std::ranges::lower_bound(all, x.cost.seconds * times, {}, [](auto& y) { return y.cost.seconds; });
   };
@@ -34,6 +36,7 @@ void keep(std::vector<planned>& all, const planned& x, size_t most) {
   all.insert(std::upper_bound(all.begin(), all.end(), x, faster), x);
   if (all.size() > most)
     all.pop_back();
+  ensure(all.size() <= most, "a list keeps at most what is wanted");
 }
 
 } // namespace
@@ -44,10 +47,10 @@ memory_lack lack_of(const planned& x, const gpu_system& on) {
   return result;
 }
 
-size_t found_plans::family_of(const parallel_setting& how) {
-  return how.shard == 0                ? static_cast<size_t>(how.schedule)
-         : how.shard == how.replicas() ? pipeline_schedules
-                                       : pipeline_schedules + 1;
+size_t found_plans::family_of(const training_setting& how) {
+  return how.shard_ranks == 0                ? static_cast<size_t>(how.schedule)
+         : how.shard_ranks == how.replicas() ? pipeline_schedules
+                                             : pipeline_schedules + 1;
 }
 
 void found_plans::note(const planned& x) {
@@ -56,6 +59,7 @@ void found_plans::note(const planned& x) {
     ++all_.endless;
     return;
   }
+  ensure(x.cost.seconds > 0 && x.cost.memory_bytes > 0, "a plan takes time and memory");
   if (lack_of(x, on_).sum() > 0)
     return note_too_large(x);
   ++all_.fitting;
@@ -65,6 +69,7 @@ void found_plans::note(const planned& x) {
 }
 
 void found_plans::note_too_large(const planned& x) {
+  ensure(lack_of(x, on_).sum() > 0, "a plan that is too large lacks memory");
   keep(all_.too_large, x, too_large_max);
   if (all_.smallest.empty() || lack_of(x, on_).sum() < lack_of(all_.smallest.front(), on_).sum())
     all_.smallest = {x};
@@ -80,10 +85,13 @@ void found_plans::note_pareto(const planned& x) {
   at = std::partition_point(front.begin(), front.end(),
                             [&](auto& y) { return y.cost.memory_bytes < x.cost.memory_bytes; });
   auto end = std::find_if(at, front.end(), [&](auto& y) { return y.cost.seconds < x.cost.seconds; });
-  front.insert(front.erase(at, end), x);
+  at = front.insert(front.erase(at, end), x);
+  ensure(at == front.begin() || std::prev(at)->cost.seconds > x.cost.seconds, "what takes less memory is slower");
+  ensure(std::next(at) == front.end() || std::next(at)->cost.seconds < x.cost.seconds, "what takes more is faster");
 }
 
 void found_plans::add(const found_plans& x) {
+  ensure(&on_ == &x.on_ && count_ == x.count_, "both searches are for the same");
   all_.evaluated += x.all_.evaluated;
   all_.fitting += x.all_.fitting;
   all_.endless += x.all_.endless;
@@ -101,6 +109,9 @@ void found_plans::add(const found_plans& x) {
 
 transformer_plans found_plans::take() {
   auto result = std::move(all_);
+  ensure(result.fitting + result.endless <= result.evaluated, "plans that fit were evaluated");
+  ensure(result.best.empty() == (result.fitting == 0) && result.pareto.empty() == result.best.empty(),
+         "there is a best plan and a front if any plan fits");
   std::erase_if(result.too_large, [&](auto& x) { return !result.best.empty() && !faster(x, result.best.front()); });
   if (!result.best.empty())
     result.smallest.clear();
@@ -111,6 +122,10 @@ transformer_plans found_plans::take() {
   if (!result.pareto.empty())
     std::erase_if(result.pareto,
                   [&](auto& x) { return x.cost.seconds > front_slowest * result.pareto.front().cost.seconds; });
+  for (auto& each : result.best)
+    ensure(lack_of(each, on_).sum() == 0, "the best plans fit");
+  ensure(result.best.empty() || result.pareto.front().cost.seconds <= result.best.front().cost.seconds,
+         "the front starts with the fastest plan");
   return result;
 }
 

@@ -7,16 +7,15 @@
 
 namespace ringmaster::training {
 
-/// What a search keeps of the plans that it has estimated. Of those that are equally good the one counts that came
-/// first.
+/// What a search keeps of the plans that it has estimated. Among equally good plans the first one counts.
 class found_plans {
 public:
-  /// The `count` best are wanted.
+  /// Keeps the `count` best.
   found_plans(const gpu_system& on, size_t count) : on_(on), count_(count) {}
 
   void note(const planned& x);
-  /// Of another search for the same, behind this one's. Plans that are the same work, with more or fewer of the
-  /// context's ranks, are in one of both.
+  /// Adds the result of another part of the same search, after this one's. Plans that are the same work, with other
+  /// numbers of context ranks, belong to one part.
   void add(const found_plans& x);
 
   uint64_t evaluated() const { return all_.evaluated; }
@@ -26,7 +25,7 @@ public:
 private:
   void note_too_large(const planned& x);
   void note_pareto(const planned& x);
-  static size_t family_of(const parallel_setting& how);
+  static size_t family_of(const training_setting& how);
 
   const gpu_system& on_;
   size_t count_;

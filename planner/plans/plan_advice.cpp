@@ -1,5 +1,7 @@
 #include "planner/plans/plan_advice.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -37,11 +39,11 @@ namespace {
 /// Parts of the filter without which anything divides.
 std::vector<std::string_view> filters_in_the_way(const plan_question& asked) {
   using part = std::pair<std::string_view, void (*)(plan_filter&)>;
-  static constexpr std::array<part, 11> parts{part{"tensor", [](plan_filter& x) { x.tensor = {}; }},
-                                              {"context", [](plan_filter& x) { x.context = {}; }},
-                                              {"expert", [](plan_filter& x) { x.expert = {}; }},
-                                              {"data", [](plan_filter& x) { x.data = {}; }},
-                                              {"pipeline", [](plan_filter& x) { x.pipeline = {}; }},
+  static constexpr std::array<part, 11> parts{part{"tensor", [](plan_filter& x) { x.tp = {}; }},
+                                              {"context", [](plan_filter& x) { x.cp = {}; }},
+                                              {"expert", [](plan_filter& x) { x.ep = {}; }},
+                                              {"data", [](plan_filter& x) { x.dp = {}; }},
+                                              {"pipeline", [](plan_filter& x) { x.pp = {}; }},
                                               {"chunks", [](plan_filter& x) { x.chunks = {}; }},
                                               {"micro-batch", [](plan_filter& x) { x.micro_batches.clear(); }},
                                               {"schedule", [](plan_filter& x) { x.only.clear(); }},
@@ -99,7 +101,9 @@ std::optional<double> best_seconds(const plan_question& other, double plans_a_sh
 }
 
 double plans_a_shape(const plan_question& asked, const transformer_plans& found) {
-  return static_cast<double>(found.evaluated) / static_cast<double>(shapes_tried(asked));
+  const auto shapes = shapes_tried(asked);
+  ensure(shapes > 0, "what was found has a shape");
+  return static_cast<double>(found.evaluated) / static_cast<double>(shapes);
 }
 
 } // namespace
@@ -107,6 +111,7 @@ double plans_a_shape(const plan_question& asked, const transformer_plans& found)
 fewer_devices faster_on_fewer(const plan_question& asked, const transformer_plans& found, double seconds,
                               const std::function<bool(double)>& watch) {
   fewer_devices result;
+  ensure(found.best.empty() || seconds > 0, "the best plan takes time");
   auto divides_well = [](uint32_t x) { return std::has_single_bit(x) || (x % 3 == 0 && std::has_single_bit(x / 3)); };
   if (found.interrupted || found.best.empty() || divides_well(asked.devices))
     return result;
@@ -144,13 +149,14 @@ near_batch faster_batch(const plan_question& asked, const transformer_plans& fou
   return result;
 }
 
-domain_filling filling_of(const parallel_setting& how, const gpu_system& on) {
+domain_filling filling_of(const training_setting& how, const gpu_system& on) {
   const auto domain = static_cast<uint32_t>(on.devices_per_host);
+  ensure(domain > 0, "a domain has devices");
   if (how.devices() <= domain)
     return {};
   uint32_t all = 1;
-  const auto shard = how.shard > 0 ? how.sharers() * how.shape.tensor : 1;
-  for (auto group : {how.shape.tensor, how.shape.tensor * how.context, how.expert, shard})
+  const auto shard = how.shard_ranks > 0 ? how.sharers() * how.tp : 1;
+  for (auto group : {how.tp, how.tp * how.cp, how.ep, shard})
     if (group <= domain)
       all = std::lcm(all, group);
   if (all > domain)

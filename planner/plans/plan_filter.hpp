@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/estimates/parallel_setting.hpp"
+#include "planner/estimates/training_setting.hpp"
 #include "planner/plans/training_framework.hpp"
 
 #include <array>
@@ -14,7 +14,7 @@ namespace ringmaster::training {
 /// ZeRO stages by their number, then those that gather weights layer by layer, which have no stages of a pipeline.
 inline constexpr std::array<std::string_view, 6> shardings{"zero0", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
 
-/// What may be tried of a number.
+/// The allowed values of a degree.
 struct number_range {
   uint32_t least = 1;
   uint32_t most = UINT32_MAX;
@@ -23,7 +23,7 @@ struct number_range {
 
 /// Which plans are candidates.
 struct plan_filter {
-  number_range tensor, context, expert, data, pipeline, chunks;
+  number_range tp, cp, ep, dp, pp, chunks;
   std::vector<uint32_t> micro_batches;       ///< Empty: every one that divides.
   std::vector<std::string> only, excluded;   ///< Schedules and shardings: 1f1b, ..., zero0 to zero3, fsdp, hsdp.
   std::vector<recomputation> recomputations; ///< Empty: all.
@@ -32,12 +32,12 @@ struct plan_filter {
   std::optional<counted_scores> counted{}; ///< In MFU.
   double gradient_bytes = 4, state_bytes = 12;
   bool offloads_states = false, offloads_activations = false;
-  training_framework framework = training_framework::any; ///< Only what it can run.
+  training_framework framework = training_framework::any; ///< Only plans that it can run.
 
-  /// Whether `only` names a plan of these two, and `excluded` does not. FSDP and HSDP that are named are meant as they
-  /// are, beside the schedules that are named, and where schedules are named only then; a ZeRO stage is meant with each
-  /// of these. What is not named at all is free. Where all layers are on one stage no schedule is excluded, for there
-  /// is none; `only` means it as 1F1B.
+  /// Whether the filter accepts this schedule with this sharding. `excluded` refuses each. `only` accepts: the named
+  /// schedules, or all if none is named; with each of them the named ZeRO stages, or all if none is named. FSDP and
+  /// HSDP have no schedule: they are accepted if they are named, or if nothing is. On one stage there is no schedule,
+  /// so none is excluded, and `only` treats it as 1F1B.
   bool takes(pipeline_schedule schedule, std::string_view sharding, bool on_one_stage) const;
 };
 

@@ -27,7 +27,7 @@ plan_search::plan_search(const plan_question& asked, size_t count) : asked_(aske
   // found_plans sees both.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, size_t> part_of;
   for (auto& shape : shapes_of(asked)) {
-    const auto part = part_of.try_emplace({shape.shape.tensor, shape.shape.pipeline, shape.expert}, part_of.size());
+    const auto part = part_of.try_emplace({shape.tp, shape.pp, shape.ep}, part_of.size());
     shapes_[part.first->second % parts].push_back(shape);
     ++shape_count_;
   }

@@ -33,7 +33,7 @@ public:
 
 private:
   const plan_question& asked_;
-  std::array<std::vector<parallel_setting>, parts> shapes_;
+  std::array<std::vector<training_setting>, parts> shapes_;
   size_t shape_count_ = 0;
   std::vector<found_plans> found_; ///< By part.
   bool taken_ = false;

@@ -2,6 +2,7 @@
 
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/plans/plan_shapes.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 
@@ -21,22 +22,27 @@ shape_search::shape_search(const plan_question& asked, found_plans& found)
         taken_[several][i][k] = filter_.takes(static_cast<pipeline_schedule>(i), shardings[k], !several);
 }
 
-void shape_search::try_shape(const parallel_setting& shape) {
+void shape_search::try_shape(const training_setting& shape) {
   how_ = shape;
-  for (auto micro_batch : divisors_of(how_.global_batch / how_.shape.data)) {
+  ensure(m_.heads % how_.tp == 0, "tensor-parallel ranks have the same number of heads");
+  ensure(how_.global_batch % how_.dp == 0, "data-parallel ranks have the same number of samples");
+  ensure(how_.tp * how_.cp * how_.dp % how_.ep == 0, "experts are divided among neighbours of a stage");
+  ensure(how_.pp <= m_.layers, "there are no more stages than layers");
+  for (auto micro_batch : divisors_of(how_.global_batch / how_.dp)) {
     if (!filter_.micro_batches.empty()
         && std::ranges::find(filter_.micro_batches, micro_batch) == filter_.micro_batches.end())
       continue;
     how_.micro_batch = micro_batch;
+    ensure(how_.micro_batches() * how_.micro_batch * how_.dp == how_.global_batch, "micro-batches make the batch");
     for (auto again : {recomputation::none, recomputation::selective, recomputation::full}) {
       if (!takes(again))
         continue;
       how_.again = again;
       for (bool in_sequence : {false, true}) {
-        const auto t = how_.shape.tensor;
-        if ((in_sequence && t == 1) || (!in_sequence && t > 1 && how_.expert > 1))
+        const auto t = how_.tp;
+        if ((in_sequence && t == 1) || (!in_sequence && t > 1 && how_.ep > 1))
           continue;
-        if (in_sequence && m_.sequence / how_.context % t != 0)
+        if (in_sequence && m_.sequence / how_.cp % t != 0)
           continue;
         how_.sequence_parallel = in_sequence;
         try_schedules();
@@ -53,7 +59,7 @@ bool shape_search::runs(uint32_t shard) const {
   if (filter_.framework == training_framework::any)
     return true;
   auto how = how_;
-  how.shard = shard;
+  how.shard_ranks = shard;
   return can_run(filter_.framework, how);
 }
 
@@ -62,7 +68,7 @@ void shape_search::try_schedules() {
   how_.schedule = one_f_one_b;
   how_.chunks = 1;
   times_ = micro_batch_times_of(m_, on_, how_);
-  const auto p = how_.shape.pipeline, count = how_.micro_batches();
+  const auto p = how_.pp, count = how_.micro_batches();
   const bool divides = m_.layers % p == 0;
   const auto layers = m_.layers / p;
   try_sharding(one_f_one_b, 1);
@@ -87,7 +93,7 @@ void shape_search::try_schedules() {
 }
 
 void shape_search::try_hiding(pipeline_schedule schedule, uint32_t chunks) {
-  if (how_.expert == 1 || m_.experts.count == 0 || !is_asked_for(schedule, chunks)) {
+  if (how_.ep == 1 || m_.experts.count == 0 || !is_asked_for(schedule, chunks)) {
     try_sharding(schedule, chunks);
     return;
   }
@@ -106,23 +112,24 @@ void shape_search::try_sharding(pipeline_schedule schedule, uint32_t chunks) {
   how_.chunks = chunks;
   if (!all_stages_have_layers(how_, m_.layers))
     return;
-  const auto group = how_.shape.data * how_.context;
+  ensure(how_.shard_ranks == 0 && how_.zero == 0, "each way of sharding starts without the one before");
+  const auto group = how_.replicas();
   const auto& taken = taken_of(schedule);
-  const bool alike = group == 1 && (taken[1] || taken[2] || taken[3]); // nobody is there to share anything with
+  const bool alike = group == 1 && (taken[1] || taken[2] || taken[3]); // there is no other rank to share with
   for (uint32_t zero = 0; zero <= (group > 1 ? 3u : 0u); ++zero)
-    if ((taken[zero] || alike) && (how_.shape.pipeline == 1 || goes_with_pipelines(zero))) {
+    if ((taken[zero] || alike) && (how_.pp == 1 || goes_with_pipelines(zero))) {
       how_.zero = zero;
       how_.overlapped = zero <= 1;
       if (runs(0))
         found_.note({how_, estimate_iteration(m_, on_, how_, times_)});
     }
   how_.zero = 0;
-  if (how_.shape.pipeline > 1 || group == 1)
+  if (how_.pp > 1 || group == 1)
     return;
   how_.overlapped = true;
   if (taken[fsdp] && runs(group))
     found_.note(sharded(group));
-  const auto room = on_.devices_per_host / how_.shape.tensor;
+  const auto room = on_.devices_per_host / how_.tp;
   const auto domain = room >= 2 ? neighbours(group, std::min<double>(room, group)) : 1;
   if (domain == 1 || domain == group || !taken[hsdp] || !runs(domain))
     return;
@@ -142,14 +149,15 @@ bool shape_search::is_asked_for(pipeline_schedule schedule, uint32_t chunks) con
 }
 
 planned shape_search::sharded(uint32_t ranks) {
+  ensure(how_.pp == 1 && ranks > 1 && how_.replicas() % ranks == 0, "replicas divide into groups that share weights");
   const auto usual = times_;
   const bool hid = how_.paired_part() > 0;
-  how_.shard = ranks;
-  if (hid && how_.expert > 1)
+  how_.shard_ranks = ranks;
+  if (hid && how_.ep > 1)
     times_ = micro_batch_times_of(m_, on_, how_);
   const planned result{how_, estimate_iteration(m_, on_, how_, times_)};
   times_ = usual;
-  how_.shard = 0;
+  how_.shard_ranks = 0;
   return result;
 }
 

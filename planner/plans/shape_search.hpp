@@ -11,27 +11,27 @@ namespace ringmaster::training {
 /// sharding.
 class shape_search {
 public:
-  /// Both outlive it.
+  /// Both must outlive it.
   shape_search(const plan_question& asked, found_plans& found);
 
-  void try_shape(const parallel_setting& shape);
+  void try_shape(const training_setting& shape);
 
 private:
   void try_schedules();
-  /// Experts' positions move behind other micro-batches' work there.
+  /// The same for schedules in which experts' positions move during other micro-batches' work.
   void try_hiding(pipeline_schedule schedule, uint32_t chunks);
   void try_sharding(pipeline_schedule schedule, uint32_t chunks);
   /// Each micro-batch's gradients scattered, and weights gathered, on all stages: no software trains so by itself
-  /// (DeepSpeed refuses it), and the closed form is rough there. Who names a stage gets it.
+  /// (DeepSpeed refuses it), and the closed form is rough there. It is searched if it is named.
   bool goes_with_pipelines(uint32_t zero) const;
   bool takes(recomputation again) const;
-  /// Whether the framework can run what is at hand, shared by so many ranks.
+  /// Whether the framework can run the current setting with weights shared by `shard` ranks.
   bool runs(uint32_t shard) const;
   bool is_asked_for(pipeline_schedule schedule, uint32_t chunks) const;
   const std::array<bool, shardings.size()>& taken_of(pipeline_schedule schedule) const {
-    return taken_[how_.shape.pipeline == 1 ? 0 : 1][static_cast<size_t>(schedule)];
+    return taken_[how_.pp == 1 ? 0 : 1][static_cast<size_t>(schedule)];
   }
-  /// By FSDP or HSDP, whose ranks so many share weights. Nothing hides dispatch there.
+  /// The plan by FSDP or HSDP with `ranks` that share weights. Nothing hides dispatch there.
   planned sharded(uint32_t ranks);
   bool fits(const planned& x) const;
 
@@ -41,7 +41,7 @@ private:
   found_plans& found_;
   /// By the filter: on one stage, on several.
   std::array<std::array<std::array<bool, shardings.size()>, pipeline_schedules>, 2> taken_{};
-  parallel_setting how_;
+  training_setting how_;
   micro_batch_times times_;
 };
 

@@ -4,25 +4,25 @@ namespace ringmaster::training {
 
 namespace {
 
-bool megatron_runs(const parallel_setting& how) {
+bool megatron_runs(const training_setting& how) {
   using enum pipeline_schedule;
-  if (how.shape.pipeline > 1 && how.schedule != one_f_one_b && how.schedule != interleaved_1f1b)
+  if (how.pp > 1 && how.schedule != one_f_one_b && how.schedule != interleaved_1f1b)
     return false; // it has the schedules 1f1b and interleaved
-  if (how.shape.pipeline > 1 && how.zero > 1)
+  if (how.pp > 1 && how.zero > 1)
     return false; // in pipelines it shares the optimizer's states alone
   if (how.offloads_activations)
     return false; // it does not off-load activations of a plan like this
   return true;
 }
 
-bool torchtitan_runs(const parallel_setting& how) {
+bool torchtitan_runs(const training_setting& how) {
   using enum pipeline_schedule;
   const bool shares = how.replicas() > 1;
-  if (how.shape.pipeline > 1 && (how.schedule == zb_h1 || how.schedule == zb_h2 || how.schedule == dualpipe))
+  if (how.pp > 1 && (how.schedule == zb_h1 || how.schedule == zb_h2 || how.schedule == dualpipe))
     return false; // it has the schedules 1f1b, interleaved, gpipe and zb-v
-  if (shares && how.shard == 0 && how.zero < 2)
+  if (shares && how.shard_ranks == 0 && how.zero < 2)
     return false; // it shares weights by fsdp and hsdp, in pipelines as zero2 or zero3
-  if (how.shape.tensor > 1 && !how.sequence_parallel)
+  if (how.tp > 1 && !how.sequence_parallel)
     return false; // its tensor parallelism is sequence parallel
   if (how.attention != attention_kernel::flash)
     return false; // its attention is in tiles
@@ -39,7 +39,7 @@ std::string_view name_of(training_framework x) {
   return x == training_framework::any ? "any" : x == training_framework::megatron ? "megatron" : "torchtitan";
 }
 
-bool can_run(training_framework x, const parallel_setting& how) {
+bool can_run(training_framework x, const training_setting& how) {
   return x == training_framework::any        ? true
          : x == training_framework::megatron ? megatron_runs(how)
                                              : torchtitan_runs(how);

@@ -8,7 +8,7 @@ namespace ringmaster::training {
 
 /// A plan: how the model is trained, and what an iteration then costs in closed form.
 struct planned {
-  parallel_setting how;
+  training_setting how;
   iteration_estimate cost;
 };
 

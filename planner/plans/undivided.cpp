@@ -62,7 +62,7 @@ private:
   }
 
   void check_degrees() {
-    const auto& t = filter_.tensor;
+    const auto& t = filter_.tp;
     check("tensor", t, {m_.heads, fmt::format("the {} attention heads", m_.heads)});
     if (t.least == t.most && m_.key_value_heads % t.least != 0 && t.least % m_.key_value_heads != 0)
       found_.push_back(fmt::format("--tensor {}: {} does not divide the {} heads of keys and values, nor is it a "
@@ -74,25 +74,25 @@ private:
           {m_.experts.shared_width, fmt::format("the shared experts' width of {}", m_.experts.shared_width)});
     check("tensor", t, {m_.linear.key_heads, fmt::format("the {} heads of linear attention", m_.linear.key_heads)});
     check("tensor", t, devices());
-    if (filter_.context.least > 1) {
-      check("context", filter_.context,
+    if (filter_.cp.least > 1) {
+      check("context", filter_.cp,
             {m_.sequence, fmt::format("the {} positions of a sequence, of which each rank has two parts", m_.sequence)},
             2);
-      check("context", filter_.context, devices());
+      check("context", filter_.cp, devices());
     }
-    if (filter_.pipeline.least > m_.layers)
-      found_.push_back(fmt::format("--pipeline {}: {} stages are more than the {} layers", text_of(filter_.pipeline),
-                                   filter_.pipeline.least, m_.layers));
-    check("pipeline", filter_.pipeline, devices());
-    check("expert", filter_.expert, {m_.experts.count, fmt::format("the {} experts of a layer", m_.experts.count)});
-    check("expert", filter_.expert, devices());
-    check("data", filter_.data, batch());
-    check("data", filter_.data, devices());
+    if (filter_.pp.least > m_.layers)
+      found_.push_back(fmt::format("--pipeline {}: {} stages are more than the {} layers", text_of(filter_.pp),
+                                   filter_.pp.least, m_.layers));
+    check("pipeline", filter_.pp, devices());
+    check("expert", filter_.ep, {m_.experts.count, fmt::format("the {} experts of a layer", m_.experts.count)});
+    check("expert", filter_.ep, devices());
+    check("data", filter_.dp, batch());
+    check("data", filter_.dp, devices());
   }
 
   void check_micro_batches() {
     const auto& all = filter_.micro_batches;
-    const uint32_t data = filter_.data.least == filter_.data.most ? filter_.data.least : 1;
+    const uint32_t data = filter_.dp.least == filter_.dp.most ? filter_.dp.least : 1;
     if (all.empty() || std::ranges::any_of(all, [&](auto x) { return asked_.global_batch / data % x == 0; }))
       return;
     for (auto x : all)
@@ -110,12 +110,11 @@ private:
     uint64_t product = 1;
     bool all_given = true;
     std::string options, numbers;
-    for (auto [name, range] : {std::pair{"tensor", &filter_.tensor},
-                               {"context", &filter_.context},
-                               {"pipeline", &filter_.pipeline},
-                               {"data", &filter_.data}}) {
+    for (
+      auto [name, range] :
+      {std::pair{"tensor", &filter_.tp}, {"context", &filter_.cp}, {"pipeline", &filter_.pp}, {"data", &filter_.dp}}) {
       if (range->least != range->most) {
-        all_given = all_given && range == &filter_.data;
+        all_given = all_given && range == &filter_.dp;
         continue;
       }
       product *= range->least;
@@ -130,10 +129,10 @@ private:
       return;
     }
     const auto left = asked_.devices / product;
-    if (filter_.data.least != filter_.data.most && all_given && asked_.global_batch % left != 0)
+    if (filter_.dp.least != filter_.dp.most && all_given && asked_.global_batch % left != 0)
       found_.push_back(fmt::format("{}: that leaves {} / {} = {} data-parallel ranks, and {} does not divide {}",
                                    options, asked_.devices, product, left, left, batch().text));
-    else if (filter_.data.least == filter_.data.most && all_given && left != 1)
+    else if (filter_.dp.least == filter_.dp.most && all_given && left != 1)
       found_.push_back(fmt::format("{}: that is {} GPUs of {}", options, product, asked_.devices));
   }
 
@@ -211,7 +210,7 @@ private:
     const std::string_view name = framework == training_framework::megatron ? "Megatron Core" : "torchtitan";
     check_schedules(framework, name);
     check_shardings(framework, name);
-    auto lacks = [&](std::string_view option, std::string_view what, void (*ask)(parallel_setting&)) {
+    auto lacks = [&](std::string_view option, std::string_view what, void (*ask)(training_setting&)) {
       auto how = plain_setting(framework);
       ask(how);
       if (!can_run(framework, how))
@@ -224,16 +223,16 @@ private:
             [](auto& x) { x.offloads_states = true; });
     if (filter_.attention == attention_kernel::unfused)
       lacks("--attention unfused", "unfused attention", [](auto& x) { x.attention = attention_kernel::unfused; });
-    if (filter_.state_bytes != parallel_setting{}.state_bytes)
+    if (filter_.state_bytes != training_setting{}.state_bytes)
       lacks("--optimizer-states", "optimizer states in less than fp32", [](auto& x) { x.state_bytes = 8; });
     if (filter_.computed_in == number_format::nvfp4)
       lacks("--precision nvfp4", "nvfp4", [](auto& x) { x.computed_in = number_format::nvfp4; });
   }
 
   /// One stage of two data-parallel ranks, as any framework can run it.
-  static parallel_setting plain_setting(training_framework framework) {
-    parallel_setting how;
-    how.shape = {1, 2, 1};
+  static training_setting plain_setting(training_framework framework) {
+    training_setting how;
+    how.set_degrees(1, 2, 1);
     how.zero = framework == training_framework::megatron ? 1 : 2;
     return how;
   }
@@ -243,7 +242,7 @@ private:
     std::vector<std::string_view> had, lacking;
     for (size_t i = 0; i < pipeline_schedules; ++i) {
       auto how = plain_setting(framework);
-      how.shape.pipeline = 2;
+      how.pp = 2;
       how.schedule = static_cast<pipeline_schedule>(i);
       const auto schedule = name_of(how.schedule);
       const bool has = can_run(framework, how), named = std::ranges::count(filter_.only, schedule) > 0;
@@ -267,7 +266,7 @@ private:
         continue;
       auto how = plain_setting(framework);
       how.zero = shardings[i].starts_with("zero") ? static_cast<uint32_t>(i) : 0;
-      how.shard = shardings[i].starts_with("zero") ? 0 : 2;
+      how.shard_ranks = shardings[i].starts_with("zero") ? 0 : 2;
       if (can_run(framework, how))
         return;
       lacking.push_back(shardings[i]);

@@ -11,6 +11,7 @@ namespace ringmaster::training {
 struct named_part {
   std::string name;
   double amount = 0;
+
   friend bool operator==(const named_part&, const named_part&) = default;
 };
 using named_parts = std::vector<named_part>;

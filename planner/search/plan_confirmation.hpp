@@ -37,8 +37,8 @@ struct confirmation_limits {
 };
 
 /// Simulates the best plans as far as the limits allow, on up to four threads, then those of the others whose closed
-/// form is faster than the best simulated time. Sorts them by time, plans that do not fit last, and keeps as many as
-/// the best were.
+/// form is faster than the best simulated time. Sorts them by time, plans that do not fit last, and keeps the
+/// first ones, the same number as of best plans.
 ///
 /// A plan whose whole step is too long is simulated by two shorter steps (`plan_simulation::steady`). If that is too
 /// long as well, or no time is left, it is not simulated, and its `problem` says why. It is then sorted by its closed

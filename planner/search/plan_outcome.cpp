@@ -102,8 +102,8 @@ failure_question failing_job_of(const plan_outcome& x) {
   const auto together = asked.system.devices_per_tray > 0 ? asked.system.devices_per_tray
                                                           : asked.system.devices_per_host;
   job.gpus_per_host = static_cast<uint32_t>(std::min<double>(together, asked.devices));
-  job.copies = asked.trained.experts.count > 0 ? std::min(how.shape.data, how.expert_replicas()) : how.shape.data;
-  job.sharded = how.zero > 0 || how.shard > 0;
+  job.copies = asked.trained.experts.count > 0 ? std::min(how.dp, how.expert_replicas()) : how.dp;
+  job.sharded = how.zero > 0 || how.shard_ranks > 0;
   job.step_s = x.best.front().seconds();
   if (x.run.tokens) // without failures; an option that gives the run's length overrides this
     job.run_s = *x.run.tokens * job.step_s / (static_cast<double>(asked.global_batch) * asked.trained.sequence);

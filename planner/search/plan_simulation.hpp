@@ -9,8 +9,8 @@
 
 namespace ringmaster::training {
 
-/// A shorter step, and a longer one, whose difference is what each further micro-batch of the plan adds: between them
-/// the pipeline is full, and a micro-batch takes as long as the next.
+/// A shorter and a longer step. Their difference is what each further micro-batch adds, since between them the pipeline
+/// is full.
 struct steady_steps {
   uint32_t shorter = 0, longer = 0; ///< Micro-batches.
 };
@@ -20,28 +20,28 @@ struct simulated_plan {
   double seconds = 0;
   double memory_bytes = 0; ///< Of the rank that holds the most.
   uint64_t operations = 0;
-  uint32_t micro_batches = 0; ///< Of these; the plan may have more, which are then as the last of them.
+  uint32_t micro_batches = 0; ///< Simulated; if the plan has more, they are extrapolated.
 
   bool fits(const gpu_system& on) const { return memory_bytes <= on.room_bytes(); }
 };
 
-/// The run of the strategy that a plan stands for, on the ranks that stand for all (transformer_costs.hpp): two of the
-/// tensor-parallel ranks and two of the data-parallel ones. Context and experts are in the costs.
+/// Simulates a plan's strategy on fewer ranks, which represent all (transformer_costs.hpp): two of the tensor-parallel
+/// ranks and two of the data-parallel ones. Context and expert parallelism are in the costs.
 class plan_simulation {
 public:
   /// `asked` and `how` must outlive it.
-  plan_simulation(const plan_question& asked, const parallel_setting& how);
+  plan_simulation(const plan_question& asked, const training_setting& how);
 
   /// Whether it can be simulated. Errors: invalid_argument, with the reason.
   caf::error problem() const;
-  /// Expected, a little high: each layer is on one stage.
+  /// The expected number, a little high: each layer is on one stage.
   uint64_t operations() const { return operations_of(how_.micro_batches()); }
   /// Errors: as of `simulate`.
   caf::expected<training_outcome> simulate(bool with_events, const training_watch& watch) const {
     return simulate(how_.micro_batches(), with_events, watch);
   }
 
-  /// Nothing: the plan has too few micro-batches for its step to be told from two shorter ones.
+  /// Nothing: the plan has too few micro-batches for two shorter steps to predict its step.
   std::optional<steady_steps> steady() const;
   /// Expected, of both steps.
   uint64_t operations(const steady_steps& x) const { return operations_of(x.shorter) + operations_of(x.longer); }
@@ -53,7 +53,7 @@ public:
   const known_strategy& strategy() const { return *which_; }
   const model& trained() const { return trained_; }
   const mesh& shape() const { return shape_; }
-  const parallel_setting& how() const { return how_; }
+  const training_setting& how() const { return how_; }
   std::unique_ptr<cost_model> costs() const;
 
 private:
@@ -61,7 +61,7 @@ private:
   caf::expected<training_outcome> simulate(uint32_t micro_batches, bool with_events, const training_watch& watch) const;
 
   const plan_question& asked_;
-  const parallel_setting& how_;
+  const training_setting& how_;
   const known_strategy* which_ = nullptr;
   model trained_;
   mesh shape_;

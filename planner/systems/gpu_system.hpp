@@ -102,8 +102,8 @@ std::span<const gpu_system> known_systems();
 /// members' names; those that are missing are as in "like", a known one's name, which it must have. Rates, bandwidths,
 /// memory and seconds may be texts with units: "989 TFLOP/s", "400Gbps", "80GB", "30us". Of what data sheets say
 /// (memory_peak_bandwidth, link_per_device, network_per_device) the same part is reached as there, and a domain's
-/// network grows with its devices; what is reached may be told instead. Errors: invalid_argument, naming what there is;
-/// io_error; corrupt, with the file, the place and the value.
+/// network grows with its devices; what is reached may be given instead. Errors: invalid_argument, naming what there
+/// is; io_error; corrupt, with the file, the place and the value.
 caf::expected<gpu_system> system_of(const std::string& name_or_file);
 /// The same from the file's text.
 caf::expected<gpu_system> parse_system(std::string_view document);

@@ -3,6 +3,7 @@
 // "Maximum Achievable Matmul FLOPS", as of August 2026.
 #include "planner/systems/gpu_system.hpp"
 #include "planner/systems/pretraining_software.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <array>
 
@@ -173,7 +174,7 @@ gpu_system gb300_hardware() {
   x.network_per_device = 100e9;
   x.network_bandwidth = 72 * 90e9;
   x.hop_bandwidth = 90e9;
-  x.matrix_most = 0.786; // as of a B300: nobody has published its own
+  x.matrix_most = 0.786; // as of a B300: no figure of its own is published
   x.fp8_most = 0.745;
   return x;
 }
@@ -223,22 +224,29 @@ gpu_system two_core_host() {
   return x;
 }
 
+/// Data sheets and fits agree with each other.
+template <class Systems>
+Systems checked(Systems all) {
+  for (auto& x : all) {
+    ensure(x.peak_flops > 0 && x.memory_bytes > x.reserved_bytes, "a device computes, and has memory for a model");
+    ensure(x.memory_bandwidth > 0 && x.memory_bandwidth <= x.memory_peak_bandwidth,
+           "memory is no faster than its peak");
+    ensure(x.devices_per_host >= 1 && x.host_bandwidth > 0 && x.network_bandwidth > 0, "domains are connected");
+    ensure(x.hop_bandwidth <= x.network_per_device, "a hop is no faster than its card");
+    ensure(x.matrix_efficiency > 0 && x.matrix_efficiency <= x.matrix_most, "products reach a part of the peak");
+  }
+  return all;
+}
+
 } // namespace
 
 std::span<const gpu_system> known_systems() {
   using enum gpu_generation;
   auto with = [](gpu_system x, gpu_generation of) { return with_pretraining_software(std::move(x), of); };
-  static const std::array all{a100(),
-                              a100_40g(),
-                              with(h100_hardware(), hopper),
-                              with(h800_hardware(), hopper),
-                              with(h200_hardware(), hopper),
-                              with(b200_hardware(), blackwell),
-                              with(b300_hardware(), blackwell_ultra),
-                              with(gb200_hardware(), blackwell),
-                              with(gb300_hardware(), blackwell_ultra),
-                              with(mi300x_hardware(), hopper),
-                              two_core_host()};
+  static const std::array all = checked(std::array{
+    a100(), a100_40g(), with(h100_hardware(), hopper), with(h800_hardware(), hopper), with(h200_hardware(), hopper),
+    with(b200_hardware(), blackwell), with(b300_hardware(), blackwell_ultra), with(gb200_hardware(), blackwell),
+    with(gb300_hardware(), blackwell_ultra), with(mi300x_hardware(), hopper), two_core_host()});
   return all;
 }
 

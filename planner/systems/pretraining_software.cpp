@@ -1,5 +1,7 @@
 #include "planner/systems/pretraining_software.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -37,29 +39,29 @@ enum : size_t {
 };
 
 constexpr std::array<fitted_constant, constants> fitted{{
-  {"bf16 products, part of the peak", 0.7144, 0.72, 80},
-  {"fp8 products, the same, Hopper", 0.6417, 0.62, 80},
-  {"fp8 products, the same, Blackwell", 0.5307, 0.53, 80},
-  {"nvfp4 products, the same", 0.4079, 0.45, 80},
-  {"Blackwell Ultra's, of Blackwell's", 1.282, 7.0 / 6, 200},
-  {"FlashAttention, part of the bf16 peak", 0.4711, 0.5, 50},
-  {"positions of an expert at half the rate", 127.8, 128, 5},
-  {"launching a dense layer, s", 0.0005147, 0.5e-3, 3},
-  {"launching a layer with experts, s", 0.005329, 5e-3, 3},
-  {"launching an expert, s", 0.0001043, 0.1e-3, 3},
-  {"the same, casts, s", 0.0001044, 0.1e-3, 3},
-  {"host beside device, dense, not hidden", 0.1019, 0.1, 5},
-  {"the same, with experts", 0.6203, 0.6, 5},
-  {"tensor-parallel collectives, not hidden", 0.3504, 0.35, 60},
-  {"gradients' collectives, not hidden", 0.3012, 0.3, 40},
-  {"FSDP's collectives, layers beside longer", 0.5994, 0.6, 20},
-  {"dispatch over the network, part of it", 0.8557, 0.9, 30},
-  {"dispatch, copies in memory", 3.841, 4, 10},
-  {"norms, residuals, casts, times their bytes", 1.369, 1.2, 20},
-  {"unfused activations, bytes an element", 67.08, 60, 5},
-  {"launches that graphs of parts leave", 0.7153, 0.7, 20},
-  {"launches with DeepEP, of those without", 0.6471, 0.7, 20},
-  {"launches where dispatch hides, times", 1.431, 1.5, 5},
+  {.name = "bf16 products, part of the peak", .value = 0.7144, .start = 0.72, .pull = 80},
+  {.name = "fp8 products, the same, Hopper", .value = 0.6417, .start = 0.62, .pull = 80},
+  {.name = "fp8 products, the same, Blackwell", .value = 0.5307, .start = 0.53, .pull = 80},
+  {.name = "nvfp4 products, the same", .value = 0.4079, .start = 0.45, .pull = 80},
+  {.name = "Blackwell Ultra's, of Blackwell's", .value = 1.282, .start = 7.0 / 6, .pull = 200},
+  {.name = "FlashAttention, part of the bf16 peak", .value = 0.4711, .start = 0.5, .pull = 50},
+  {.name = "positions of an expert at half the rate", .value = 127.8, .start = 128, .pull = 5},
+  {.name = "launching a dense layer, s", .value = 0.0005147, .start = 0.5e-3, .pull = 3},
+  {.name = "launching a layer with experts, s", .value = 0.005329, .start = 5e-3, .pull = 3},
+  {.name = "launching an expert, s", .value = 0.0001043, .start = 0.1e-3, .pull = 3},
+  {.name = "the same, casts, s", .value = 0.0001044, .start = 0.1e-3, .pull = 3},
+  {.name = "host beside device, dense, not hidden", .value = 0.1019, .start = 0.1, .pull = 5},
+  {.name = "the same, with experts", .value = 0.6203, .start = 0.6, .pull = 5},
+  {.name = "tensor-parallel collectives, not hidden", .value = 0.3504, .start = 0.35, .pull = 60},
+  {.name = "gradients' collectives, not hidden", .value = 0.3012, .start = 0.3, .pull = 40},
+  {.name = "FSDP's collectives, layers beside longer", .value = 0.5994, .start = 0.6, .pull = 20},
+  {.name = "dispatch over the network, part of it", .value = 0.8557, .start = 0.9, .pull = 30},
+  {.name = "dispatch, copies in memory", .value = 3.841, .start = 4, .pull = 10},
+  {.name = "norms, residuals, casts, times their bytes", .value = 1.369, .start = 1.2, .pull = 20},
+  {.name = "unfused activations, bytes an element", .value = 67.08, .start = 60, .pull = 5},
+  {.name = "launches that graphs of parts leave", .value = 0.7153, .start = 0.7, .pull = 20},
+  {.name = "launches with DeepEP, of those without", .value = 0.6471, .start = 0.7, .pull = 20},
+  {.name = "launches where dispatch hides, times", .value = 1.431, .start = 1.5, .pull = 5},
 }};
 
 void set_experts(gpu_system& x, std::span<const double> v) {
@@ -88,6 +90,7 @@ std::span<const fitted_constant> pretraining_constants() {
 }
 
 bool are_parts(std::span<const double> values) {
+  ensure(values.size() == constants, "each fitted constant has a value");
   for (auto part : {bf16_part, fp8_part_hopper, unhidden, unhidden_experts, exposed_tensor, exposed_gradient,
                     partial_graphs, fused_dispatch})
     if (values[part] * (part == bf16_part ? values[ultra] : 1) > 1)
@@ -96,6 +99,7 @@ bool are_parts(std::span<const double> values) {
 }
 
 gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<const double> v) {
+  ensure(v.size() == constants, "each fitted constant has a value");
   x.software = newest_software;
   const auto faster = of == gpu_generation::blackwell_ultra ? v[ultra] : 1;
   x.matrix_efficiency = std::min(v[bf16_part] * faster, x.matrix_most);
@@ -124,6 +128,8 @@ gpu_system with_pretraining_software(gpu_system x, gpu_generation of, std::span<
 }
 
 gpu_system with_software(gpu_system x, const training_software& ran, double paired_part, std::span<const double> v) {
+  ensure(v.size() == constants, "each fitted constant has a value");
+  ensure(paired_part >= 0 && paired_part <= 1, "at most all layers are paired");
   x.expert_launches = (ran.graphs == launch_graphs::none ? 1 : v[partial_graphs])
                       * (ran.dispatches_fused ? v[fused_dispatch] : 1)
                       * (ran.hides_dispatch ? 1 + paired_part * (v[paired] - 1) : 1);
@@ -142,6 +148,7 @@ gpu_system with_pretraining_software(gpu_system hardware, gpu_generation of) {
 }
 
 gpu_system with_pretraining_rest(gpu_system x) {
+  ensure(x.launch_scale > 0, "launches take time");
   set_experts(x, fitted_values());
   x.exposed_shards = fitted[exposed_shards].value;
   x.experts_of = "h100-80g";

@@ -1,6 +1,7 @@
 #include "planner/systems/software_generation.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,9 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr training_software newest{launch_graphs::whole, true, true}, of_2025{launch_graphs::none, false, false},
-  own_overlap{launch_graphs::none, true, true};
+constexpr training_software newest{.graphs = launch_graphs::whole, .hides_dispatch = true, .dispatches_fused = true};
+constexpr training_software of_2025{};
+constexpr training_software own_overlap{.hides_dispatch = true, .dispatches_fused = true};
 
 constexpr double assumed_error = 0.2; ///< Of estimates with which nothing published was compared.
 constexpr double nemo_error = 0.1;    ///< Of dense models in bf16: NeMo's took up to 1.1 times as long.
@@ -26,45 +28,54 @@ constexpr std::array<number_format, 1> bf16{number_format::bf16}, fp8{number_for
 constexpr std::array<number_format, 2> bf16_and_fp8{number_format::bf16, number_format::fp8};
 
 constexpr std::array<software_generation, 7> generations{{
-  {newest_software,
-   "Megatron Core of 2025 to 2026, graphs and hidden dispatch wherever it has them",
-   1,
-   newest,
-   0.05,
-   0.08,
-   {},
-   {}},
-  {"megatron-2025",
-   "Megatron Core 25.11 of 2025: experts without graphs, dispatched by all_to_all",
-   1,
-   of_2025,
-   0.05,
-   0.08,
-   {},
-   {}},
-  {"nemo-2024", "NeMo 24.09 to 24.11, late in 2024", 0.9178, of_2025, 0.02, {}, on_h100, bf16},
-  {"megatron-2024",
-   "Megatron-LM and its kin of early 2024, as Llama 3 and Nemotron-4 were trained",
-   0.7787,
-   of_2025,
-   0.08,
-   {},
-   on_h100,
-   bf16},
-  {"deepseek-2024", "DeepSeek's own of 2024: DualPipe and DeepEP, no graphs", 1, own_overlap, {}, 0.07, on_h800, fp8},
-  {"fsdp",
-   "PyTorch's FSDP with torch.compile, as TorchTitan of 2024 to 2025",
-   0.5547,
-   of_2025,
-   0.08,
-   {},
-   on_hopper,
-   bf16_and_fp8,
-   true},
-  {software_of_a100, "Megatron-LM on A100, as published from 2022 to 2024", 1, of_2025, 0.05, {}, on_a100, bf16},
+  {.name = newest_software,
+   .what = "Megatron Core of 2025 to 2026, graphs and hidden dispatch wherever it has them",
+   .experts = newest,
+   .dense_error = 0.05,
+   .experts_error = 0.08},
+  {.name = "megatron-2025",
+   .what = "Megatron Core 25.11 of 2025: experts without graphs, dispatched by all_to_all",
+   .experts = of_2025,
+   .dense_error = 0.05,
+   .experts_error = 0.08},
+  {.name = "nemo-2024",
+   .what = "NeMo 24.09 to 24.11, late in 2024",
+   .products = 0.9178,
+   .experts = of_2025,
+   .dense_error = 0.02,
+   .systems = on_h100,
+   .formats = bf16},
+  {.name = "megatron-2024",
+   .what = "Megatron-LM and its kin of early 2024, as Llama 3 and Nemotron-4 were trained",
+   .products = 0.7787,
+   .experts = of_2025,
+   .dense_error = 0.08,
+   .systems = on_h100,
+   .formats = bf16},
+  {.name = "deepseek-2024",
+   .what = "DeepSeek's own of 2024: DualPipe and DeepEP, no graphs",
+   .experts = own_overlap,
+   .experts_error = 0.07,
+   .systems = on_h800,
+   .formats = fp8},
+  {.name = "fsdp",
+   .what = "PyTorch's FSDP with torch.compile, as TorchTitan of 2024 to 2025",
+   .products = 0.5547,
+   .experts = of_2025,
+   .dense_error = 0.08,
+   .systems = on_hopper,
+   .formats = bf16_and_fp8,
+   .fully_sharded = true},
+  {.name = software_of_a100,
+   .what = "Megatron-LM on A100, as published from 2022 to 2024",
+   .experts = of_2025,
+   .dense_error = 0.05,
+   .systems = on_a100,
+   .formats = bf16},
 }};
 
 estimate_error assumed(double part, std::string why) {
+  ensure(part > 0 && part < 1 && !why.empty(), "an assumed error is a part, and has a reason");
   return {part, 1 - part, 1 + part, std::move(why)};
 }
 
@@ -84,6 +95,7 @@ const software_generation* generation_of(std::string_view name) {
 }
 
 gpu_system with_generation(gpu_system x, const software_generation& of, double products) {
+  ensure(products > 0, "software computes products");
   if (of.name == newest_software)
     return x;
   std::vector<double> values;

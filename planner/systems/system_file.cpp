@@ -145,7 +145,7 @@ private:
     return caf::none;
   }
 
-  /// The same parts as of the known system; a domain's cards are as many as its devices.
+  /// Reaches the same parts of the peaks as the known system. A domain has one card per device.
   caf::error reach_what_is_said() {
     for (auto& each : sheet_members) {
       const auto *said = given(each.said), *reached = given(each.reached);
@@ -155,7 +155,7 @@ private:
                                    each.said, each.reached));
       const auto known_said = like_->*each.said_member;
       if (said != nullptr && known_said == 0)
-        return invalid(fmt::format("{} has none of which \"{}\" could be told a part: say \"{}\"", like_->name,
+        return invalid(fmt::format("{} has no such link, so \"{}\" cannot be scaled: say \"{}\"", like_->name,
                                    each.said, each.reached));
       if (said != nullptr)
         x_.*each.reached_member *= x_.*each.said_member / known_said;
@@ -196,7 +196,8 @@ private:
 
   caf::error check_pods() {
     if ((x_.devices_per_pod > 0) != (x_.pod_bandwidth > 0))
-      return invalid("pods are told by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: say both");
+      return invalid(
+        "pods are described by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: say both");
     if (std::fmod(x_.devices_per_pod, x_.devices_per_host) != 0)
       return invalid(fmt::format("devices_per_pod is {}; a pod has whole domains, of {} devices", x_.devices_per_pod,
                                  x_.devices_per_host));

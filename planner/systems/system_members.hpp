@@ -9,8 +9,7 @@
 
 namespace ringmaster::training {
 
-/// The number that a member of a system's file has, or that its text with a unit stands for. Errors:
-/// invalid_argument, with what is wanted there.
+/// The number of a member of a system's file; a text may have a unit. Errors: invalid_argument, with what is expected.
 caf::expected<double> system_member_of(const std::string& name, const json_value& value);
 
 /// Whether a member can have this number. The limits are orders of magnitude beyond any hardware, and keep times

@@ -23,7 +23,7 @@ using namespace ringmaster::training;
 struct drawn_plan {
   language_model trained;
   gpu_system on;
-  parallel_setting how;
+  training_setting how;
 };
 
 struct agreement {
@@ -58,7 +58,7 @@ inline drawn_plan draw(
     asked.filter.only.emplace_back(any(schedules));
   change(asked);
   const auto found = plan_transformer(asked, 100'000);
-  return {asked.trained, asked.system, found.best.empty() ? parallel_setting{} : any(found.best).how};
+  return {asked.trained, asked.system, found.best.empty() ? training_setting{} : any(found.best).how};
 }
 
 inline std::string text_of(const drawn_plan& x) {
@@ -66,9 +66,9 @@ inline std::string text_of(const drawn_plan& x) {
   return fmt::format(
     "{} with {} modules on {}: t{} c{} d{} e{} p{} v{} {}, {} micro-batches of {}, recompute {}, sequence parallel "
     "{}, zero{}, shard {}",
-    x.trained.name, x.trained.multi_token, x.on.name, how.shape.tensor, how.context, how.shape.data, how.expert,
-    how.shape.pipeline, how.chunks, name_of(how.schedule), how.micro_batches(), how.micro_batch, name_of(how.again),
-    how.sequence_parallel, how.zero, how.shard);
+    x.trained.name, x.trained.multi_token, x.on.name, how.tp, how.cp, how.dp, how.ep, how.pp, how.chunks,
+    name_of(how.schedule), how.micro_batches(), how.micro_batch, name_of(how.again), how.sequence_parallel, how.zero,
+    how.shard_ranks);
 }
 
 } // namespace ringmaster::test

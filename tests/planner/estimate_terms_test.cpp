@@ -31,10 +31,10 @@ double drawn_domains(const expert_layers& x, uint32_t domains) {
   return static_cast<double>(sum) / draws;
 }
 
-parallel_setting setting(mesh shape, uint32_t expert, uint32_t global_batch) {
-  parallel_setting how;
-  how.shape = shape;
-  how.expert = expert;
+training_setting setting(mesh shape, uint32_t expert, uint32_t global_batch) {
+  training_setting how;
+  how.set_degrees(shape);
+  how.ep = expert;
   how.global_batch = global_batch;
   how.overlapped = true;
   how.zero = 1;
@@ -89,7 +89,7 @@ TEST_CASE(
   auto on = *system_of("h100-80g");
   auto how = setting({1, 256, 1}, 1, 512);
   how.zero = 0;
-  how.shard = 256;
+  how.shard_ranks = 256;
   how.micro_batch = 2;
   how.again = recomputation::selective;
   how.offloads_activations = true;
@@ -99,7 +99,7 @@ TEST_CASE(
   CHECK(estimate_iteration(m, on, how).offload == 0);
 }
 
-TEST_CASE("estimate terms: a faster system is no slower with experts, whoever's constants it has") {
+TEST_CASE("estimate terms: a faster system is no slower with experts, with any system's constants") {
   for (auto* name : {"qwen3-30b-a3b", "gpt-oss-120b", "mixtral-8x7b", "deepseek-v3"})
     for (uint32_t experts : {1, 8})
       for (uint32_t sequence : {512, 4096}) {
@@ -127,18 +127,18 @@ TEST_CASE("estimate terms: stages that share a domain have one hop of two over t
   CHECK(hop_time(model, system, how) == doctest::Approx((within(1) + between(4)) / 2));
   how.sequence_parallel = true; // each rank has its part of the positions
   CHECK(hop_time(model, system, how) == doctest::Approx((within(4) + between(4)) / 2));
-  how.shape.data = 9; // 36 devices: two stages
+  how.dp = 9; // 36 devices: two stages
   CHECK(hop_time(model, system, how) == doctest::Approx((within(4) + between(4)) / 2));
-  how.shape.data = 10;
+  how.dp = 10;
   CHECK(hop_time(model, system, how) == doctest::Approx(between(4)));
-  how.shape = {4, 4, 4}; // 64 devices
+  how.set_degrees(4, 4, 4); // 64 devices
   CHECK(hop_time(model, system, how) == doctest::Approx(within(4)));
 }
 
 TEST_CASE("estimate terms: a window, chunks, and heads that choose keys take the time of the scores that they make") {
   const auto on = *system_of("h100-80g");
-  parallel_setting how;
-  how.shape = {2, 4, 1};
+  training_setting how;
+  how.set_degrees(2, 4, 1);
   auto m = *model_of("llama3-8b");
   m.sequence = 8192;
   auto core = [&](const language_model& x) { return layer_times_of(x, on, how, {false, x.has_windows()}).core; };
@@ -164,8 +164,8 @@ TEST_CASE("estimate terms: linear attention takes a time and a memory in proport
   m.linear = {.key_heads = 16, .value_heads = 32, .key_size = 128, .value_size = 128, .convolution = 4};
   auto of = [&](uint32_t sequence, uint32_t tensor, layer_kind kind) {
     m.sequence = sequence;
-    parallel_setting how;
-    how.shape = {tensor, 1, 1};
+    training_setting how;
+    how.set_degrees(tensor, 1, 1);
     how.sequence_parallel = tensor > 1;
     return std::pair{layer_times_of(m, on, how, kind).core, activation_bytes(m, 1, how, kind)};
   };
@@ -182,8 +182,8 @@ TEST_CASE("estimate terms: linear attention takes a time and a memory in proport
 
 TEST_CASE("estimate terms: attention beside the network has one sum of tensor-parallel ranks a layer, each way") {
   const auto on = *system_of("h100-80g");
-  parallel_setting how;
-  how.shape = {8, 1, 1};
+  training_setting how;
+  how.set_degrees(8, 1, 1);
   auto m = *model_of("llama3-8b");
   const auto two = layer_times_of(m, on, how, {});
   m.parallel = true;
@@ -192,8 +192,8 @@ TEST_CASE("estimate terms: attention beside the network has one sum of tensor-pa
 }
 
 TEST_CASE("estimate terms: tensor-parallel ranks cut linear attention, and have whole what chooses keys") {
-  parallel_setting one, eight;
-  eight.shape = {8, 1, 1};
+  training_setting one, eight;
+  eight.set_degrees(8, 1, 1);
   auto m = *model_of("qwen3-30b-a3b");
   m.linear = {.key_heads = 16, .value_heads = 32, .key_size = 128, .value_size = 128, .convolution = 4};
   const double norms = 2 * 2048 + 128, router = 2048 * 128, cut = 2048 * (2 * 2048 + 3 * 4096 + 64) + 4 * 8192 + 64;
@@ -211,8 +211,8 @@ TEST_CASE("estimate terms: of windows in long periods the stage with the most wh
   auto m = *model_of("llama3-8b");
   m.window = 1024;
   m.full_every = 7;
-  parallel_setting how;
-  how.shape = {1, 1, 16}; // two layers each: those of layers 6, 13, 20 and 27 have one that is whole
+  training_setting how;
+  how.set_degrees(1, 1, 16); // two layers each: those of layers 6, 13, 20 and 27 have one that is whole
   double most = 0, looked_at = 0;
   auto whole = [&](uint32_t stage) {
     const auto has = stage_layers_of(m, how, stage);

@@ -77,9 +77,9 @@ TEST_CASE("language models: what is above an expert's capacity is neither comput
   less.experts.imbalance = 1.25;
   dropped.experts.capacity = 1.25;
   const auto on = *system_of("h100-80g");
-  parallel_setting how;
-  how.shape = {1, 8, 1};
-  how.expert = how.global_batch = 8;
+  training_setting how;
+  how.set_degrees(1, 8, 1);
+  how.ep = how.global_batch = 8;
   const layer_kind kind{true, false};
   auto seconds = [&](const language_model& m) { return layer_times_of(m, on, how, kind).forward; };
   auto bytes = [&](const language_model& m) { return activation_bytes(m, 1, how, kind); };
@@ -89,12 +89,12 @@ TEST_CASE("language models: what is above an expert's capacity is neither comput
   dropped.experts.capacity = 4; // more than any rank is sent
   CHECK(bytes(dropped) == bytes(uneven));
   CHECK(seconds(dropped) == seconds(uneven));
-  how.expert = 1; // a rank that has all experts is sent nothing by others
+  how.ep = 1; // a rank that has all experts is sent nothing by others
   CHECK(bytes(dropped) == bytes(*model_of("mixtral-8x7b")));
   CHECK(seconds(dropped) == seconds(*model_of("mixtral-8x7b")));
 }
 
-TEST_CASE("language models: what cannot be is refused with a sentence") {
+TEST_CASE("language models: an impossible model is refused with a sentence") {
   auto m = *model_of("mixtral-8x7b");
   CHECK(!problem_of(m));
   m.experts.chosen = 9;

@@ -17,7 +17,7 @@ constexpr cost_constants network{
 
 struct measured {
   measured() {
-    how.shape = {2, 4, 1};
+    how.set_degrees(2, 4, 1);
     costs = measured_costs(small_gpt, network, 10e9, how);
   }
 
@@ -29,7 +29,7 @@ struct measured {
     return costs->time_of(x, ranks);
   }
 
-  parallel_setting how;
+  training_setting how;
   std::unique_ptr<cost_model> costs;
 };
 

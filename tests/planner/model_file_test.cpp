@@ -154,7 +154,7 @@ TEST_CASE("model files: each family's file says what the known model of that nam
     auto found = model_in(file.config, known.sequence);
     CHECK(found.name != known.name);
     found.name = known.name;
-    CHECK(found.multi_token == (known.name == "deepseek-v3" ? 1 : 0)); // of which the known one has none unless told
+    CHECK(found.multi_token == (known.name == "deepseek-v3" ? 1 : 0)); // of which the known one has none by default
     found.multi_token = 0;
     CHECK((found == known));
   }

@@ -18,13 +18,7 @@ model model_of_plan(const known_strategy& which, const drawn_plan& x) {
   model trained{.layers = x.trained.layers,
                 .global_batch = how.global_batch,
                 .micro_batch = how.micro_batch,
-                .chunks = how.chunks,
-                .tensor = how.shape.tensor,
-                .data = how.shape.data,
-                .sequence_parallel = how.sequence_parallel,
-                .zero = how.zero,
-                .context = how.context,
-                .experts = how.expert,
+                .parallel = how,
                 .blocks = how.again != recomputation::full};
   const auto places = places_of(x.trained, how, needs_of(which, trained));
   trained.layers = places.count();
@@ -46,7 +40,7 @@ std::optional<agreement> own_exchanges_agreement_of(std::string_view strategy, c
 drawn_plan shared_sequence(std::string_view name, uint32_t ranks) {
   drawn_plan x{*model_of(name), *system_of("h100-80g"), {}};
   x.trained.sequence = 8192;
-  x.how.context = ranks;
+  x.how.cp = ranks;
   x.how.as_simulated = true;
   return x;
 }
@@ -79,14 +73,14 @@ TEST_CASE("own exchanges: 120 drawn plans with context and experts take what the
   for (size_t drawn = 0; compared[0] + compared[1] + compared[2] < 120; ++drawn) {
     REQUIRE(drawn < 5000);
     const auto x = draw(random, {"1f1b"}, {"zero0", "zero1"});
-    const bool hides = x.how.expert > 1 && x.how.paired_part() > 0; // behind another micro-batch, as no box does
+    const bool hides = x.how.ep > 1 && x.how.paired_part() > 0; // behind another micro-batch, as no box does
     const bool large = x.how.devices() > 32 || uint64_t{x.how.micro_batches()} * x.trained.layers > 1000;
-    if (x.how.context * x.how.expert == 1 || hides || large)
+    if (x.how.cp * x.how.ep == 1 || hides || large)
       continue;
     const auto found = own_exchanges_agreement_of("3d", x);
     if (!found)
       continue;
-    ++compared[x.how.expert == 1 ? 0 : x.how.context == 1 ? 1 : 2];
+    ++compared[x.how.ep == 1 ? 0 : x.how.cp == 1 ? 1 : 2];
     CAPTURE(text_of(x));
     CHECK(std::abs(found->time - 1) < 0.05);
     CHECK(std::abs(found->memory - 1) < 0.03);
@@ -102,9 +96,9 @@ TEST_CASE(
       for (uint32_t experts : {2, 8})
         for (uint32_t micro_batches : {4, 16}) {
           auto x = hiding_plan(name, system);
-          x.how.shape.data = 8;
-          x.how.expert = experts;
-          x.how.global_batch = micro_batches * x.how.shape.data;
+          x.how.dp = 8;
+          x.how.ep = experts;
+          x.how.global_batch = micro_batches * x.how.dp;
           x.how.overlapped = true;
           CAPTURE(text_of(x));
           const auto found = own_exchanges_agreement_of("expert", x);
@@ -125,9 +119,9 @@ TEST_CASE("own exchanges: blocks of a forward beside a backward hide what the cl
               auto x = hiding_plan(name, system);
               const bool both_ways = schedule == pipeline_schedule::dualpipe;
               x.trained.layers = 16;
-              x.how.shape = {1, 8, stages};
-              x.how.expert = experts;
-              x.how.global_batch = turns * stages * x.how.shape.data;
+              x.how.set_degrees(1, 8, stages);
+              x.how.ep = experts;
+              x.how.global_batch = turns * stages * x.how.dp;
               x.how.schedule = schedule;
               x.how.chunks = 2;
               x.how.again = turns == 2 && stages == 2 ? recomputation::full : recomputation::none;

@@ -112,7 +112,7 @@ TEST_CASE("system file: pods have whole domains and a bandwidth to the others") 
   CHECK(x.devices_per_pod == 64);
   CHECK(x.pod_bandwidth == 100e9);
   CHECK(refusal_of_h100_with(R"("devices_per_pod": 64)")
-        == "pods are told by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: "
+        == "pods are described by \"devices_per_pod\" and \"pod_bandwidth\", of a domain to other pods: "
            "say both");
   CHECK(refusal_of_h100_with(R"("pod_bandwidth": 1e11)").find("say both") != std::string::npos);
   CHECK(refusal_of_h100_with(R"("devices_per_pod": 3, "pod_bandwidth": 1e11)")
@@ -148,7 +148,7 @@ TEST_CASE("system file: of what data sheets say the same part is reached as of t
                 "ways to say the same: say one")
         != std::string::npos);
   CHECK(render(parse_system(R"({"like": "cpu-2core", "link_per_device": 1e9})").error())
-          .find("cpu-2core has none of which \"link_per_device\" could be told a part: say \"host_bandwidth\"")
+          .find("cpu-2core has no such link, so \"link_per_device\" cannot be scaled: say \"host_bandwidth\"")
         != std::string::npos);
 }
 
@@ -178,9 +178,9 @@ TEST_CASE("exchange times: what leaves a pod has a device's part of its domain's
   const auto plain = h100_with(R"("watts": 700)"),
              slow = h100_with(R"("devices_per_pod": 64, "pod_bandwidth": "0.8GB/s")"),
              fast = h100_with(R"("devices_per_pod": 64, "pod_bandwidth": "1TB/s")");
-  parallel_setting how;
-  how.shape = {1, 16, 4};
-  how.context = 4; // 256 devices
+  training_setting how;
+  how.set_degrees(1, 16, 4);
+  how.cp = 4; // 256 devices
   const auto model = [] {
     language_model m;
     m.hidden = 4096;
@@ -190,7 +190,7 @@ TEST_CASE("exchange times: what leaves a pod has a device's part of its domain's
   const auto bytes = 2.0 * 8192 / 4 * 4096;
   CHECK(hop_time(model, slow, how) == doctest::Approx(slow.hop_latency_s + bytes / 0.1e9));
   CHECK(hop_time(model, fast, how) == hop_time(model, plain, how)); // a card is no faster
-  how.shape.data = 4;                                               // a pod
+  how.dp = 4;                                                       // a pod
   CHECK(hop_time(model, slow, how) == hop_time(model, plain, how));
   CHECK(context_exchange_time(1e8, 3, 128, slow) == doctest::Approx(3 * (slow.hop_latency_s + 1)));
   CHECK(context_exchange_time(1e8, 3, 128, fast) == context_exchange_time(1e8, 3, 128, plain));

@@ -39,9 +39,9 @@ std::vector<measured_iteration> half_of(const std::vector<measured_iteration>& r
 }
 
 /// Megatron-LM's of Korthikanti et al. 2022, table 5.
-parallel_setting published(uint32_t p, uint32_t chunks, uint32_t batch, uint32_t micro_batch, recomputation again) {
-  parallel_setting how;
-  how.shape = {8, 1, p};
+training_setting published(uint32_t p, uint32_t chunks, uint32_t batch, uint32_t micro_batch, recomputation again) {
+  training_setting how;
+  how.set_degrees(8, 1, p);
   how.attention = attention_kernel::unfused;
   how.global_batch = batch;
   how.micro_batch = micro_batch;
@@ -80,8 +80,8 @@ TEST_CASE("transformer: activations are Korthikanti's table 2") {
   const auto m = *model_of("megatron-22b");
   const double s = m.sequence, b = 4, h = m.hidden, a = m.heads, t = 8, sbh = s * b * h;
   const auto bytes = [&](bool in_sequence, recomputation again, attention_kernel by = attention_kernel::unfused) {
-    parallel_setting how;
-    how.shape.tensor = 8;
+    training_setting how;
+    how.tp = 8;
     how.sequence_parallel = in_sequence;
     how.again = again;
     how.attention = by;
@@ -97,10 +97,10 @@ TEST_CASE("transformer: activations are Korthikanti's table 2") {
   CHECK(bytes(false, recomputation::selective, attention_kernel::flash) == sbh * (10 - 4 + (24 - 8) / t));
 }
 
-TEST_CASE("transformer: a GPT's activations go by the width of its network, and by the precision") {
+TEST_CASE("transformer: a GPT's activations depend on its network's width and on the precision") {
   auto m = *model_of("megatron-22b");
   const double sh = static_cast<double>(m.sequence) * m.hidden;
-  parallel_setting how;
+  training_setting how;
   const auto whole = activation_bytes(m, 1, how, {});
   how.computed_in = number_format::fp8; // of four products' inputs, one as wide as the network, one in bf16, too
   CHECK(activation_bytes(m, 1, how, {}) == doctest::Approx(whole - (2 + 4 - 1) * sh).epsilon(1e-12));
@@ -159,10 +159,10 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
   struct planned_case {
     const char* model;
     uint32_t ranks;
-    parallel_setting how;
+    training_setting how;
   };
-  auto with = [](parallel_setting how, mesh shape) {
-    how.shape = shape;
+  auto with = [](training_setting how, mesh shape) {
+    how.set_degrees(shape);
     return how;
   };
   const auto plain = published(8, 1, 64, 1, recomputation::full);
@@ -184,8 +184,7 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
   for (auto& x : cases) {
     const auto m = *model_of(x.model);
     auto* which = strategy_of(name_of(x.how.schedule));
-    model trained{m.layers, x.how.global_batch, x.how.micro_batch, x.how.chunks, x.how.shape.tensor, x.how.shape.data,
-                  false,    x.how.zero};
+    model trained{m.layers, x.how.global_batch, x.how.micro_batch, x.how.simulated()};
     REQUIRE(!which->check(trained, x.ranks));
     auto costs = transformer_costs(m, a100(), x.how);
     auto found = simulate([&](rank& self) { return which->run(self, trained); }, trained, x.ranks, *costs);
@@ -198,13 +197,13 @@ TEST_CASE("transformer: simulated operation by operation, an iteration takes wha
   }
 }
 
-TEST_CASE("transformer: what runs again in a backward communicates again, and that is told as communication") {
+TEST_CASE("transformer: recomputation repeats communication, which counts as communication") {
   auto m = *model_of("mixtral-8x7b");
   const auto on = *system_of("h100-80g");
-  parallel_setting how;
-  how.shape = {4, 4, 1};
-  how.context = 4;
-  how.expert = 8;
+  training_setting how;
+  how.set_degrees(4, 4, 1);
+  how.cp = 4;
+  how.ep = 8;
   how.global_batch = 64;
   how.sequence_parallel = true;
   const auto once = estimate_iteration(m, on, how);
@@ -231,11 +230,11 @@ TEST_CASE(
   on.paired_launches = 1; // so it is not slower for that
   const auto m = *model_of("qwen3-30b-a3b");
   auto exposed = [&](uint32_t micro_batches, uint32_t shard) {
-    parallel_setting how;
-    how.shape = {1, 8, 1};
-    how.expert = 8;
+    training_setting how;
+    how.set_degrees(1, 8, 1);
+    how.ep = 8;
     how.global_batch = 8 * micro_batches;
-    how.shard = shard;
+    how.shard_ranks = shard;
     const auto x = layer_times_of(m, on, how, {true, false});
     return x.exposed.experts / (x.exposed.experts + x.hidden.experts);
   };
@@ -246,9 +245,9 @@ TEST_CASE(
 
 TEST_CASE("transformer: dispatch hides where that is faster than what the host launches more for it") {
   const auto m = *model_of("qwen3-30b-a3b");
-  parallel_setting how;
-  how.shape = {1, 8, 1};
-  how.expert = 8;
+  training_setting how;
+  how.set_degrees(1, 8, 1);
+  how.ep = 8;
   how.global_batch = 32;
   how.micro_batch = 1;
   auto seconds = [&](double paired_launches, double exposed_expert, number_format computed_in) {
@@ -271,8 +270,8 @@ TEST_CASE("transformer: dispatch hides where that is faster than what the host l
 TEST_CASE("transformer: pipelines hide dispatch as far as forwards of one micro-batch go beside backwards of another") {
   using enum pipeline_schedule;
   auto paired = [](pipeline_schedule schedule, uint32_t chunks, uint32_t micro_batches) {
-    parallel_setting how;
-    how.shape = {1, 1, 8};
+    training_setting how;
+    how.set_degrees(1, 1, 8);
     how.schedule = schedule;
     how.chunks = chunks;
     how.global_batch = micro_batches;
@@ -288,12 +287,12 @@ TEST_CASE("transformer: pipelines hide dispatch as far as forwards of one micro-
 
 TEST_CASE("transformer: rings of shards cost a step for each further rank, which thousands of GPUs cannot hide") {
   const auto on = *system_of("h100-80g");
-  parallel_setting how;
-  how.shape = {1, 1024, 1};
-  how.shard = 1024;
+  training_setting how;
+  how.set_degrees(1, 1024, 1);
+  how.shard_ranks = 1024;
   CHECK(shard_latency(false, on, how) == doctest::Approx(127 * on.ring_hop_s + 896 * on.ring_step_s));
   CHECK(shard_latency(true, on, how) == shard_latency(false, on, how)); // where no rank has experts of its own
-  how.shape = {1, 8, 1};
+  how.set_degrees(1, 8, 1);
   CHECK(shard_latency(false, on, how) == doctest::Approx(7 * on.ring_step_s));
   plan_question asked{*model_of("llama3-70b"), on, 512, 1024, {}};
   asked.filter.only = {"fsdp"};
@@ -305,15 +304,15 @@ TEST_CASE("transformer: rings of shards cost a step for each further rank, which
   CHECK(seconds(16384) > 1.05 * seconds(512));
 }
 
-TEST_CASE(
-  "transformer: tensor ranks have whole what nobody cuts: norms, routers, latent attention's common vectors, heads") {
-  parallel_setting how;
-  how.shape = {8, 1, 1};
+TEST_CASE("transformer: tensor ranks hold a whole copy of what is not cut: norms, routers, latent attention's common "
+          "vectors, heads") {
+  training_setting how;
+  how.set_degrees(8, 1, 1);
   const double common = 7168 * (1536 + 512 + 64) + 1536 + 512, norms = 2 * 7168, router = (7168 + 1) * 256;
   const double cut = 1536 * 128 * 192 + 512 * 128 * 256 + 128 * 128 * 7168, shared = 3 * 7168 * 2048;
   const auto deepseek = layer_parameters(*model_of("deepseek-v3"), how, {.experts = true});
   CHECK(deepseek.dense == doctest::Approx(common + norms + router + (cut + shared) / 8).epsilon(1e-12));
-  how.shape = {16, 1, 1}; // for eight heads of keys and values
+  how.set_degrees(16, 1, 1); // for eight heads of keys and values
   const double queries = 2 * 4096 * 4096, head = 2 * 4096 * 128, network = 3 * 4096 * 14336;
   const auto llama = layer_parameters(*model_of("llama3-8b"), how, {});
   CHECK(llama.dense == doctest::Approx((queries + network) / 16 + head + 2 * 4096).epsilon(1e-12));
@@ -337,12 +336,12 @@ TEST_CASE("transformer: shards go around one ring by all cards at once, over as 
 TEST_CASE("transformer: what stages wait for the slowest one is told apart from work and from the bubble") {
   const auto m = *model_of("llama3-8b");
   const auto on = *system_of("h100-80g");
-  parallel_setting how;
+  training_setting how;
   how.global_batch = 32;
-  how.shape = {1, 1, 1};
+  how.set_degrees(1, 1, 1);
   const auto alone = estimate_iteration(m, on, how);
   CHECK(alone.imbalance == 0);
-  how.shape = {1, 1, 8};
+  how.set_degrees(1, 1, 8);
   const auto staged = estimate_iteration(m, on, how); // the last stage has the logits, too
   const auto work = alone.seconds - alone.update - on.iteration_s;
   CHECK(staged.imbalance > 0.1 * staged.seconds);
@@ -360,9 +359,9 @@ TEST_CASE("transformer: the graph of a whole iteration leaves the host little to
   auto with = *system_of("gb200-nvl72"), without = with;
   without.whole_graph_launches = 1;
   const auto m = *model_of("gpt-oss-120b");
-  parallel_setting how;
-  how.expert = 8;
-  how.shape = {1, 8, 1};
+  training_setting how;
+  how.ep = 8;
+  how.set_degrees(1, 8, 1);
   how.global_batch = 16;
   auto faster = [&](number_format in) {
     how.computed_in = in;
@@ -397,7 +396,7 @@ TEST_CASE("planner: the best is the fastest that fits, and the front has no plan
     auto& x = found.best[i];
     CHECK(x.cost.memory_bytes <= room);
     CHECK(x.how.devices() == 64);
-    CHECK(x.how.global_batch == x.how.micro_batches() * x.how.micro_batch * x.how.shape.data);
+    CHECK(x.how.global_batch == x.how.micro_batches() * x.how.micro_batch * x.how.dp);
     CHECK((i == 0 || found.best[i - 1].cost.seconds <= x.cost.seconds));
     CHECK(estimate_iteration(m, a100(), x.how).seconds == x.cost.seconds);
   }

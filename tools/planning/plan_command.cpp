@@ -274,7 +274,7 @@ class plan_call final : public command_call {
                       "with experts over 32 or 64 GPUs; days and cost");
     table.add_example(
       "ringmaster plan --model config.json --sequence 4096 --system ours.json --gpus 64 --global-batch 512",
-      "a model by Hugging Face's file, on GPUs by one's own; docs/cost_models.md");
+      "a model and a system from files; docs/cost_models.md");
   }
 
   caf::error check() override { return check_options(opts_); }
@@ -289,8 +289,7 @@ class plan_call final : public command_call {
 } // namespace
 
 tool_command plan_command() {
-  return tool_command::of<plan_call>("plan", "the fastest ways to train a model on so many GPUs",
-                                     {plan_compare_command()});
+  return tool_command::of<plan_call>("plan", "the fastest ways to train a model on N GPUs", {plan_compare_command()});
 }
 
 } // namespace ringmaster

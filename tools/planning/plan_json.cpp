@@ -33,19 +33,19 @@ int64_t whole(double bytes) {
 }
 
 /// On one stage there is none.
-std::string_view schedule_text(const parallel_setting& how) {
-  return how.shape.pipeline > 1 ? name_of(how.schedule) : "none";
+std::string_view schedule_text(const training_setting& how) {
+  return how.pp > 1 ? name_of(how.schedule) : "none";
 }
 
 /// `seconds`: of an iteration, simulated or in closed form. Rates refer to it.
 json_value json_of(const plan_outcome& outcome, const planned& x, double seconds) {
   auto& how = x.how;
   const auto figures = figures_of(outcome, x, seconds);
-  json_value json{{"tensor", how.shape.tensor},
-                  {"context", how.context},
-                  {"data", how.shape.data},
-                  {"expert", how.expert},
-                  {"pipeline", how.shape.pipeline},
+  json_value json{{"tensor", how.tp},
+                  {"context", how.cp},
+                  {"data", how.dp},
+                  {"expert", how.ep},
+                  {"pipeline", how.pp},
                   {"micro_batch", how.micro_batch},
                   {"chunks", how.chunks},
                   {"schedule", schedule_text(how)},
@@ -70,7 +70,7 @@ json_value json_of(const plan_outcome& outcome, const planned& x, double seconds
   return json;
 }
 
-json_value frameworks_json(const parallel_setting& how) {
+json_value frameworks_json(const training_setting& how) {
   auto result = json_value::array();
   for (auto framework : {training_framework::megatron, training_framework::torchtitan})
     if (can_run(framework, how))
@@ -98,7 +98,7 @@ json_value json_of(const plan_outcome& outcome, const confirmed_plan& x) {
 }
 
 counted_scores counts_of(const plan_filter& x) {
-  parallel_setting how;
+  training_setting how;
   how.attention = x.attention;
   how.counted = x.counted;
   return how.counts();
@@ -182,11 +182,10 @@ std::string csv_of(const plan_outcome& x) {
     auto& how = plan.how;
     const auto figures = figures_of(x, plan, simulated ? simulated->seconds : plan.cost.seconds);
     text += fmt::format(
-      "{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{},{},{},{}\n", list, how.shape.tensor,
-      how.context, how.shape.data, how.expert, how.shape.pipeline, how.micro_batch, how.chunks, schedule_text(how),
-      name_of(how.again), how.sequence_parallel ? 1 : 0, sharding_of(how), plan.cost.seconds, 100 * figures.mfu,
-      figures.tokens_a_second, figures.flops / 1e12, plan.cost.memory_bytes,
-      simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
+      "{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.4g},{:.6g},{:.5g},{:.0f},{},{},{},{},{}\n", list, how.tp, how.cp,
+      how.dp, how.ep, how.pp, how.micro_batch, how.chunks, schedule_text(how), name_of(how.again),
+      how.sequence_parallel ? 1 : 0, sharding_of(how), plan.cost.seconds, 100 * figures.mfu, figures.tokens_a_second,
+      figures.flops / 1e12, plan.cost.memory_bytes, simulated ? fmt::format("{:.6g}", simulated->seconds) : "",
       simulated ? fmt::format("{:.0f}", simulated->memory_bytes) : "", simulated ? "simulated_time_s" : "time_s",
       simulated ? simulated->fits(x.asked.system) ? "1" : "0" : "",
       figures.days > 0 ? fmt::format("{:.5g},{:.6g},{:.6g}", figures.days, figures.gpu_hours, figures.cost) : ",,");

@@ -16,7 +16,7 @@ namespace {
 using sentences = std::vector<std::string>;
 
 /// Whose speed this is, and what is known to be slower (docs/cost_models.md).
-void add_software(sentences& to, const plan_outcome& x, const parallel_setting& how) {
+void add_software(sentences& to, const plan_outcome& x, const training_setting& how) {
   const bool calibrated = !not_calibrated(x.asked);
   const bool experts = x.asked.trained.experts.count > 0;
   const auto* software = generation_of(x.asked.system.software);
@@ -25,7 +25,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
   if (software != nullptr)
     to.push_back(fmt::format("speed of --software {}: {}{}", software->name, software->what,
                              newest ? "; other software takes up to 1.6 times as long" : ""));
-  if (software != nullptr && software->fully_sharded && how.shard == 0)
+  if (software != nullptr && software->fully_sharded && how.shard_ranks == 0)
     to.push_back(fmt::format("--software {} was measured with fsdp alone: --schedule fsdp,hsdp keeps to it",
                              software->name));
   if (calibrated && experts && newest)
@@ -39,7 +39,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
     to.push_back(
       fmt::format("no training of a model {} experts in {} was fitted to: its rate is that of models {} them{}",
                   experts ? "with" : "without", name_of(how.computed_in), experts ? "without" : "with",
-                  experts ? "" : ", and NeMo's own of late 2024 took 1.04 to 1.1 times as long as told here"));
+                  experts ? "" : ", and NeMo's own of late 2024 took 1.04 to 1.1 times as long as estimated"));
   if (calibrated && experts && newest
       && (how.computed_in == number_format::fp8 || how.computed_in == number_format::nvfp4))
     to.push_back(
@@ -48,7 +48,7 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
                   name_of(how.computed_in)));
   const bool cores_own = how.schedule == pipeline_schedule::one_f_one_b
                          || how.schedule == pipeline_schedule::interleaved_1f1b;
-  if (how.shape.pipeline > 1 && !cores_own)
+  if (how.pp > 1 && !cores_own)
     to.push_back(fmt::format("Megatron Core has no {}: --framework megatron finds the best of what it has",
                              name_of(how.schedule)));
   if (software != nullptr && software->name == software_of_a100 && x.asked.devices > 512)
@@ -61,25 +61,25 @@ void add_software(sentences& to, const plan_outcome& x, const parallel_setting& 
 
 /// Weights shared fully over a network: what hides of it is fitted within domains only.
 void add_sharding(sentences& to, const plan_outcome& x, const planned& best) {
-  if (best.how.shard > 0 && !x.asked.system.fitted_with_flash) {
+  if (best.how.shard_ranks > 0 && !x.asked.system.fitted_with_flash) {
     to.emplace_back("no training that shares weights fully was fitted to on A100: what that costs is taken as on H100");
     return;
   }
-  if (best.how.shard == 0 || best.how.sharers() * best.how.shape.tensor <= x.asked.system.devices_per_host)
+  if (best.how.shard_ranks == 0 || best.how.sharers() * best.how.tp <= x.asked.system.devices_per_host)
     return;
   to.push_back(fmt::format("no training that shares weights fully over a network was fitted to: of what moves for that "
-                           "{:.2f} s are told as hidden behind layers, {:.2f} s as not",
+                           "{:.2f} s are estimated as hidden, {:.2f} s as exposed",
                            best.cost.hidden.gradients, best.cost.exposed.gradients));
 }
 
 /// ZeRO 2 and 3 go around as many rings as FSDP, of which they pay the bytes alone.
-void add_rings(sentences& to, const plan_outcome& x, const parallel_setting& how) {
+void add_rings(sentences& to, const plan_outcome& x, const training_setting& how) {
   constexpr double worth_a_word = 0.01;
   if (how.zero < 2)
     return;
   const auto rings = how.zero == 2 ? how.micro_batches() + 1.0 : 3.0 * how.micro_batches();
-  const auto seconds = rings * x.asked.trained.layers / how.shape.pipeline
-                       * ring_latency(x.asked.system, how.replicas(), how.shape.tensor, how.devices());
+  const auto seconds = rings * x.asked.trained.layers / how.pp
+                       * ring_latency(x.asked.system, how.replicas(), how.tp, how.devices());
   if (seconds > worth_a_word * x.best.front().seconds())
     to.push_back(fmt::format(
       "the steps of zero{}'s rings among {} ranks are not in its time, as they are in FSDP's: they would be "
@@ -88,12 +88,12 @@ void add_rings(sentences& to, const plan_outcome& x, const parallel_setting& how
 }
 
 /// What is taken for granted of where GPUs lie.
-void add_placement(sentences& to, const plan_outcome& x, const parallel_setting& how) {
+void add_placement(sentences& to, const plan_outcome& x, const training_setting& how) {
   const auto filling = filling_of(how, x.asked.system);
   if (filling.straddles)
     to.push_back(
       fmt::format("placement: groups that a domain of {:.0f} GPUs has room for do not go into each other: some lie "
-                  "in two domains, and are slower than told here",
+                  "in two domains, and are slower than estimated",
                   x.asked.system.devices_per_host));
   else if (filling.devices > 0)
     to.push_back(fmt::format("placement: groups that share a domain of {:.0f} GPUs fill {} of them: {} domains in all, "

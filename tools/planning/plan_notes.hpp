@@ -12,8 +12,8 @@ namespace ringmaster {
 /// all were.
 std::optional<std::string> not_calibrated(const training::plan_question& asked);
 
-/// What to know of the best plan before it is relied on, a sentence each: whose speed its is, what nobody has measured,
-/// what it takes for granted of where GPUs lie, and what else to ask.
+/// Caveats of the best plan, a sentence each: which software's speed it assumes, what was never measured, what it
+/// assumes about the placement of GPUs, and which other question has a better answer.
 std::vector<std::string> notes_of(const training::plan_outcome& x);
 
 } // namespace ringmaster

@@ -113,11 +113,11 @@ void plan_filter_options::add_to(option_table& table) {
              })
       .says("A..B", what);
   };
-  add_range("--tensor", filter.tensor, "tensor-parallel ranks");
-  add_range("--context", filter.context, "ranks that share a sequence");
-  add_range("--expert", filter.expert, "ranks that share a layer's experts");
-  add_range("--data", filter.data, "data-parallel ranks");
-  add_range("--pipeline", filter.pipeline, "stages");
+  add_range("--tensor", filter.tp, "tensor-parallel ranks");
+  add_range("--context", filter.cp, "ranks that share a sequence");
+  add_range("--expert", filter.ep, "ranks that share a layer's experts");
+  add_range("--data", filter.dp, "data-parallel ranks");
+  add_range("--pipeline", filter.pp, "stages");
   add_range("--chunks", filter.chunks, "chunks of a stage: 2 or more interleaved, 2 in zb-v and dualpipe, else 1");
   table.parsed("--micro-batch", filter.micro_batches, parse_numbers).says("B,...", "samples of a micro-batch");
   table.words("--schedule", filter.only, choices())
@@ -140,7 +140,7 @@ std::string plan_filter_options::given() const {
 }
 
 caf::error plan_filter_options::check(const language_model& trained) const {
-  if (auto& x = filter.expert; trained.experts.count == 0 && x.least > 1)
+  if (auto& x = filter.ep; trained.experts.count == 0 && x.least > 1)
     return make_error(errc::invalid_argument,
                       fmt::format("--expert {}{} is of models with experts, such as deepseek-v3; {} has none", x.least,
                                   x.most == x.least      ? ""

@@ -52,11 +52,10 @@ table_columns plan_columns(table_columns before = {}) {
   return before;
 }
 
-table_cells plan_cells(const parallel_setting& how, table_cells before = {}) {
-  for (auto number :
-       {how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.chunks, how.micro_batch})
+table_cells plan_cells(const training_setting& how, table_cells before = {}) {
+  for (auto number : {how.tp, how.cp, how.dp, how.ep, how.pp, how.chunks, how.micro_batch})
     before.push_back(fmt::to_string(number));
-  before.emplace_back(how.shape.pipeline > 1 ? name_of(how.schedule) : "-");
+  before.emplace_back(how.pp > 1 ? name_of(how.schedule) : "-");
   before.emplace_back(name_of(how.again));
   before.emplace_back(how.sequence_parallel ? "yes" : "no");
   before.push_back(sharding_of(how));
@@ -103,7 +102,7 @@ private:
   std::vector<std::string> reasons_;
 };
 
-/// Which of the best were simulated, and how far: nothing is left out without a word.
+/// How many of the best plans were simulated, and how.
 std::string confirmed_text(const std::vector<confirmed_plan>& best) {
   const auto counts = counts_of(best);
   table_cells parts;
@@ -138,7 +137,7 @@ std::string error_text(const estimate_error& error, size_t others, size_t ties) 
                                   : "of the other plans is a tie");
 }
 
-std::string frameworks_text(const parallel_setting& how) {
+std::string frameworks_text(const training_setting& how) {
   table_cells all;
   for (auto framework : {training_framework::megatron, training_framework::torchtitan})
     if (can_run(framework, how))

@@ -21,16 +21,16 @@ std::string grouped_text(double x) {
   return text;
 }
 
-std::string sharding_of(const parallel_setting& how) {
-  if (how.shard == 0)
+std::string sharding_of(const training_setting& how) {
+  if (how.shard_ranks == 0)
     return fmt::format("zero{}", how.zero);
-  return how.shard == how.shape.data * how.context ? "fsdp" : fmt::format("hsdp {}", how.shard);
+  return how.shard_ranks == how.dp * how.cp ? "fsdp" : fmt::format("hsdp {}", how.shard_ranks);
 }
 
-std::string short_text(const parallel_setting& how) {
-  auto text = fmt::format("TP{} CP{} DP{}{} PP{}, micro-batch {}", how.shape.tensor, how.context, how.shape.data,
-                          how.expert > 1 ? fmt::format(" EP{}", how.expert) : "", how.shape.pipeline, how.micro_batch);
-  if (how.shape.pipeline > 1)
+std::string short_text(const training_setting& how) {
+  auto text = fmt::format("TP{} CP{} DP{}{} PP{}, micro-batch {}", how.tp, how.cp, how.dp,
+                          how.ep > 1 ? fmt::format(" EP{}", how.ep) : "", how.pp, how.micro_batch);
+  if (how.pp > 1)
     text += fmt::format(", {}", name_of(how.schedule));
   if (how.chunks > 1)
     text += fmt::format(", VPP{}", how.chunks);

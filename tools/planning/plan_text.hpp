@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/estimates/parallel_setting.hpp"
+#include "planner/estimates/training_setting.hpp"
 
 #include <string>
 
@@ -12,8 +12,8 @@ std::string amount_text(double x);
 std::string grouped_text(double x);
 
 /// "TP8 CP1 DP4 PP2, micro-batch 1, interleaved, VPP4, SP, zero1, recompute full": what plans can differ in, in short.
-std::string short_text(const training::parallel_setting& how);
+std::string short_text(const training::training_setting& how);
 /// "fsdp", "hsdp 8", "zero1".
-std::string sharding_of(const training::parallel_setting& how);
+std::string sharding_of(const training::training_setting& how);
 
 } // namespace ringmaster

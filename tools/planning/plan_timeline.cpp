@@ -19,18 +19,18 @@ using namespace training;
 
 namespace {
 
-std::string_view note_of(const parallel_setting& how) {
-  return how.context > 1 || how.expert > 1
+std::string_view note_of(const training_setting& how) {
+  return how.cp > 1 || how.ep > 1
            ? "one GPU of each pipeline rank; what shares a sequence or experts sends is within forward and backward"
            : "one GPU of each pipeline rank";
 }
 
 /// What a pipeline rank is.
-std::string_view row_of(const parallel_setting& how) {
+std::string_view row_of(const training_setting& how) {
   return how.schedule == pipeline_schedule::dualpipe ? "rank" : "stage"; // there it has two stages
 }
 
-std::string title_of(const plan_question& asked, const parallel_setting& how) {
+std::string title_of(const plan_question& asked, const training_setting& how) {
   return fmt::format("{} on {} x {}: {}", asked.trained.name, asked.devices, asked.system.name, short_text(how));
 }
 

@@ -21,8 +21,8 @@ struct plan_timeline_options {
   /// The first of these options that was given, or nothing.
   std::string given() const;
   caf::error check() const;
-  /// Of an outcome that has a plan, which is simulated once more, with its events. `watch` is told which part is done,
-  /// and ends it by answering false. Errors: a plan that is not simulated, or too large to be shown; a file that cannot
+  /// Simulates the best plan of the outcome once more, with its events. `watch` is given the finished part; returning
+  /// false stops it. Errors: a plan that is not simulated, or too large to be shown; a file that cannot
   /// be written.
   caf::error write(const training::plan_outcome& x, const std::function<bool(double)>& watch) const;
 

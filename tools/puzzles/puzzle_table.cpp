@@ -102,7 +102,7 @@ std::vector<puzzle> listed() {
     {7,
      "pipeline with FSDP",
      16,
-     {.layers = 4, .global_batch = 4, .data = 4},
+     {.layers = 4, .global_batch = 4, .parallel = {.dp = 4}},
      task_7,
      15.5,
      966'656,

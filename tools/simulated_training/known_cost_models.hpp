@@ -11,7 +11,7 @@
 
 namespace ringmaster {
 
-/// What --cost-model names, and what is so of it.
+/// A cost model that --cost-model names.
 struct known_cost_model {
   std::string_view name;
   std::string_view what; ///< For help.

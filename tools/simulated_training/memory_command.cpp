@@ -3,7 +3,9 @@
 #include "messages/errc.hpp"
 #include "runtime/text/decimal.hpp"
 #include "runtime/text/json_field.hpp"
+#include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +25,7 @@ struct memory_options {
   bool json = false;
   language_model trained;
 
-  /// Those of a model: nothing is known of the layers of so many parameters.
+  /// Only a model has layers; a bare number of parameters does not.
   bool has_activations() const { return !parameters || !transformer.given().empty() || layers; }
 };
 
@@ -38,20 +40,22 @@ struct activation_row {
   recomputation again;
   bool sequence_parallel;
 };
-constexpr activation_row activation_rows[] = {{recomputation::none, false},
-                                              {recomputation::none, true},
-                                              {recomputation::selective, false},
-                                              {recomputation::selective, true},
-                                              {recomputation::full, false}};
+constexpr activation_row activation_rows[] = {
+  {.again = recomputation::none, .sequence_parallel = false},
+  {.again = recomputation::none, .sequence_parallel = true},
+  {.again = recomputation::selective, .sequence_parallel = false},
+  {.again = recomputation::selective, .sequence_parallel = true},
+  {.again = recomputation::full, .sequence_parallel = false},
+};
 
-/// As the published formulas of the model have it.
+/// The attention that the published formulas of the model assume.
 attention_kernel attention_of(const memory_options& x) {
   return x.trained.dropouts ? attention_kernel::unfused : attention_kernel::flash;
 }
 
 double bytes_of(const memory_options& x, const activation_row& row) {
-  parallel_setting how;
-  how.shape.tensor = x.tensor;
+  training_setting how;
+  how.tp = x.tensor;
   how.sequence_parallel = row.sequence_parallel;
   how.again = row.again;
   how.computed_in = x.transformer.computed_in;
@@ -59,25 +63,28 @@ double bytes_of(const memory_options& x, const activation_row& row) {
   return activation_bytes(x.trained, x.micro_batch, how, {x.trained.experts.count > 0, false});
 }
 
-std::string text_of(const memory_options& x, double parameters) {
-  auto text = fmt::format("{:.4g} billion parameters on each of {}{}\n{:>6} {:>14} {:>12}\n", parameters / giga,
-                          counted(x.ranks, "data-parallel rank"),
-                          x.tensor > 1 ? fmt::format(", in {} tensor-parallel shares", x.tensor) : "", "ZeRO",
-                          "B/parameter", "GB");
+std::string text_of(const memory_options& x, double parameters, const page_format& page) {
+  auto text = page.line(fmt::format("{:.4g} billion parameters on each of {}{}", parameters / giga,
+                                    counted(x.ranks, "data-parallel rank"),
+                                    x.tensor > 1 ? fmt::format(", in {} tensor-parallel shares", x.tensor) : ""));
+  text_table stages{{{"ZeRO"}, {"B/parameter"}, {"GB"}}};
   for (uint32_t stage = 0; stage <= 3; ++stage)
-    text += fmt::format("{:>6} {:>14.4f} {:>12.1f}\n", stage, zero_bytes(stage, x.ranks),
-                        zero_bytes(stage, x.ranks) * parameters / x.tensor / giga);
+    stages.add_row({fmt::to_string(stage), fmt::format("{:.4f}", zero_bytes(stage, x.ranks)),
+                    fmt::format("{:.1f}", zero_bytes(stage, x.ranks) * parameters / x.tensor / giga)});
+  text += stages.text(page.table_columns(), "");
   if (!x.has_activations())
     return text;
-  text += fmt::format("\nactivations of a layer of {}: micro-batch {}, sequence {}, tensor parallel {}, {}\n{:<12} "
-                      "{:<18} {:>14} {:>16}\n",
-                      x.trained.name, x.micro_batch, x.trained.sequence, x.tensor,
-                      attention_of(x) == attention_kernel::flash ? "scores in tiles" : "scores in memory", "recompute",
-                      "sequence parallel", "MB", "GB, all layers");
+  text += "\n"
+          + page.line(fmt::format("activations of a layer of {}: micro-batch {}, sequence {}, TP {}, {}",
+                                  x.trained.name, x.micro_batch, x.trained.sequence, x.tensor,
+                                  attention_of(x) == attention_kernel::flash ? "scores in tiles" : "scores in memory"));
+  text_table layers{
+    {{"recompute", text_side::left}, {"sequence parallel", text_side::left}, {"MB"}, {"GB, all layers"}}};
   for (auto& row : activation_rows)
-    text += fmt::format("{:<12} {:<18} {:>14.2f} {:>16.2f}\n", name_of(row.again), row.sequence_parallel ? "yes" : "no",
-                        bytes_of(x, row) / 1e6, bytes_of(x, row) * x.trained.layers / giga);
-  return text;
+    layers.add_row({std::string{name_of(row.again)}, row.sequence_parallel ? "yes" : "no",
+                    fmt::format("{:.2f}", bytes_of(x, row) / 1e6),
+                    fmt::format("{:.2f}", bytes_of(x, row) * x.trained.layers / giga)});
+  return text + layers.text(page.table_columns(), "");
 }
 
 std::string json_of(const memory_options& x, double parameters) {
@@ -127,7 +134,8 @@ class memory_call final : public command_call {
 
   caf::expected<int> run(const console& to) override {
     const auto parameters = opts_.parameters.value_or(parameters_of(opts_.trained));
-    fmt::print(to.out, "{}", opts_.json ? json_of(opts_, parameters) : text_of(opts_, parameters));
+    fmt::print(to.out, "{}",
+               opts_.json ? json_of(opts_, parameters) : text_of(opts_, parameters, page_format::of_console(false)));
     return exit_ok;
   }
 

@@ -86,7 +86,7 @@ std::string listed(std::vector<std::string_view> names) {
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
-/// With the verb that goes with so many.
+/// With the verb in singular or plural.
 std::string listed(const std::vector<std::string_view>& names, std::string_view one_does, std::string_view they_do) {
   return fmt::format("{} {}", listed(names), names.size() == 1 ? one_does : they_do);
 }
@@ -107,8 +107,8 @@ bool has_experts(const known_strategy& x) {
   return x.needs == beyond::experts || x.shares_experts;
 }
 
-/// --micro-batch and --chunks as this strategy has them, where they are not told; and where it has others than are
-/// told. What is told to all of them is for those that take it.
+/// Defaults of --micro-batch and --chunks, and errors for values that the strategy cannot have. With --strategy all an
+/// option applies to the strategies that have it.
 caf::error cut_option(strategy_options& x) {
   auto& m = x.trained;
   const bool cuts = x.which->cut != batch_cut::never;
@@ -130,14 +130,14 @@ caf::error cut_option(strategy_options& x) {
     if (auto problem = check_divides(x, *x.micro_batch))
       return problem;
   m.prefetch = x.prefetch.value_or(training::model{}.prefetch);
-  m.chunks = x.chunks.value_or(x.which->usual_chunks);
+  m.parallel.chunks = x.chunks.value_or(x.which->usual_chunks);
   const auto chunks = chunks_of(*x.which, m);
   if (x.chunks && !takes_chunks && *x.chunks != chunks)
     return refused("--chunks", fmt::format("has {} of the model on each", chunks == 1 ? "one part" : "two parts"));
   return caf::none;
 }
 
-/// Options that this strategy would not go by.
+/// Errors for options that this strategy ignores.
 caf::error unused_option(const strategy_options& x) {
   auto& m = x.trained;
   const auto shape = x.which->shape(m, x.ranks);
@@ -145,37 +145,37 @@ caf::error unused_option(const strategy_options& x) {
     return make_error(errc::invalid_argument,
                       fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
   };
-  if (m.tensor != 0 && m.tensor != shape.tensor)
+  if (m.parallel.tp != 0 && m.parallel.tp != shape.tensor)
     return refused("--tensor", shape.tensor == 1 ? "has no tensor-parallel ones"
                                                  : fmt::format("has {} tensor-parallel ones", shape.tensor));
-  if (m.data != 0 && m.data != shape.data)
+  if (m.parallel.dp != 0 && m.parallel.dp != shape.data)
     return refused(x.data_option, shape.data == 1 ? "has no data-parallel ones"
                                                   : fmt::format("has {} data-parallel ones", shape.data));
   if (x.prefetch && !x.which->prefetches)
     return refused("--prefetch", "gathers nothing ahead: " + listed(those_that(gathers_ahead), "does", "do"));
-  if (m.shard_ranks != 0 && !x.which->shards_in_groups)
+  if (m.parallel.shard_ranks != 0 && !x.which->shards_in_groups)
     return refused("--shard",
                    "has no groups that share the model: " + listed(those_that(shards_in_groups), "has", "have"));
-  if (m.context != 0 && !shares_positions(*x.which))
+  if (m.parallel.cp != 0 && !shares_positions(*x.which))
     return refused("--context", "has none that share the positions of samples: "
                                   + listed(those_that(shares_positions), "has", "have"));
-  if (m.experts != 0 && !has_experts(*x.which))
+  if (m.parallel.ep != 0 && !has_experts(*x.which))
     return refused("--experts", "has no layers of experts: " + listed(those_that(has_experts), "has", "have"));
   if (m.virtual_ranks != 0 && !x.which->orders_parts)
     return refused("--virtual-ranks",
                    "adds in an order that depends on its ranks: "
                      + listed(those_that([](auto& y) { return y.orders_parts; }), "does not", "do not"));
-  if (m.sequence_parallel && shape.tensor == 1)
+  if (m.parallel.sequence_parallel && shape.tensor == 1)
     return refused("--sequence-parallel", "has no tensor-parallel ones that could share the positions");
-  if (m.sequence_parallel && x.which->by_columns)
+  if (m.parallel.sequence_parallel && x.which->by_columns)
     return refused("--sequence-parallel", "gathers whole samples, and has columns of them before");
-  if (m.zero > 0 && x.which->shares != sharing::stages)
+  if (m.parallel.zero > 0 && x.which->shares != sharing::stages)
     return refused("--zero",
                    "has no stages; --zero is of pipelines, the strategies zero1, zero2 and zero3 are by themselves");
-  const bool shares_experts = m.experts > 1 && shape.stage_size() > m.experts;
-  if (m.zero > 0 && shape.data * shape.context == 1 && !shares_experts)
+  const bool shares_experts = m.parallel.ep > 1 && shape.stage_size() > m.parallel.ep;
+  if (m.parallel.zero > 0 && shape.data * shape.context == 1 && !shares_experts)
     return refused("--zero", fmt::format("has no data-parallel ones that could share a stage: give {}", x.data_option));
-  if (m.zero > 0 && m.zero < 3 && x.which->gathers == sharded::a_stage)
+  if (m.parallel.zero > 0 && m.parallel.zero < 3 && x.which->gathers == sharded::a_stage)
     return refused("--zero", "shares a stage as ZeRO's stage 3 does");
   return caf::none;
 }
@@ -201,33 +201,33 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .says("B", "samples that a rank works on at once")
     .otherwise("1; ddp, wsdp, fsdp, hsdp and the ZeROs: all that it has");
   table.number("--chunks", chunks, 1, 65536)
-    .otherwise(std::to_string(training::model{}.chunks))
-    .says("V", "parts of the model that a rank has in interleaved pipelines, and in 3d, where they are 1 unless told; "
+    .otherwise(std::to_string(training::model{}.parallel.chunks))
+    .says("V", "parts of the model that a rank has in interleaved pipelines, and in 3d, where the default is 1; "
                "layers of a bucket of ddp-overlap and zero1-overlap");
-  table.number("--tensor", trained.tensor, 1, 65536)
+  table.number("--tensor", trained.parallel.tp, 1, 65536)
     .says("T", "ranks that share each layer, in tensor, tensor-naive, 3d and pipelines")
     .otherwise("as the strategy likes, 1 in pipelines");
-  table.number(data_option, trained.data, 1, 65536)
+  table.number(data_option, trained.parallel.dp, 1, 65536)
     .says("D", "ranks, or groups of them, that have other samples; the rest are a pipeline's stages")
     .otherwise("the same");
   table.number("--virtual-ranks", trained.virtual_ranks, 1, 65536)
     .says("V", "parts of the global batch whose gradients ddp-ordered adds in their order")
-    .otherwise("as many as ranks");
+    .otherwise("one for each rank");
   table.number("--prefetch", prefetch, 0, 65536)
     .says("N", "layers gathered before they are needed, in " + listed(those_that(gathers_ahead)) + "; 0: none")
     .otherwise(std::to_string(training::model{}.prefetch));
-  table.number("--shard", trained.shard_ranks, 1, 65536)
+  table.number("--shard", trained.parallel.shard_ranks, 1, 65536)
     .says("S", "neighbours that share the model, in " + listed(those_that(shards_in_groups)))
     .otherwise("8, or half of the ranks");
-  table.number("--context", trained.context, 1, position_run::of_max)
+  table.number("--context", trained.parallel.cp, 1, position_run::of_max)
     .says("C", "neighbours that share the positions of samples, in " + listed(those_that(shares_positions)))
     .otherwise(fmt::format("all that {} leaves; in 3d none", data_option));
-  table.number("--experts", trained.experts, 1, 65536)
+  table.number("--experts", trained.parallel.ep, 1, 65536)
     .says("E", "neighbours that share the experts of every second layer, in " + listed(those_that(has_experts)))
     .otherwise("8, or what of them divides the ranks; in dualpipe and 3d there are none");
-  table.flag("--sequence-parallel", trained.sequence_parallel)
+  table.flag("--sequence-parallel", trained.parallel.sequence_parallel)
     .says("between layers, tensor-parallel ranks share the positions");
-  table.number("--zero", trained.zero, 0, 3)
+  table.number("--zero", trained.parallel.zero, 0, 3)
     .says("Z", "what of a pipeline's stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do");
 }
 

@@ -16,15 +16,15 @@ struct strategy_options {
   uint32_t ranks = 8;
   bool all = false;                    ///< "all" in place of a strategy's name.
   bool one_of_all = false;             ///< A line of the table.
-  std::optional<uint64_t> micro_batch; ///< As told.
-  std::optional<uint32_t> chunks;      ///< The same.
-  std::optional<uint32_t> prefetch;    ///< The same.
+  std::optional<uint64_t> micro_batch; ///< As given.
+  std::optional<uint32_t> chunks;      ///< As given.
+  std::optional<uint32_t> prefetch;    ///< As given.
   std::vector<std::string> left_out;   ///< Of these, what a line of the table is run without.
-  std::string data_option = "--data";  ///< How the number of data-parallel ranks is told.
+  std::string data_option = "--data";  ///< The option for the number of data-parallel ranks.
 
   void add_to(option_table& table, uint32_t ranks_max);
-  /// The strategy's own choices where nobody has said which, for a model that it accepts. Errors: invalid_argument for
-  /// options that it would not go by.
+  /// Sets the strategy's defaults for options that are not given. Errors: invalid_argument for options that the
+  /// strategy ignores.
   caf::error choose();
 };
 

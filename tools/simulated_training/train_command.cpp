@@ -24,7 +24,7 @@ using namespace training;
 
 constexpr uint64_t train_operations_max = 1'000'000'000;
 
-/// `watch` is told which part of it is done.
+/// `watch` is given the finished part.
 caf::expected<training_outcome> simulated(const train_options& x, const std::function<void(double part)>& watch) {
   const bool with_events = !x.trace.empty() || !x.svg.empty();
   const auto expected = static_cast<double>(operations_expected(*x.which, x.trained, x.ranks));
@@ -45,7 +45,7 @@ train_run about(const train_options& x) {
           !x.micro_batch && x.which->cut != batch_cut::always};
 }
 
-/// All strategies with the same options, one after the other: for people side by side, as JSON a list.
+/// Simulates all strategies with the same options: a table, or a list in JSON.
 int compare(const train_options& opts, std::FILE* out) {
   train_comparison side_by_side;
   std::string list; ///< JSON, an object a line.
@@ -71,7 +71,7 @@ int compare(const train_options& opts, std::FILE* out) {
             + json_text(found ? json_of(about(its), *found)
                               : json_value{{"strategy", which.name}, {"error", render(found.error())}});
   }
-  shown.print(out, opts.json ? list + "]\n" : side_by_side.text());
+  shown.print(out, opts.json ? list + "]\n" : side_by_side.text(page_format::of_console(opts.wide)));
   return side_by_side.any() ? exit_ok : exit_failed;
 }
 

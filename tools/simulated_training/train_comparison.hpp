@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tools/console/page_format.hpp"
 #include "training/pictures/train_run.hpp"
 #include "training/simulated/simulator.hpp"
 
@@ -17,15 +18,16 @@ namespace ringmaster {
 class train_comparison {
 public:
   void add(const train_run& x, const training::training_outcome& found);
-  /// That it was run without an option that it does not take.
+  /// The strategy was run without an option that it does not take.
   void left_out(std::string_view strategy, const std::string& option);
-  /// One that cannot be run, and why.
+  /// A strategy that cannot run, and why.
   void add(std::string_view strategy, const caf::error& problem);
 
   bool any() const noexcept { return !runs_.empty(); }
-  /// A table in Markdown, its units in the heads: those that fit into what a rank may hold come first, and of them the
-  /// fastest; last those that cannot be run. Where a rank may hold any amount, nobody asks what fits.
-  std::string text() const;
+  /// A table in Markdown with units in its heads. Strategies that fit into a rank's memory come first, the fastest of
+  /// them at the top; those that cannot run are listed below the table, with the reason. Lines that are too long leave
+  /// out columns, in this order: end, bubble, communication.
+  std::string text(const page_format& page) const;
 
 private:
   struct run {
@@ -37,11 +39,12 @@ private:
   using line = std::vector<std::string>;
 
   std::vector<line> lines() const;
+  std::string table_text(const page_format& page) const;
 
   std::vector<run> runs_;
   std::string time_unit_, memory_unit_, mfu_counts_;
   uint64_t room_ = UINT64_MAX;
-  std::string problems_;
+  std::vector<std::string> problems_;
   std::map<std::string, std::vector<std::string_view>> left_out_; ///< By option.
 };
 

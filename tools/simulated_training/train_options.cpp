@@ -68,65 +68,60 @@ caf::error misplaced_option(const train_options& x) {
 }
 
 /// Whether the model's sides divide among the strategy's. Errors: invalid_argument, with the option.
-caf::error check_divided(const language_model& trained, const parallel_setting& how) {
-  if (trained.heads % how.shape.tensor != 0)
-    return invalid(fmt::format("--tensor: {} does not divide the {} attention heads", how.shape.tensor, trained.heads));
-  if (how.expert > 1 && trained.experts.count == 0)
+caf::error check_divided(const language_model& trained, const training_setting& how) {
+  if (trained.heads % how.tp != 0)
+    return invalid(fmt::format("--tensor: {} does not divide the {} attention heads", how.tp, trained.heads));
+  if (how.ep > 1 && trained.experts.count == 0)
     return invalid(fmt::format("the model has no experts that {} ranks could share: qwen3-30b-a3b and others have",
-                               how.expert));
-  if (trained.experts.count % how.expert != 0)
-    return invalid(fmt::format("--experts: {} does not divide the {} experts of a layer", how.expert,
+                               how.ep));
+  if (trained.experts.count % how.ep != 0)
+    return invalid(fmt::format("--experts: {} does not divide the {} experts of a layer", how.ep,
                                trained.experts.count));
-  if (how.expert > 1 && trained.experts.every > 1)
+  if (how.ep > 1 && trained.experts.every > 1)
     return invalid(
       fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of them; "
                   "`plan` knows such models",
                   trained.experts.every));
-  if (how.context > 1 && trained.sequence % (2 * how.context) != 0)
+  if (how.cp > 1 && trained.sequence % (2 * how.cp) != 0)
     return invalid(
       fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two "
                   "parts",
-                  2 * how.context, trained.sequence, how.context));
-  const bool shares_positions = how.sequence_parallel || how.expert > 1;
-  if (const auto own = trained.sequence / how.context; shares_positions && own % how.shape.tensor != 0)
-    return invalid(fmt::format("--tensor: {} does not divide the {} of {} positions that a rank has", how.shape.tensor,
-                               own, trained.sequence));
+                  2 * how.cp, trained.sequence, how.cp));
+  const bool shares_positions = how.sequence_parallel || how.ep > 1;
+  if (const auto own = trained.sequence / how.cp; shares_positions && own % how.tp != 0)
+    return invalid(fmt::format("--tensor: {} does not divide the {} of {} positions that a rank has", how.tp, own,
+                               trained.sequence));
   return caf::none;
 }
 
 /// How the strategy has a transformer trained.
-caf::expected<parallel_setting> setting_of(const train_options& x, const language_model& trained,
+caf::expected<training_setting> setting_of(const train_options& x, const language_model& trained,
                                            const std::vector<beyond>& needs) {
   auto has = [&](beyond need) { return std::ranges::find(needs, need) != needs.end(); };
-  parallel_setting how;
-  how.shape = x.which->shape(x.trained, x.ranks);
-  how.context = std::exchange(how.shape.context, 1);
-  if (has(beyond::experts))
-    how.expert = expert_ranks(x.trained, x.ranks);
+  training_setting how;
+  static_cast<parallel_setting&>(how) = x.trained.parallel;
+  how.set_degrees(x.which->shape(x.trained, x.ranks));
+  how.ep = has(beyond::experts) ? expert_ranks(x.trained, x.ranks) : 1;
   how.again = x.transformer.again;
   how.computed_in = x.transformer.computed_in;
   how.attention = x.transformer.attention;
   how.counted = x.transformer.counted;
-  how.zero = x.trained.zero;
   how.global_batch = static_cast<uint32_t>(x.trained.global_batch);
   how.micro_batch = static_cast<uint32_t>(x.trained.micro_batch);
-  how.sequence_parallel = x.trained.sequence_parallel;
   how.schedule = schedule_of(x.which->name);
-  how.chunks = x.trained.chunks;
   if (x.which->chunks == training::chunk_use::parts && how.chunks > 1)
     how.schedule = pipeline_schedule::interleaved_1f1b;
-  const bool has_sides = x.which->shares == sharing::stages; // as `plan` has them, whichever are 1
-  how.as_simulated = how.shape.pipeline == 1 && how.shape.tensor == 1 && !has_sides;
+  const bool has_sides = x.which->shares == sharing::stages; // as `plan` has them, also if some are 1
+  how.as_simulated = how.pp == 1 && how.tp == 1 && !has_sides;
   how.overlapped = x.which->prefetches || (!how.as_simulated && how.zero <= 1); // as `plan` has it
-  if (how.as_simulated && !x.which->keeps_sums)
-    how.shard = how.shape.data;
+  how.shard_ranks = how.as_simulated && !x.which->keeps_sums ? how.dp : 0;
   if (auto problem = check_divided(trained, how))
     return problem;
   return how;
 }
 
-/// Whether the strategy can train so many layers, or, where it has stages, with embedding and logits as two more: as
-/// many as there are stand in x then.
+/// Whether the strategy can train this number of layers, or, where it has stages, with embedding and logits as two
+/// more: as many as there are stand in x then.
 caf::error check_layers(train_options& x, bool transformer) {
   const auto problem = x.which->check(x.trained, x.ranks);
   if (!problem || !transformer || x.which->shares != sharing::stages)
@@ -196,6 +191,7 @@ void train_options::add_to(option_table& table) {
     .offers(cost_model_names(false))
     .otherwise(std::string{cost_kind->name});
   table.flag("--json", json).says("one object instead of the text");
+  table.flag("--wide", wide).says("the table of all strategies shows all of its columns, however long its lines are");
   table.file("--trace", trace)
     .says("FILE", "a trace for ui.perfetto.dev or chrome://tracing: a track a rank, and its memory; one unit of the "
                   "puzzles' time is a millisecond there");
@@ -216,7 +212,7 @@ void train_options::add_to(option_table& table) {
 }
 
 caf::error train_options::check_one() {
-  trained.chunks = chunks.value_or(which->usual_chunks);
+  trained.parallel.chunks = chunks.value_or(which->usual_chunks);
   if (auto problem = choose_costs(*this))
     return problem;
   for (auto needs : needs_of(*which, trained))

@@ -11,7 +11,7 @@
 
 namespace ringmaster {
 
-/// What `ringmaster simulate train` is told. Must not move once it has been added to a table; may be copied then.
+/// The options of `ringmaster simulate train`. Must not move once it has been added to a table; may be copied then.
 struct train_options : strategy_options {
   const known_cost_model* cost_kind = &known_cost_models().front();
   const training::cost_model* costs = nullptr;
@@ -21,6 +21,7 @@ struct train_options : strategy_options {
     = 0; ///< Of trained.layers, those beside the model's: for networks apart, the embedding, the logits, or nothing.
   transformer_options transformer;
   bool json = false;
+  bool wide = false; ///< The table of all strategies shows all of its columns.
   std::string trace;
   std::optional<uint64_t> trace_bytes_max;
   std::string svg;
@@ -28,8 +29,7 @@ struct train_options : strategy_options {
   void add_to(option_table& table);
   /// Whether they go together, and, but for all strategies, `check_one`. Errors: invalid_argument.
   caf::error check();
-  /// The strategy's own choices and the cost model, where nobody has said which; and whether they can be. Errors:
-  /// invalid_argument.
+  /// Sets the strategy's defaults and the cost model, and checks them. Errors: invalid_argument.
   caf::error check_one();
 };
 

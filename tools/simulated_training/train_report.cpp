@@ -56,13 +56,14 @@ std::string ranks_text(const train_run& x, const training_outcome& found) {
 
 /// A line of how ranks share the work, where they do not only have other samples; else nothing.
 std::string axes_text(const mesh& shape, const model& trained) {
-  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1 && trained.experts <= 1 && trained.zero == 0)
+  if (shape.tensor == 1 && shape.pipeline == 1 && shape.context == 1 && trained.parallel.ep <= 1
+      && trained.parallel.zero == 0)
     return "";
   return fmt::format("{} tensor{} x {} data x {} pipeline parallel ranks{}{}{}\n", shape.tensor,
                      shape.context > 1 ? fmt::format(" x {} context", shape.context) : "", shape.data, shape.pipeline,
-                     trained.experts > 1 ? fmt::format(", {} of a stage share experts", trained.experts) : "",
-                     trained.sequence_parallel ? ", sequence parallel" : "",
-                     trained.zero > 0 ? fmt::format(", ZeRO stage {}", trained.zero) : "");
+                     trained.parallel.ep > 1 ? fmt::format(", {} of a stage share experts", trained.parallel.ep) : "",
+                     trained.parallel.sequence_parallel ? ", sequence parallel" : "",
+                     trained.parallel.zero > 0 ? fmt::format(", ZeRO stage {}", trained.parallel.zero) : "");
 }
 
 std::string layers_text(const train_run& x) {
@@ -135,10 +136,10 @@ json_value json_of(const train_run& x, const training_outcome& found) {
           {"context", shape.context},
           {"data", shape.data},
           {"stages", shape.pipeline},
-          {"chunks",
-           which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained) : x.trained.chunks},
-          {"sequence_parallel", x.trained.sequence_parallel},
-          {"zero", x.trained.zero},
+          {"chunks", which != nullptr && which->chunks != chunk_use::buckets ? chunks_of(*which, x.trained)
+                                                                             : x.trained.parallel.chunks},
+          {"sequence_parallel", x.trained.parallel.sequence_parallel},
+          {"zero", x.trained.parallel.zero},
           {"about", x.costs->about()},
           {"time_unit", x.costs->time_unit()},
           {"time_s", found.time},

@@ -71,7 +71,7 @@ void transformer_options::add_model_to(option_table& table) {
     .says("F", "tokens of the rank whose experts get the most, by the mean; 1 to the number of experts")
     .otherwise("1");
   table.parsed("--capacity", capacity, parse_factor)
-    .says("F", "what is dropped of these: all above so many times the mean")
+    .says("F", "tokens above F times the mean are dropped")
     .otherwise("nothing is");
   table.number("--multi-token", multi_token, 0, 64)
     .says("N", "modules that predict further tokens, of a model with experts")

@@ -9,7 +9,7 @@
 
 namespace ringmaster {
 
-constexpr double giga = 1e9; ///< Memory and parameters are told in billions.
+constexpr double giga = 1e9; ///< Memory and parameters are printed in billions.
 
 /// Which transformer on which system: --model, --as, --hidden, --heads, --sequence, --vocabulary, --imbalance,
 /// --capacity, --multi-token, --system, --software, --precision, --attention, --mfu, --recompute.

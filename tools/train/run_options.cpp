@@ -281,7 +281,7 @@ caf::expected<run_settings> run_options::settings() {
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
   trained.for_real = true;
-  trained.chunks = chunks.value_or(which->usual_chunks); // `choose` sets it, too, and uses it for the shape
+  trained.parallel.chunks = chunks.value_or(which->usual_chunks); // `choose` sets it, too, and uses it for the shape
   if (micro_batch && *micro_batch > trained.global_batch)
     return invalid(fmt::format("--micro-batch {}: a global batch has {}", *micro_batch,
                                counted(trained.global_batch, "sample")));
@@ -291,7 +291,7 @@ caf::expected<run_settings> run_options::settings() {
   job.all_at_once = !micro_batch;
   // Stages work on different micro-batches at the same time; ranks that share a layer gain nothing from smaller ones.
   if (job.all_at_once && which->is_pipeline())
-    micro_batch = step_shape(job, {ranks, sides_of(job.shape)}).micro_batch;
+    micro_batch = step_shape(job, {ranks, setting_of(job.shape)}).micro_batch;
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (auto problem = which->check(trained, ranks))
     return problem;

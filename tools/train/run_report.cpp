@@ -174,7 +174,7 @@ std::string run_json(const run_options& x, const run_settings& what, std::option
     {"model", x.model->name},
     {"strategy", x.which->name},
     {"ranks", x.ranks},
-    {"micro_batch", training::step_shape(what.job, {x.ranks, training::sides_of(what.job.shape)}).micro_batch},
+    {"micro_batch", training::step_shape(what.job, {x.ranks, training::setting_of(what.job.shape)}).micro_batch},
     {"data", what.data.training->name()},
     {"samples", what.data.training->count()},
     {"samples_left_out", what.data.training->count() % what.job.shape.global_batch},

@@ -29,12 +29,12 @@ constexpr size_t time_column = 10;
 /// Errors: corrupt, where it cannot have been measured.
 caf::error check_iteration(const measured_iteration& x, uint32_t gpus) {
   auto& how = x.how;
-  if (uint64_t{how.shape.tensor} * how.shape.data * how.shape.pipeline != gpus)
-    return malformed(fmt::format("{} tensor x {} data x {} pipeline parallelism is not {} GPUs", how.shape.tensor,
-                                 how.shape.data, how.shape.pipeline, gpus));
-  if (how.global_batch % (uint64_t{how.micro_batch} * how.shape.data) != 0)
+  if (uint64_t{how.tp} * how.dp * how.pp != gpus)
+    return malformed(fmt::format("{} tensor x {} data x {} pipeline parallelism is not {} GPUs", how.tp, how.dp, how.pp,
+                                 gpus));
+  if (how.global_batch % (uint64_t{how.micro_batch} * how.dp) != 0)
     return malformed(fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
-                                 how.global_batch, how.micro_batch, how.shape.data));
+                                 how.global_batch, how.micro_batch, how.dp));
   return {};
 }
 
@@ -49,7 +49,7 @@ caf::expected<measured_iteration> read_row(const csv_table& table, const csv_tab
   auto whole = [&](size_t i) { return static_cast<uint32_t>(x[i]); };
   measured_iteration result;
   result.trained = gpt_shape("measured", whole(3), whole(4), whole(5), whole(6));
-  result.how.shape = {whole(7), whole(8), whole(9)};
+  result.how.set_degrees(whole(7), whole(8), whole(9));
   result.how.global_batch = whole(1);
   result.how.micro_batch = whole(2);
   result.how.attention = attention_kernel::unfused;

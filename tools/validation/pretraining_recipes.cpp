@@ -1,5 +1,7 @@
 #include "tools/validation/pretraining_recipes.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <string_view>
 
@@ -13,60 +15,96 @@ constexpr double of_26_02 = 3, of_26_02_01 = 3.5, of_26_04 = 5, of_26_04_01 = 5.
                  no_end = 1000;
 
 struct recipe {
-  std::string_view model;     ///< Empty: any.
-  std::string_view systems;   ///< The begin of their names; empty: any.
-  std::string_view precision; ///< Empty: any.
-  double from, until;         ///< Months, `until` no more.
+  std::string_view model{};     ///< Empty: any.
+  std::string_view systems{};   ///< The start of their names; empty: any.
+  std::string_view precision{}; ///< Empty: any.
+  double from = 0;              ///< Months.
+  double until = no_end;        ///< Months, exclusive.
   training_software software;
 };
 
-constexpr auto no_graphs = launch_graphs::none, of_parts = launch_graphs::parts, of_all = launch_graphs::whole;
-constexpr bool hides = true, exposes = false;    // dispatch
-constexpr bool fused = true, all_to_all = false; // how it is done: by DeepEP or HybridEP, or not
-constexpr bool registered = true;                // FSDP's buffers (nccl_ub)
+// How software runs experts: graphs, whether dispatch hides behind other work, and whether DeepEP or HybridEP does it
+// (else all_to_all). registered: with FSDP's buffers (nccl_ub).
+constexpr training_software whole_graph_hidden_fused{
+  .graphs = launch_graphs::whole, .hides_dispatch = true, .dispatches_fused = true},
+  fused{.dispatches_fused = true},
+  partial_graphs_hidden_fused{.graphs = launch_graphs::parts, .hides_dispatch = true, .dispatches_fused = true},
+  partial_graphs_fused{.graphs = launch_graphs::parts, .dispatches_fused = true},
+  hidden_fused{.hides_dispatch = true, .dispatches_fused = true}, hidden{.hides_dispatch = true},
+  partial_graphs_hidden{.graphs = launch_graphs::parts, .hides_dispatch = true},
+  partial_graphs{.graphs = launch_graphs::parts}, plain{}, registered{.registers_buffers = true};
 
 /// The first that applies. "gb" are the NVL72s.
 constexpr recipe recipes[] = {
-  {"", "gb", "mxfp8", of_26_06, no_end, {of_all, hides, fused}},
-  {"qwen3-30b-a3b", "b300", "mxfp8", of_26_06, no_end, {of_all, hides, fused}},
-  {"qwen3-235b-a22b", "b", "mxfp8", of_26_08, no_end, {of_all, hides, fused}},
-  {"deepseek-v3", "b300", "mxfp8", of_26_08, no_end, {of_all, hides, fused}},
+  {.systems = "gb", .precision = "mxfp8", .from = of_26_06, .software = whole_graph_hidden_fused},
+  {.model = "qwen3-30b-a3b",
+   .systems = "b300",
+   .precision = "mxfp8",
+   .from = of_26_06,
+   .software = whole_graph_hidden_fused},
+  {.model = "qwen3-235b-a22b",
+   .systems = "b",
+   .precision = "mxfp8",
+   .from = of_26_08,
+   .software = whole_graph_hidden_fused},
+  {.model = "deepseek-v3",
+   .systems = "b300",
+   .precision = "mxfp8",
+   .from = of_26_08,
+   .software = whole_graph_hidden_fused},
 
-  {"deepseek-v3", "gb300", "fp8", of_26_02, no_end, {no_graphs, exposes, fused}},
-  {"deepseek-v3", "gb300", "mxfp8", of_26_02, no_end, {no_graphs, exposes, fused}},
-  {"deepseek-v3", "gb300", "nvfp4", of_26_02, no_end, {no_graphs, exposes, fused}},
-  {"deepseek-v3", "b200", "mxfp8", of_26_04_01, no_end, {of_parts, hides, fused}},
-  {"deepseek-v3", "b300", "", of_26_04_01, no_end, {of_parts, exposes, fused}},
-  {"deepseek-v3", "b", "", of_26_02, no_end, {no_graphs, exposes, fused}},
-  {"deepseek-v3", "h100", "", 0, no_end, {no_graphs, hides, fused}},
+  {.model = "deepseek-v3", .systems = "gb300", .precision = "fp8", .from = of_26_02, .software = fused},
+  {.model = "deepseek-v3", .systems = "gb300", .precision = "mxfp8", .from = of_26_02, .software = fused},
+  {.model = "deepseek-v3", .systems = "gb300", .precision = "nvfp4", .from = of_26_02, .software = fused},
+  {.model = "deepseek-v3",
+   .systems = "b200",
+   .precision = "mxfp8",
+   .from = of_26_04_01,
+   .software = partial_graphs_hidden_fused},
+  {.model = "deepseek-v3", .systems = "b300", .from = of_26_04_01, .software = partial_graphs_fused},
+  {.model = "deepseek-v3", .systems = "b", .from = of_26_02, .software = fused},
+  {.model = "deepseek-v3", .systems = "h100", .software = hidden_fused},
 
-  {"qwen3-235b-a22b", "h100", "", 0, no_end, {no_graphs, hides, all_to_all}},
-  {"qwen3-235b-a22b", "b200", "", 0, of_26_02, {no_graphs, hides, all_to_all}},
-  {"qwen3-235b-a22b", "b300", "", of_26_02, of_26_02_01, {no_graphs, hides, all_to_all}},
-  {"qwen3-235b-a22b", "b300", "", of_26_04_01, no_end, {no_graphs, exposes, fused}},
+  {.model = "qwen3-235b-a22b", .systems = "h100", .software = hidden},
+  {.model = "qwen3-235b-a22b", .systems = "b200", .until = of_26_02, .software = hidden},
+  {.model = "qwen3-235b-a22b", .systems = "b300", .from = of_26_02, .until = of_26_02_01, .software = hidden},
+  {.model = "qwen3-235b-a22b", .systems = "b300", .from = of_26_04_01, .software = fused},
 
-  {"qwen3-30b-a3b", "h100", "bf16", 0, of_26_02, {of_parts, hides, all_to_all}},
-  {"qwen3-30b-a3b", "h100", "", 0, of_26_02, {no_graphs, hides, all_to_all}},
-  {"qwen3-30b-a3b", "h100", "bf16", of_26_02, of_26_02_01, {of_parts, hides, fused}},
-  {"qwen3-30b-a3b", "h100", "", of_26_02, of_26_02_01, {no_graphs, hides, fused}},
-  {"qwen3-30b-a3b", "h100", "bf16", of_26_02_01, no_end, {of_parts, exposes, fused}},
-  {"qwen3-30b-a3b", "h100", "", of_26_02_01, of_26_08, {no_graphs, exposes, fused}},
-  {"qwen3-30b-a3b", "h100", "", of_26_08, no_end, {of_parts, exposes, fused}},
-  {"qwen3-30b-a3b", "b200", "", 0, of_26_02_01, {of_parts, exposes, all_to_all}},
-  {"qwen3-30b-a3b", "b", "", 0, no_end, {of_parts, exposes, fused}},
+  {.model = "qwen3-30b-a3b",
+   .systems = "h100",
+   .precision = "bf16",
+   .until = of_26_02,
+   .software = partial_graphs_hidden},
+  {.model = "qwen3-30b-a3b", .systems = "h100", .until = of_26_02, .software = hidden},
+  {.model = "qwen3-30b-a3b",
+   .systems = "h100",
+   .precision = "bf16",
+   .from = of_26_02,
+   .until = of_26_02_01,
+   .software = partial_graphs_hidden_fused},
+  {.model = "qwen3-30b-a3b", .systems = "h100", .from = of_26_02, .until = of_26_02_01, .software = hidden_fused},
+  {.model = "qwen3-30b-a3b",
+   .systems = "h100",
+   .precision = "bf16",
+   .from = of_26_02_01,
+   .software = partial_graphs_fused},
+  {.model = "qwen3-30b-a3b", .systems = "h100", .from = of_26_02_01, .until = of_26_08, .software = fused},
+  {.model = "qwen3-30b-a3b", .systems = "h100", .from = of_26_08, .software = partial_graphs_fused},
+  {.model = "qwen3-30b-a3b", .systems = "b200", .until = of_26_02_01, .software = partial_graphs},
+  {.model = "qwen3-30b-a3b", .systems = "b", .software = partial_graphs_fused},
 
-  {"gpt-oss-120b", "gb200", "", 0, of_26_04, {no_graphs, exposes, all_to_all}},
-  {"gpt-oss-120b", "gb200", "", of_26_04, of_26_04_01, {no_graphs, hides, fused}},
-  {"gpt-oss-120b", "gb200", "", of_26_04_01, no_end, {no_graphs, hides, all_to_all}},
-  {"gpt-oss-120b", "gb300", "", 0, no_end, {of_parts, exposes, all_to_all}},
-  {"gpt-oss-120b", "b300", "", 0, of_26_04, {of_parts, exposes, all_to_all}},
-  {"gpt-oss-120b", "b300", "", of_26_04, no_end, {of_parts, exposes, fused}},
-  {"gpt-oss-120b", "b200", "", of_26_04, of_26_04_01, {no_graphs, exposes, fused}},
+  {.model = "gpt-oss-120b", .systems = "gb200", .until = of_26_04, .software = plain},
+  {.model = "gpt-oss-120b", .systems = "gb200", .from = of_26_04, .until = of_26_04_01, .software = hidden_fused},
+  {.model = "gpt-oss-120b", .systems = "gb200", .from = of_26_04_01, .software = hidden},
+  {.model = "gpt-oss-120b", .systems = "gb300", .software = partial_graphs},
+  {.model = "gpt-oss-120b", .systems = "b300", .until = of_26_04, .software = partial_graphs},
+  {.model = "gpt-oss-120b", .systems = "b300", .from = of_26_04, .software = partial_graphs_fused},
+  {.model = "gpt-oss-120b", .systems = "b200", .from = of_26_04, .until = of_26_04_01, .software = fused},
 
-  {"llama3-8b", "h100", "", 0, no_end, {no_graphs, exposes, all_to_all, registered}},
+  {.model = "llama3-8b", .systems = "h100", .software = registered},
 
-  {"", "gb", "", 0, no_end, {of_parts, exposes, fused}},
-  {"", "", "", 0, no_end, {no_graphs, exposes, all_to_all}},
+  {.systems = "gb", .software = partial_graphs_fused},
+  {.software = plain},
 };
 
 constexpr auto bf16 = number_format::bf16, fp8 = number_format::fp8, mxfp8 = number_format::mxfp8,
@@ -83,34 +121,88 @@ struct corrected_row {
 };
 
 constexpr corrected_row corrected[] = {
-  {"qwen3-30b-a3b", "h100-80g", 0, {fp8, 2, 2, 24, 8}, {fp8, 1, 2, 12, 8}, 0},
-  {"qwen3-30b-a3b", "h100-80g", of_26_02, {fp8, 1, 2, 12, 8}, {fp8, 1, 2, 12, 8}, 0},
-  {"qwen3-30b-a3b", "h100-80g", of_26_02_01, {fp8, 1, 2, 12, 8}, {fp8, 1, 1, 1, 16}, of_26_02_01},
-  {"qwen3-235b-a22b", "b300", of_26_02_01, {mxfp8, 1, 8, 4, 8}, {mxfp8, 1, 8, 4, 8}, of_26_02},
-  {"gpt-oss-120b", "b200", 0, {bf16, 4, 1, 1, 8}, {bf16, 4, 1, 1, 64}, 0},
-  {"llama3-70b", "gb300-nvl72", of_26_02_01, {mxfp8, 2, 4, 1, 1}, {mxfp8, 1, 4, 5, 1}, of_26_02_01},
-  {"llama3-70b", "gb300-nvl72", of_26_02_01, {nvfp4, 2, 1, 1, 1}, {nvfp4, 1, 4, 5, 1}, of_26_02_01},
-  {"llama3.1-405b", "gb200-nvl72", of_26_02_01, {nvfp4, 1, 16, 4, 1}, {nvfp4, 1, 16, 8, 1}, of_26_02_01},
-  {"deepseek-v3", "b200", 0, {fp8, 1, 16, 1, 8}, {mxfp8, 1, 16, 1, 8}, 0},
-  {"qwen3-30b-a3b", "gb200-nvl72", 0, {fp8, 4, 1, 1, 8}, {mxfp8, 4, 1, 1, 8}, 0},
-  {"qwen3-30b-a3b", "gb300-nvl72", 0, {fp8, 4, 1, 1, 8}, {mxfp8, 4, 1, 1, 8}, 0},
+  {.model = "qwen3-30b-a3b",
+   .system = "h100-80g",
+   .months = 0,
+   .written = {.computed_in = fp8, .micro_batch = 2, .pipeline = 2, .chunks = 24, .expert = 8},
+   .ran = {.computed_in = fp8, .micro_batch = 1, .pipeline = 2, .chunks = 12, .expert = 8},
+   .software = 0},
+  {.model = "qwen3-30b-a3b",
+   .system = "h100-80g",
+   .months = of_26_02,
+   .written = {.computed_in = fp8, .micro_batch = 1, .pipeline = 2, .chunks = 12, .expert = 8},
+   .ran = {.computed_in = fp8, .micro_batch = 1, .pipeline = 2, .chunks = 12, .expert = 8},
+   .software = 0},
+  {.model = "qwen3-30b-a3b",
+   .system = "h100-80g",
+   .months = of_26_02_01,
+   .written = {.computed_in = fp8, .micro_batch = 1, .pipeline = 2, .chunks = 12, .expert = 8},
+   .ran = {.computed_in = fp8, .micro_batch = 1, .pipeline = 1, .chunks = 1, .expert = 16},
+   .software = of_26_02_01},
+  {.model = "qwen3-235b-a22b",
+   .system = "b300",
+   .months = of_26_02_01,
+   .written = {.computed_in = mxfp8, .micro_batch = 1, .pipeline = 8, .chunks = 4, .expert = 8},
+   .ran = {.computed_in = mxfp8, .micro_batch = 1, .pipeline = 8, .chunks = 4, .expert = 8},
+   .software = of_26_02},
+  {.model = "gpt-oss-120b",
+   .system = "b200",
+   .months = 0,
+   .written = {.computed_in = bf16, .micro_batch = 4, .pipeline = 1, .chunks = 1, .expert = 8},
+   .ran = {.computed_in = bf16, .micro_batch = 4, .pipeline = 1, .chunks = 1, .expert = 64},
+   .software = 0},
+  {.model = "llama3-70b",
+   .system = "gb300-nvl72",
+   .months = of_26_02_01,
+   .written = {.computed_in = mxfp8, .micro_batch = 2, .pipeline = 4, .chunks = 1, .expert = 1},
+   .ran = {.computed_in = mxfp8, .micro_batch = 1, .pipeline = 4, .chunks = 5, .expert = 1},
+   .software = of_26_02_01},
+  {.model = "llama3-70b",
+   .system = "gb300-nvl72",
+   .months = of_26_02_01,
+   .written = {.computed_in = nvfp4, .micro_batch = 2, .pipeline = 1, .chunks = 1, .expert = 1},
+   .ran = {.computed_in = nvfp4, .micro_batch = 1, .pipeline = 4, .chunks = 5, .expert = 1},
+   .software = of_26_02_01},
+  {.model = "llama3.1-405b",
+   .system = "gb200-nvl72",
+   .months = of_26_02_01,
+   .written = {.computed_in = nvfp4, .micro_batch = 1, .pipeline = 16, .chunks = 4, .expert = 1},
+   .ran = {.computed_in = nvfp4, .micro_batch = 1, .pipeline = 16, .chunks = 8, .expert = 1},
+   .software = of_26_02_01},
+  {.model = "deepseek-v3",
+   .system = "b200",
+   .months = 0,
+   .written = {.computed_in = fp8, .micro_batch = 1, .pipeline = 16, .chunks = 1, .expert = 8},
+   .ran = {.computed_in = mxfp8, .micro_batch = 1, .pipeline = 16, .chunks = 1, .expert = 8},
+   .software = 0},
+  {.model = "qwen3-30b-a3b",
+   .system = "gb200-nvl72",
+   .months = 0,
+   .written = {.computed_in = fp8, .micro_batch = 4, .pipeline = 1, .chunks = 1, .expert = 8},
+   .ran = {.computed_in = mxfp8, .micro_batch = 4, .pipeline = 1, .chunks = 1, .expert = 8},
+   .software = 0},
+  {.model = "qwen3-30b-a3b",
+   .system = "gb300-nvl72",
+   .months = 0,
+   .written = {.computed_in = fp8, .micro_batch = 4, .pipeline = 1, .chunks = 1, .expert = 8},
+   .ran = {.computed_in = mxfp8, .micro_batch = 4, .pipeline = 1, .chunks = 1, .expert = 8},
+   .software = 0},
 };
 
 published_layout layout_of(const published_training& x) {
   auto& how = x.how;
-  return {how.computed_in, how.micro_batch, how.shape.pipeline, how.chunks, how.expert};
+  return {how.computed_in, how.micro_batch, how.pp, how.chunks, how.ep};
 }
 
 } // namespace
 
 training_software software_of(const language_model& m, const gpu_system& on, number_format computed_in, double months) {
-  return std::ranges::find_if(recipes,
-                              [&](const recipe& x) {
-                                return (x.model.empty() || x.model == m.name) && on.name.starts_with(x.systems)
-                                       && (x.precision.empty() || x.precision == name_of(computed_in))
-                                       && months >= x.from && months < x.until;
-                              })
-    ->software;
+  const auto at = std::ranges::find_if(recipes, [&](const recipe& x) {
+    return (x.model.empty() || x.model == m.name) && on.name.starts_with(x.systems)
+           && (x.precision.empty() || x.precision == name_of(computed_in)) && months >= x.from && months < x.until;
+  });
+  ensure(at != std::end(recipes), "the last recipe applies to everything");
+  return at->software;
 }
 
 void correct(published_training& x, double months) {
@@ -123,9 +215,9 @@ void correct(published_training& x, double months) {
   if (x.corrected) {
     how.computed_in = at->ran.computed_in;
     how.micro_batch = at->ran.micro_batch;
-    how.shape.pipeline = at->ran.pipeline;
+    how.pp = at->ran.pipeline;
     how.chunks = at->ran.chunks;
-    how.expert = at->ran.expert;
+    how.ep = at->ran.expert;
     months = at->software;
   }
   x.ran = software_of(x.trained, x.on, how.computed_in, months);

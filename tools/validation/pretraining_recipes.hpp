@@ -11,7 +11,7 @@ namespace ringmaster {
 training::training_software software_of(const training::language_model& m, const training::gpu_system& on,
                                         training::number_format computed_in, double months);
 
-/// What a row says of how a training was run, and may say wrong.
+/// The settings of a row that can be wrong.
 struct published_layout {
   training::number_format computed_in;
   uint32_t micro_batch, pipeline, chunks, expert;
@@ -19,8 +19,8 @@ struct published_layout {
   friend constexpr bool operator==(const published_layout&, const published_layout&) = default;
 };
 
-/// Gives a row, which is of so many months after 2025-11, the software that ran it, and where it cannot have been as it
-/// says, which a list tells, what did run.
+/// Sets the software that ran a row, `months` after 2025-11. A row whose settings are known to be wrong gets those that
+/// ran.
 void correct(training::published_training& row, double months);
 
 } // namespace ringmaster

@@ -2,6 +2,8 @@
 
 #include "planner/calibration/calibration.hpp"
 #include "planner/plans/plan_search.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -37,34 +39,53 @@ std::vector<double> deviations(const pretraining_rows& rows, std::span<const dou
   return result;
 }
 
-void print_head(std::FILE* out) {
-  fmt::print(out, "\n{:<42} {:>45} {:>23}\n", "", "of times, seconds an iteration", "of throughputs");
-  fmt::print(out, "{:<36} {:>5} {:>12} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "published trainings", "count",
-             "mean |dev.|", "median", "bias", "worst", "mean |dev.|", "worst");
-}
+/// Deviations of estimates from published trainings. Lines that are too long leave out columns, in this order: bias,
+/// median, the worst throughput, the mean of throughputs.
+class deviation_table {
+public:
+  void add(const std::string& what, const std::vector<double>& relative) {
+    if (relative.empty())
+      return;
+    std::vector<double> of_throughputs;
+    for (auto x : relative) {
+      ensure(x > -1, "an estimate is above 0");
+      of_throughputs.push_back(1 / (1 + x) - 1);
+    }
+    const auto x = deviation_of(relative), y = deviation_of(of_throughputs);
+    auto part = [](double of) { return fmt::format("{:.2f} %", 100 * of); };
+    auto signed_part = [](double of) { return fmt::format("{:+.1f} %", 100 * of); };
+    table_.add_row({what, fmt::to_string(x.count), part(x.mean_absolute), part(x.median_absolute), signed_part(x.mean),
+                    signed_part(x.worst), part(y.mean_absolute), signed_part(y.worst)});
+  }
 
-void print_line(std::FILE* out, const std::string& what, const std::vector<double>& relative) {
-  if (relative.empty())
-    return;
-  std::vector<double> of_throughputs;
-  for (auto x : relative)
-    of_throughputs.push_back(1 / (1 + x) - 1);
-  const auto x = deviation_of(relative), y = deviation_of(of_throughputs);
-  fmt::print(out, "{:<36} {:>5} {:>10.2f} % {:>8.2f} % {:>+8.1f} % {:>+8.1f} % {:>10.2f} % {:>+8.1f} %\n", what,
-             x.count, 100 * x.mean_absolute, 100 * x.median_absolute, 100 * x.mean, 100 * x.worst,
-             100 * y.mean_absolute, 100 * y.worst);
-}
+  void print(std::FILE* out, const page_format& page) const {
+    fmt::print(out, "\n{}{}", page.line("deviations of times, seconds an iteration, and of throughputs (tok.):"),
+               table_.text(page.table_columns(), "--wide shows all"));
+  }
 
-/// Rows that are taken to have been run otherwise than they say.
-void print_corrected(std::FILE* out, const pretraining_rows& rows) {
+private:
+  text_table table_{{{"published trainings", text_side::left},
+                     {"count"},
+                     {"mean |dev.|"},
+                     {"median", text_side::right, 2},
+                     {"bias", text_side::right, 1},
+                     {"worst"},
+                     {"tok. mean", text_side::right, 4},
+                     {"tok. worst", text_side::right, 3}}};
+};
+
+/// Rows whose settings are replaced by another source's.
+void print_corrected(std::FILE* out, const pretraining_rows& rows, const page_format& page) {
   bool any = false;
   for (auto& x : rows.known)
     if (x.corrected) {
       if (!std::exchange(any, true))
-        fmt::print(out, "taken as a recipe or another table of the source has them, which their row contradicts:\n");
-      fmt::print(out, "  {} on {} in {}: {}, p = {}, v = {}, e = {}, {} a micro-batch\n", x.model, x.system, x.release,
-                 name_of(x.how.computed_in), x.how.shape.pipeline, x.how.chunks, x.how.expert,
-                 counted(x.how.micro_batch, "sample"));
+        fmt::print(out, "{}",
+                   page.line("taken from a recipe or another table of the source, which the row contradicts:"));
+      fmt::print(out, "{}",
+                 page.bullet(fmt::format("{} on {} in {}: {}, PP{}, VPP{}, EP{}, micro-batch of {}", x.model, x.system,
+                                         x.release, name_of(x.how.computed_in), x.how.pp, x.how.chunks, x.how.ep,
+                                         counted(x.how.micro_batch, "sample"))));
     }
 }
 
@@ -83,44 +104,47 @@ std::vector<published_training> fitted_rows(const pretraining_rows& rows) {
   return result;
 }
 
-void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {
-  print_head(out);
-  auto print_part = [&](fitted_to which, const char* end) {
-    print_line(out, fmt::format("dense{}", end), deviations(rows, values, which, true, false));
-    print_line(out, fmt::format("with experts{}", end), deviations(rows, values, which, false, true));
-    print_line(out, fmt::format("all{}", end), deviations(rows, values, which, true, true));
+void print_pretraining(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split,
+                       const page_format& page) {
+  deviation_table table;
+  auto add_part = [&](fitted_to which, const char* end) {
+    table.add(fmt::format("dense{}", end), deviations(rows, values, which, true, false));
+    table.add(fmt::format("with experts{}", end), deviations(rows, values, which, false, true));
+    table.add(fmt::format("all{}", end), deviations(rows, values, which, true, true));
   };
   if (split) {
-    print_part(fitted_to::yes, ", calibrated on");
-    print_part(fitted_to::no, ", held out");
+    add_part(fitted_to::yes, ", calibrated on");
+    add_part(fitted_to::no, ", held out");
   } else {
-    print_part(fitted_to::either, "");
+    add_part(fitted_to::either, "");
   }
   auto planned = rows;
   for (auto& x : planned.known)
     x = as_planned(std::move(x));
-  print_line(out, "dense, as plan takes it", deviations(planned, values, fitted_to::either, true, false));
-  print_line(out, "with experts, as plan takes it", deviations(planned, values, fitted_to::either, false, true));
+  table.add("dense, as plan takes it", deviations(planned, values, fitted_to::either, true, false));
+  table.add("with experts, as plan takes it", deviations(planned, values, fitted_to::either, false, true));
+  table.print(out, page);
   for (auto& x : rows.skipped)
-    fmt::print(out, "left out: \"{}\", of which nothing is known here\n", x);
-  print_corrected(out, rows);
+    fmt::print(out, "{}", page.line(fmt::format("left out: \"{}\", an unknown model", x)));
+  print_corrected(out, rows, page);
 }
 
 void print_further(std::FILE* out, const pretraining_rows& rows, const pretraining_rows& further,
-                   std::span<const double> values) {
-  print_head(out);
+                   std::span<const double> values, const page_format& page) {
+  deviation_table table;
   for (auto [end, with_held_out] : {std::pair{", further", false}, {", held out and further", true}})
     for (auto [kind, dense, experts] :
          {std::tuple{"dense", true, false}, {"with experts", false, true}, {"all", true, true}}) {
       auto relative = deviations(further, values, fitted_to::either, dense, experts);
       if (with_held_out)
         std::ranges::copy(deviations(rows, values, fitted_to::no, dense, experts), std::back_inserter(relative));
-      print_line(out, fmt::format("{}{}", kind, end), relative);
+      table.add(fmt::format("{}{}", kind, end), relative);
     }
-  print_corrected(out, further);
+  table.print(out, page);
+  print_corrected(out, further, page);
 }
 
-void print_left_out(std::FILE* out, const std::vector<published_training>& fitted) {
+void print_left_out(std::FILE* out, const std::vector<published_training>& fitted, const page_format& page) {
   std::vector<double> dense, experts;
   for (size_t i = 0; i < fitted.size(); ++i) {
     auto others = fitted;
@@ -128,31 +152,49 @@ void print_left_out(std::FILE* out, const std::vector<published_training>& fitte
     const auto off = estimate_of(fitted[i], fit_pretraining_constants(others)) / fitted[i].seconds - 1;
     (fitted[i].trained.experts.count > 0 ? experts : dense).push_back(off);
   }
-  print_head(out);
-  print_line(out, "dense, fitted to the others", dense);
-  print_line(out, "with experts, the same", experts);
+  ensure(dense.size() + experts.size() == fitted.size(), "each row is left out once");
+  deviation_table table;
+  table.add("dense, fitted to the others", dense);
+  table.add("with experts, the same", experts);
   dense.insert(dense.end(), experts.begin(), experts.end());
-  print_line(out, "all, the same", dense);
+  table.add("all, the same", dense);
+  table.print(out, page);
 }
 
-void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split) {
-  fmt::print(out, "\n{:<21} {:<9} {:<8} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>10} {:>10} {:>9}\n",
-             "model", "system", "release", "in", "GPUs", "t", "c", "d", "e", "p", "v", "micro", "published s",
-             "estimate s", "");
+void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split,
+                            const page_format& page) {
+  ensure(rows.known.size() == rows.numbers.size(), "each known row has its number in the file");
+  text_table table{{{"model", text_side::left},
+                    {"system", text_side::left},
+                    {"release", text_side::left, 1},
+                    {"in", text_side::left},
+                    {"GPUs"},
+                    {"TP"},
+                    {"CP"},
+                    {"DP"},
+                    {"EP"},
+                    {"PP"},
+                    {"VPP", text_side::right, 3},
+                    {"MBS", text_side::right, 2},
+                    {"published s"},
+                    {"estimate s"},
+                    {"off"},
+                    {"fit", text_side::left, 4}}};
   for (size_t i = 0; i < rows.known.size(); ++i) {
     auto& x = rows.known[i];
     auto& how = x.how;
     const auto estimate = estimate_of(x, values);
-    fmt::print(
-      out,
-      "{:<21} {:<9} {:<8} {:<5} {:>5} {:>3} {:>3} {:>4} {:>3} {:>3} {:>3} {:>5} {:>11.3f} {:>10.3f} {:>+7.1f} %{}\n",
-      x.model, x.system.substr(x.system.find('-') + 1), x.release, name_of(how.computed_in), how.devices(),
-      how.shape.tensor, how.context, how.shape.data, how.expert, how.shape.pipeline, how.chunks, how.micro_batch,
-      x.seconds, estimate, 100 * (estimate / x.seconds - 1),
-      !split                       ? ""
-      : is_fitted(rows.numbers[i]) ? "  calibrated on"
-                                   : "  held out");
+    std::vector<std::string> cells{x.model, x.system.substr(x.system.find('-') + 1), x.release,
+                                   std::string{name_of(how.computed_in)}};
+    for (auto number : {how.devices(), how.tp, how.cp, how.dp, how.ep, how.pp, how.chunks, how.micro_batch})
+      cells.push_back(fmt::to_string(number));
+    cells.push_back(fmt::format("{:.3f}", x.seconds));
+    cells.push_back(fmt::format("{:.3f}", estimate));
+    cells.push_back(fmt::format("{:+.1f} %", 100 * (estimate / x.seconds - 1)));
+    cells.emplace_back(!split ? "" : is_fitted(rows.numbers[i]) ? "yes" : "held out");
+    table.add_row(std::move(cells));
   }
+  fmt::print(out, "\n{}", table.text(page.table_columns(), "--wide shows all"));
 }
 
 double best_plan_of(const published_training& x) {

@@ -98,16 +98,16 @@ std::optional<double> months_of(const std::string& release_text) {
 /// Errors: corrupt, where the numbers contradict each other.
 caf::error check_training(const published_training& x, uint32_t devices) {
   auto& how = x.how;
-  const auto others = how.shape.tensor * how.shape.pipeline * how.context;
+  const auto others = how.tp * how.pp * how.cp;
   if (devices % others != 0)
-    return malformed(fmt::format("{} GPUs do not divide by tensor {} x pipeline {} x context {}", devices,
-                                 how.shape.tensor, how.shape.pipeline, how.context));
+    return malformed(fmt::format("{} GPUs do not divide by tensor {} x pipeline {} x context {}", devices, how.tp,
+                                 how.pp, how.cp));
   if (how.global_batch % (devices / others * how.micro_batch) != 0)
     return malformed(fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
                                  how.global_batch, how.micro_batch, devices / others));
-  if (x.trained.experts.count % how.expert != 0 || devices / how.shape.pipeline % how.expert != 0)
+  if (x.trained.experts.count % how.ep != 0 || devices / how.pp % how.ep != 0)
     return malformed(fmt::format("{} experts on {} GPUs of a stage do not divide by {}", x.trained.experts.count,
-                                 devices / how.shape.pipeline, how.expert));
+                                 devices / how.pp, how.ep));
   return {};
 }
 
@@ -143,24 +143,24 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   x.trained.sequence = whole[column::sequence];
   x.trained.multi_token = model.multi_token;
   auto& how = x.how;
-  how.shape = {whole[column::tensor], 1, whole[column::pipeline]};
-  how.context = whole[column::context];
-  how.expert = whole[column::expert];
+  how.set_degrees(whole[column::tensor], 1, whole[column::pipeline]);
+  how.cp = whole[column::context];
+  how.ep = whole[column::expert];
   how.global_batch = whole[column::global_batch];
   how.micro_batch = whole[column::micro_batch];
   how.chunks = whole[column::virtual_stages];
-  how.shard = whole[column::fsdp];
+  how.shard_ranks = whole[column::fsdp];
   how.zero = 1;
   how.overlapped = true;
   how.gradient_bytes = 2; // as its software has them
-  how.sequence_parallel = how.shape.tensor > 1;
+  how.sequence_parallel = how.tp > 1;
   how.computed_in = *computed_in;
   how.attention = attention_kernel::flash;
   correct(x, *months);
   how.schedule = how.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
   if (const auto problem = check_training(x, whole[column::gpus]))
     return table.refused(from, render(problem));
-  how.shape.data = whole[column::gpus] / (how.shape.tensor * how.shape.pipeline * how.context);
+  how.dp = whole[column::gpus] / (how.tp * how.pp * how.cp);
   x.seconds = static_cast<double>(how.global_batch) * x.trained.sequence / (*tokens * whole[column::gpus]);
   return x;
 }

@@ -2,6 +2,8 @@
 
 #include "planner/calibration/pattern_search.hpp"
 #include "planner/models/known_models.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/text/pages/text_table.hpp"
 #include "tools/validation/csv_table.hpp"
 
 #include <fmt/format.h>
@@ -102,21 +104,21 @@ caf::expected<software_row> read_software_row(const csv_table& table, const csv_
   const auto others = whole[column::tensor] * whole[column::pipeline] * whole[column::context];
   if (whole[column::gpus] % others != 0)
     return table.refused(from, fmt::format("{} GPUs do not divide by {}", whole[column::gpus], others));
-  how.shape = {whole[column::tensor], whole[column::gpus] / others, whole[column::pipeline]};
-  how.context = whole[column::context];
-  how.expert = whole[column::expert];
+  how.set_degrees(whole[column::tensor], whole[column::gpus] / others, whole[column::pipeline]);
+  how.cp = whole[column::context];
+  how.ep = whole[column::expert];
   how.global_batch = whole[column::global_batch];
   how.micro_batch = whole[column::micro_batch];
-  if (how.global_batch % (how.shape.data * how.micro_batch) != 0)
+  if (how.global_batch % (how.dp * how.micro_batch) != 0)
     return table.refused(from, fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
-                                           how.global_batch, how.micro_batch, how.shape.data));
+                                           how.global_batch, how.micro_batch, how.dp));
   how.chunks = whole[column::virtual_stages];
-  how.shard = whole[column::fsdp];
+  how.shard_ranks = whole[column::fsdp];
   how.schedule = *schedule;
   how.again = *again;
   how.computed_in = *precision;
-  how.sequence_parallel = how.shape.tensor > 1;
-  how.zero = how.shard > 0 ? 0 : 1;
+  how.sequence_parallel = how.tp > 1;
+  how.zero = how.shard_ranks > 0 ? 0 : 1;
   how.overlapped = true;
   return x;
 }
@@ -167,16 +169,26 @@ double products_without(std::span<const software_row> rows, const software_row& 
   return others.empty() || left_out.software->products == 1 ? left_out.software->products : fit_products(others);
 }
 
-void print_software_rows(std::FILE* out, std::span<const software_row> rows) {
-  fmt::print(out, "\n{:<14} {:<15} {:<9} {:>6} {:>5} {:>12} {:>11} {:>7} {:>17}\n", "software", "model", "system",
-             "GPUs", "in", "published s", "estimate s", "", "left out of fit");
+void print_software_rows(std::FILE* out, std::span<const software_row> rows, const page_format& page) {
+  text_table table{{{"software", text_side::left},
+                    {"model", text_side::left},
+                    {"system", text_side::left},
+                    {"GPUs"},
+                    {"in", text_side::left, 1},
+                    {"published s"},
+                    {"estimate s"},
+                    {"off"},
+                    {"left out of fit", text_side::right, 2}}};
   for (auto& x : rows) {
+    ensure(x.software != nullptr && x.seconds > 0, "a row has its software and its time");
     const auto estimate = estimate_of(x, x.software->products), without = products_without(rows, x);
-    fmt::print(
-      out, "{:<14} {:<15} {:<9} {:>6} {:>5} {:>12.3f} {:>11.3f} {:>+5.1f} % {:>15}\n", x.software->name, x.trained.name,
-      x.on.name, x.how.devices(), name_of(x.how.computed_in), x.seconds, estimate, 100 * (estimate / x.seconds - 1),
-      without == 1 ? "nothing fitted" : fmt::format("{:+.1f} %", 100 * (estimate_of(x, without) / x.seconds - 1)));
+    table.add_row({std::string{x.software->name}, x.trained.name, x.on.name, fmt::to_string(x.how.devices()),
+                   std::string{name_of(x.how.computed_in)}, fmt::format("{:.3f}", x.seconds),
+                   fmt::format("{:.3f}", estimate), fmt::format("{:+.1f} %", 100 * (estimate / x.seconds - 1)),
+                   without == 1 ? "nothing fitted"
+                                : fmt::format("{:+.1f} %", 100 * (estimate_of(x, without) / x.seconds - 1))});
   }
+  fmt::print(out, "\n{}", table.text(page.table_columns(), "--wide shows all"));
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "planner/estimates/iteration_estimate.hpp"
 #include "planner/systems/software_generation.hpp"
+#include "tools/console/page_format.hpp"
 
 #include <caf/expected.hpp>
 
@@ -17,7 +18,7 @@ struct software_row {
   const training::software_generation* software = nullptr;
   training::language_model trained;
   training::gpu_system on; ///< With the newest software's constants.
-  training::parallel_setting how;
+  training::training_setting how;
   double seconds = 0; ///< Of an iteration.
 };
 
@@ -35,6 +36,6 @@ double fit_products(std::span<const software_row> rows);
 double products_without(std::span<const software_row> rows, const software_row& left_out);
 
 /// Each row, how far its estimate is off, and how far it is by a constant that was fitted without its model.
-void print_software_rows(std::FILE* out, std::span<const software_row> rows);
+void print_software_rows(std::FILE* out, std::span<const software_row> rows, const page_format& page);
 
 } // namespace ringmaster

@@ -4,6 +4,8 @@
 #include "planner/models/known_models.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/json_field.hpp"
+#include "runtime/text/pages/text_table.hpp"
+#include "tools/console/page_format.hpp"
 #include "tools/validation/iteration_rows.hpp"
 #include "tools/validation/pretraining_report.hpp"
 #include "tools/validation/software_rows.hpp"
@@ -30,6 +32,9 @@ struct validate_options {
   bool rows = false;
   bool leave_one_out = false;
   bool best = false;
+  bool wide = false;
+
+  page_format page() const { return page_format::of_console(wide); }
 };
 
 constexpr const char* trainings_file = "pretraining.csv";
@@ -108,13 +113,27 @@ struct published_iteration {
   uint32_t pipeline, chunks, global_batch, micro_batch;
   double full_s, selective_s; ///< Full recomputation; sequence parallel with selective recomputation.
 };
-constexpr published_iteration published[] = {{"megatron-22b", 1, 1, 4, 4, 1.42, 1.10},
-                                             {"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75}};
+constexpr published_iteration published[] = {
+  {.model = "megatron-22b",
+   .pipeline = 1,
+   .chunks = 1,
+   .global_batch = 4,
+   .micro_batch = 4,
+   .full_s = 1.42,
+   .selective_s = 1.10},
+  {.model = "gpt3-175b",
+   .pipeline = 8,
+   .chunks = 3,
+   .global_batch = 64,
+   .micro_batch = 1,
+   .full_s = 18.13,
+   .selective_s = 13.75},
+};
 
 measured_iteration as_measured(const published_iteration& x, recomputation again) {
   measured_iteration result;
   result.trained = *model_of(x.model);
-  result.how.shape = {8, 1, x.pipeline};
+  result.how.set_degrees(8, 1, x.pipeline);
   result.how.attention = attention_kernel::unfused;
   result.how.global_batch = x.global_batch;
   result.how.micro_batch = x.micro_batch;
@@ -130,51 +149,64 @@ std::string percent(double x) {
   return fmt::format("{:+.1f} %", 100 * x);
 }
 
-void print_deviation(std::FILE* out, const std::string& what, std::span<const measured_iteration> rows,
-                     const gpu_system& on) {
+void add_deviation(text_table& to, const std::string& what, std::span<const measured_iteration> rows,
+                   const gpu_system& on) {
   if (rows.empty())
     return;
   const auto d = deviation_of(rows, on);
-  fmt::print(out, "{:<32} {:>5} {:>10.2f} % {:>8.2f} % {:>10} {:>10}\n", what, d.count, 100 * d.mean_absolute,
-             100 * d.median_absolute, percent(d.mean), percent(d.worst));
+  to.add_row({what, fmt::to_string(d.count), fmt::format("{:.2f} %", 100 * d.mean_absolute),
+              fmt::format("{:.2f} %", 100 * d.median_absolute), percent(d.mean), percent(d.worst)});
 }
 
-void print_row(std::FILE* out, const measured_iteration& x, const gpu_system& on) {
-  auto& how = x.how;
-  const auto estimate = estimate_of(x, on);
-  fmt::print(out, "{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10.4f} {:>10.4f} {:>9}\n", how.shape.size(),
-             how.shape.tensor, how.shape.data, how.shape.pipeline, how.global_batch, how.micro_batch, x.trained.hidden,
-             x.trained.layers, x.trained.sequence, x.seconds, estimate, percent(estimate / x.seconds - 1));
+void print_rows(std::FILE* out, const std::vector<measured_iteration>& rows, const gpu_system& on,
+                const page_format& page) {
+  text_table table{{{"GPUs"},
+                    {"TP"},
+                    {"DP"},
+                    {"PP"},
+                    {"batch"},
+                    {"MBS"},
+                    {"hidden"},
+                    {"layers"},
+                    {"seq", text_side::right, 1},
+                    {"measured s"},
+                    {"estimate s"},
+                    {"off"}}};
+  for (auto& x : rows) {
+    auto& how = x.how;
+    const auto estimate = estimate_of(x, on);
+    std::vector<std::string> cells;
+    for (auto number : {how.devices(), how.tp, how.dp, how.pp, how.global_batch, how.micro_batch, x.trained.hidden,
+                        x.trained.layers, x.trained.sequence})
+      cells.push_back(fmt::to_string(number));
+    cells.push_back(fmt::format("{:.4f}", x.seconds));
+    cells.push_back(fmt::format("{:.4f}", estimate));
+    cells.push_back(percent(estimate / x.seconds - 1));
+    table.add_row(std::move(cells));
+  }
+  fmt::print(out, "{}", table.text(page.table_columns(), "--wide shows all"));
 }
 
-void print_rows(std::FILE* out, const std::vector<data_set>& all, const gpu_system& on) {
-  for (auto& x : all)
-    for (auto* part : {&x.calibration, &x.held_out}) {
-      fmt::print(out, "\n{}, {}\n{:>6} {:>3} {:>3} {:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>10} {:>10}\n", x.name,
-                 part == &x.calibration ? "calibrated on" : "held out", "GPUs", "t", "d", "p", "batch", "micro",
-                 "hidden", "layers", "seq", "measured s", "estimate s");
-      for (auto& row : *part)
-        print_row(out, row, on);
-    }
-}
-
-void print_published(std::FILE* out, const gpu_system& on) {
-  fmt::print(out, "\npublished, not calibrated on                    s   estimate\n");
+void print_published(std::FILE* out, const gpu_system& on, const page_format& page) {
+  text_table table{{{"published, not calibrated on", text_side::left},
+                    {"recomputation", text_side::left},
+                    {"s"},
+                    {"estimate"},
+                    {"off"}}};
   double sum = 0, worst = 0;
   size_t count = 0;
   for (auto& x : published)
     for (auto again : {recomputation::full, recomputation::selective}) {
       auto row = as_measured(x, again);
       const auto estimate = estimate_of(row, on), off = estimate / row.seconds - 1;
-      fmt::print(out, "{:<14} {:<24} {:>9.2f} {:>10.2f} {:>10}\n", x.model,
-                 again == recomputation::full ? "full recomputation" : "selective, sequence par.", row.seconds,
-                 estimate, percent(off));
+      table.add_row({x.model, again == recomputation::full ? "full" : "selective, sequence parallel",
+                     fmt::format("{:.2f}", row.seconds), fmt::format("{:.2f}", estimate), percent(off)});
       sum += std::abs(off);
       worst = std::abs(off) > std::abs(worst) ? off : worst;
       ++count;
     }
-  fmt::print(out, "mean of the deviations {:.2f} %, worst {}\n", 100 * sum / static_cast<double>(count),
-             percent(worst));
+  fmt::print(out, "\n{}mean of the deviations {:.2f} %, worst {}\n", table.text(page.table_columns(), ""),
+             100 * sum / static_cast<double>(count), percent(worst));
 }
 
 void print_constants(std::FILE* out, const gpu_system& on) {
@@ -187,15 +219,26 @@ void print_constants(std::FILE* out, const gpu_system& on) {
 }
 
 void print_all(std::FILE* out, const validate_options& opts, const std::vector<data_set>& data) {
-  fmt::print(out, "{:<32} {:>5} {:>12} {:>10} {:>10} {:>10}\n", "rows, on " + opts.system.name, "count", "mean |dev.|",
-             "median", "bias", "worst");
+  const auto page = opts.page();
+  text_table table{{{"rows, on " + opts.system.name, text_side::left},
+                    {"count"},
+                    {"mean |dev.|"},
+                    {"median", text_side::right, 2},
+                    {"bias", text_side::right, 1},
+                    {"worst"}}};
   for (auto& x : data) {
-    print_deviation(out, x.name + ", calibrated on", x.calibration, opts.system);
-    print_deviation(out, x.name + ", held out", x.held_out, opts.system);
+    add_deviation(table, x.name + ", calibrated on", x.calibration, opts.system);
+    add_deviation(table, x.name + ", held out", x.held_out, opts.system);
   }
-  print_published(out, opts.system);
-  if (opts.rows)
-    print_rows(out, data, opts.system);
+  fmt::print(out, "{}", table.text(page.table_columns(), "--wide shows all"));
+  print_published(out, opts.system, page);
+  if (!opts.rows)
+    return;
+  for (auto& x : data)
+    for (auto* part : {&x.calibration, &x.held_out}) {
+      fmt::print(out, "\n{}, {}\n", x.name, part == &x.calibration ? "calibrated on" : "held out");
+      print_rows(out, *part, opts.system, page);
+    }
 }
 
 class validate_call final : public command_call {
@@ -219,6 +262,9 @@ class validate_call final : public command_call {
     table.flag("--calibrate", opts_.calibrate)
       .says("fits the constants to the first, third, ... rows, prints them, and compares with these");
     table.flag("--rows", opts_.rows).says("every row");
+    table.flag("--wide", opts_.wide)
+      .says("tables show all columns; else lines have at most 100 columns (fewer where $COLUMNS says so, at least 60), "
+            "and tables leave columns out");
     table.flag("--leave-one-out", opts_.leave_one_out)
       .says(
         "of the published trainings, fits to all calibrated rows but one, each in turn, and compares with that one");
@@ -286,16 +332,16 @@ class validate_call final : public command_call {
       values = fit_pretraining_constants(fitted_rows(*rows));
       print_pretraining_constants(to.out, values);
     }
-    print_pretraining(to.out, *rows, values, split);
+    print_pretraining(to.out, *rows, values, split, opts_.page());
     if (opts_.data.empty())
       if (auto problem = validate_further(to, *rows, values))
         return problem;
     if (opts_.leave_one_out && split)
-      print_left_out(to.out, fitted_rows(*rows));
+      print_left_out(to.out, fitted_rows(*rows), opts_.page());
     if (opts_.best)
       print_beside_best(to.out, *rows);
     if (opts_.rows)
-      print_pretraining_rows(to.out, *rows, values, split);
+      print_pretraining_rows(to.out, *rows, values, split, opts_.page());
     return caf::none;
   }
 
@@ -308,7 +354,7 @@ class validate_call final : public command_call {
     if (!rows)
       return std::move(rows.error());
     fmt::print(to.out, "\nby software: {}/{}\n", *place, trainings_file);
-    print_software_rows(to.out, *rows);
+    print_software_rows(to.out, *rows, opts_.page());
     return caf::none;
   }
 
@@ -320,9 +366,9 @@ class validate_call final : public command_call {
     if (!further)
       return std::move(further.error());
     fmt::print(to.out, "\nfurther rows of that source: {}/{}\n", *place, trainings_file);
-    print_further(to.out, rows, *further, values);
+    print_further(to.out, rows, *further, values, opts_.page());
     if (opts_.rows)
-      print_pretraining_rows(to.out, *further, values, false);
+      print_pretraining_rows(to.out, *further, values, false, opts_.page());
     return caf::none;
   }
 

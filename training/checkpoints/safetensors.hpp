@@ -37,8 +37,8 @@ inline constexpr std::string_view digest_key = "ringmaster.xxh3";
 /// A file of tensors as the safetensors format has it, which other programs read: 8 bytes, the header's length; the
 /// header, JSON with each tensor's type, shape and place, and texts; and the bytes, without a gap.
 ///
-/// Its digest is link_checksum (XXH3) over the checksums, as 8 little-endian bytes each, of the header with zeros in the
-/// digest's place, and of each tensor's bytes in the file's order.
+/// Its digest is link_checksum (XXH3) over the checksums, as 8 little-endian bytes each, of the header with zeros in
+/// the digest's place, and of each tensor's bytes in the file's order.
 class safetensors_file {
 public:
   /// Errors: io_error; corrupt, with what is wrong and what would be right, also where the digest is another one. A

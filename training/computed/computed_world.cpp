@@ -39,7 +39,7 @@ computed_world::computed_world(const training_job& job, uint32_t world_size, uin
 
 caf::expected<loss_sums> computed_world::run_step() {
   const auto world_size = static_cast<uint32_t>(ranks_.size());
-  const step_world world{world_size, sides_of(job_.shape)};
+  const step_world world{world_size, setting_of(job_.shape)};
   const auto shape = step_shape(job_, world);
   if (auto problem = job_.strategy->check(shape, world_size))
     return problem;

@@ -16,7 +16,8 @@ bool has_less_on_more(const training_job& job, const step_world& world, bool of_
   const auto& by = strategy_for(job, world.sides);
   const auto shape_of = [&](const step_world& x) { return by.shape(step_shape(job, x), x.ranks); };
   const auto less_of = [&](const mesh& a, const mesh& b) {
-    const bool cut_by_data = by.gathers != sharded::nothing && !(by.shards_in_groups && world.sides.shard_ranks != 0);
+    const bool cut_by_data = by.gathers != sharded::nothing
+                             && !(by.shards_in_groups && world.sides.parallel.shard_ranks != 0);
     return b.tensor * b.pipeline > a.tensor * a.pipeline
            || ((cut_by_data || (of_samples && job.all_at_once)) && b.data > a.data);
   };

@@ -12,14 +12,22 @@ namespace ringmaster::training {
 namespace {
 
 /// The configured sizes, then the next best ones, then the same with the substitute of the strategy, if it has one.
-std::vector<parallel_sizes> preferences(const parallel_sizes& configured, bool stands_in) {
-  std::vector<parallel_sizes> result{configured};
-  for (auto data = configured.data; data > 1; --data)
-    result.push_back({configured.tensor, data - 1, configured.shard_ranks});
-  for (auto tensor = configured.tensor; tensor > 1; --tensor)
-    result.push_back({tensor - 1, std::min(configured.data, 1u), configured.shard_ranks});
-  for (auto ranks = configured.shard_ranks; ranks > 1; --ranks)
-    result.push_back({configured.tensor, configured.data, ranks - 1});
+std::vector<step_setting> preferences(const step_setting& configured, bool stands_in) {
+  std::vector<step_setting> result{configured};
+  auto add = [&](auto change) {
+    result.push_back(configured);
+    change(result.back().parallel);
+  };
+  const auto& asked = configured.parallel;
+  for (auto dp = asked.dp; dp > 1; --dp)
+    add([&](auto& x) { x.dp = dp - 1; });
+  for (auto tp = asked.tp; tp > 1; --tp)
+    add([&](auto& x) {
+      x.tp = tp - 1;
+      x.dp = std::min(x.dp, 1u);
+    });
+  for (auto ranks = asked.shard_ranks; ranks > 1; --ranks)
+    add([&](auto& x) { x.shard_ranks = ranks - 1; });
   for (size_t i = 0, count = stands_in ? result.size() : 0; i < count; ++i) {
     result.push_back(result[i]);
     result.back().stands_in = true;
@@ -73,31 +81,31 @@ uint64_t pipelined_samples(const training_job& job, const known_strategy& by, mo
 
 } // namespace
 
-const known_strategy& strategy_for(const training_job& job, const parallel_sizes& x) {
+const known_strategy& strategy_for(const training_job& job, const step_setting& x) {
   ensure(job.strategy != nullptr, "a job has a strategy");
   ensure(!x.stands_in || job.strategy->stand_in != nullptr, "a substitute is used where the strategy has one");
   return x.stands_in ? *job.strategy->stand_in : *job.strategy;
 }
 
-parallel_sizes sides_of(const model& m) {
-  return {m.tensor, m.data, m.shard_ranks};
+step_setting setting_of(const model& m) {
+  return {{.tp = m.parallel.tp, .dp = m.parallel.dp, .shard_ranks = m.parallel.shard_ranks}};
 }
 
-model with_sides(model m, const parallel_sizes& x) {
-  m.tensor = x.tensor;
-  m.data = x.data;
-  m.shard_ranks = x.shard_ranks;
+model with_setting(model m, const step_setting& x) {
+  m.parallel.tp = x.parallel.tp;
+  m.parallel.dp = x.parallel.dp;
+  m.parallel.shard_ranks = x.parallel.shard_ranks;
   return m;
 }
 
-std::string text_of(const parallel_sizes& x) {
+std::string text_of(const step_setting& x) {
   std::vector<std::string> parts;
-  if (x.tensor != 0)
-    parts.push_back(fmt::format("{} tensor-parallel", x.tensor));
-  if (x.data != 0)
-    parts.push_back(fmt::format("{} data-parallel", x.data));
-  if (x.shard_ranks != 0)
-    parts.push_back(fmt::format("{} that share the model", x.shard_ranks));
+  if (x.parallel.tp != 0)
+    parts.push_back(fmt::format("{} tensor-parallel", x.parallel.tp));
+  if (x.parallel.dp != 0)
+    parts.push_back(fmt::format("{} data-parallel", x.parallel.dp));
+  if (x.parallel.shard_ranks != 0)
+    parts.push_back(fmt::format("{} that share the model", x.parallel.shard_ranks));
   return fmt::format("{}", fmt::join(parts, " x "));
 }
 
@@ -111,7 +119,7 @@ bool can_train(const training_job& job, const step_world& x) {
 }
 
 step_world step_world_of(const training_job& job, uint32_t available, std::span<const step_world> too_small) {
-  for (auto& sides : preferences(sides_of(job.shape), job.strategy->stand_in != nullptr))
+  for (auto& sides : preferences(setting_of(job.shape), job.strategy->stand_in != nullptr))
     for (auto ranks = available; ranks > 0; --ranks) {
       if (std::ranges::any_of(too_small, [&](auto& x) { return x.sides == sides && x.ranks >= ranks; }))
         break;
@@ -123,7 +131,7 @@ step_world step_world_of(const training_job& job, uint32_t available, std::span<
 
 model step_shape(const training_job& job, const step_world& x) {
   ensure(!x.sides.stands_in || job.strategy->stand_in != nullptr, "a substitute is used where the strategy has one");
-  auto result = with_sides(job.shape, x.sides);
+  auto result = with_setting(job.shape, x.sides);
   if (!job.all_at_once)
     return result;
   const auto& by = strategy_for(job, x.sides);

@@ -6,28 +6,27 @@
 
 namespace ringmaster::training {
 
-/// The sizes of a model's parallel groups, as configured; 0: the strategy chooses.
-struct parallel_sizes {
-  uint32_t tensor = 0;
-  uint32_t data = 0;
-  uint32_t shard_ranks = 0;
-  bool stands_in = false; ///< The substitute of the job's strategy is used.
+/// How ranks divide a step of a job that can lose ranks: tp, dp and shard_ranks may change from step to step,
+/// everything else is the job's.
+struct step_setting {
+  parallel_setting parallel{}; ///< Only tp, dp and shard_ranks are set.
+  bool stands_in = false;      ///< The substitute of the job's strategy is used.
 
-  friend bool operator==(const parallel_sizes&, const parallel_sizes&) = default;
+  friend bool operator==(const step_setting&, const step_setting&) = default;
 };
 
-parallel_sizes sides_of(const model& m);
-model with_sides(model m, const parallel_sizes& x);
+step_setting setting_of(const model& m);
+model with_setting(model m, const step_setting& x);
 /// "2 tensor-parallel x 2 data-parallel"; empty: nothing is configured.
-std::string text_of(const parallel_sizes& x);
+std::string text_of(const step_setting& x);
 
 /// The strategy that is used: the job's, or its substitute.
-const known_strategy& strategy_for(const training_job& job, const parallel_sizes& x);
+const known_strategy& strategy_for(const training_job& job, const step_setting& x);
 
 /// The number of ranks that run a step, and their parallel groups.
 struct step_world {
   uint32_t ranks = 0;
-  parallel_sizes sides;
+  step_setting sides;
 
   friend bool operator==(const step_world&, const step_world&) = default;
 };

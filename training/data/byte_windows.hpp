@@ -9,8 +9,8 @@
 
 namespace ringmaster::training {
 
-/// Text as bytes. A sample is a window of a fixed number of bytes of one file, each an input from 0 to 255; its labels are the
-/// bytes that follow each of them, so those of the window, moved by one.
+/// Text as bytes. A sample is a window of a fixed number of bytes of one file, each an input from 0 to 255; its labels
+/// are the bytes that follow each of them, so those of the window, moved by one.
 class byte_windows final : public data_set {
 public:
   static constexpr uint32_t window_max = 1 << 20;

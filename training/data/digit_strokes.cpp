@@ -14,8 +14,8 @@ public:
     return *this;
   }
 
-  /// Around (x, y), in steps of 1/24 of a turn from `first` to `last`; 0 lies to the right, 6 below. The cosines are written here
-  /// since a library's may differ in their last bit.
+  /// Around (x, y), in steps of 1/24 of a turn from `first` to `last`; 0 lies to the right, 6 below. The cosines are
+  /// written here since a library's may differ in their last bit.
   pen& around(double x, double y, double width, double height, uint32_t first, uint32_t last) {
     constexpr std::array<double, 7> quarter{
       1, 0.96592582628906831, 0.86602540378443865, 0.70710678118654752, 0.5, 0.25881904510252076, 0};

@@ -221,7 +221,7 @@ caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, s
                                       double usual, const communication_times& communications) {
   std::vector<std::pair<double, size_t>> parts; // of what is usual
   std::vector<training_outcome> simulated;
-  const auto shape = step_shape(job, {ranks, sides_of(job.shape)});
+  const auto shape = step_shape(job, {ranks, setting_of(job.shape)});
   for (auto& step : steps) {
     auto found = simulate([&](rank& self) { return job.strategy->run(self, shape); }, shape, ranks,
                           profiled_costs{job, step.events, communications}, true);

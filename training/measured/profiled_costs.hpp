@@ -53,7 +53,8 @@ private:
   std::map<kind, double> seconds_;
 };
 
-/// A measured step in the form of a simulated one: the ranks' times and the end, from their events, whose times begin at 0.
+/// A measured step in the form of a simulated one: the ranks' times and the end, from their events, whose times begin
+/// at 0.
 training_outcome outcome_of(std::vector<event> measured, uint32_t ranks);
 
 /// The lower one of two; of none 0.

@@ -94,9 +94,9 @@ private:
         for (auto v : chunks)
           for (auto micro_batch : batches) {
             auto m = plain_;
-            m.tensor = static_cast<uint32_t>(tensor);
-            m.data = static_cast<uint32_t>(data);
-            m.chunks = static_cast<uint32_t>(v);
+            m.parallel.tp = static_cast<uint32_t>(tensor);
+            m.parallel.dp = static_cast<uint32_t>(data);
+            m.parallel.chunks = static_cast<uint32_t>(v);
             m.micro_batch = micro_batch;
             if (tensor * data > world_size_ || which.check(m, world_size_))
               continue;

@@ -32,7 +32,7 @@ struct kept_layer {
 };
 
 mesh context_shape(const model& m, uint32_t world_size) {
-  const auto context = m.context != 0 ? m.context : world_size / std::max(m.data, 1u);
+  const auto context = m.parallel.cp != 0 ? m.parallel.cp : world_size / std::max(m.parallel.dp, 1u);
   return {.data = world_size / std::max(context, 1u), .context = context};
 }
 
@@ -79,10 +79,10 @@ caf::error check_context_parallel(const model& m, uint32_t world_size) {
                       "ranks that share positions need layers of attention that can work on some of them; those that "
                       "are trained here take whole samples: ringmaster simulate train simulates it");
   const auto shape = context_shape(m, world_size);
-  if (shape.size() != world_size || (m.data != 0 && m.data != shape.data))
+  if (shape.size() != world_size || (m.parallel.dp != 0 && m.parallel.dp != shape.data))
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks that share positions times {} data-parallel ones are not {} ranks",
-                                  shape.context, m.data != 0 ? m.data : shape.data, world_size));
+                                  shape.context, m.parallel.dp != 0 ? m.parallel.dp : shape.data, world_size));
   if (shape.context > position_run::of_max)
     return make_error(errc::invalid_argument, fmt::format("{} ranks that share positions are more than {}",
                                                           shape.context, position_run::of_max));

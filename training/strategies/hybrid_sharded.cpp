@@ -16,8 +16,8 @@ namespace {
 
 uint32_t sharers_of(const model& m, uint32_t world_size) {
   constexpr uint32_t host = 8;
-  if (m.shard_ranks != 0)
-    return m.shard_ranks;
+  if (m.parallel.shard_ranks != 0)
+    return m.parallel.shard_ranks;
   if (world_size > host && world_size % host == 0)
     return host;
   return world_size % 2 == 0 ? world_size / 2 : world_size;

@@ -41,7 +41,7 @@ strategy run_overlapping_zero_1(rank& self, const model& m) {
       std::tie(gradient, by_output) = co_await self.backward(inputs[l], weights[l], by_output);
       inputs[l].drop();
       co_await self.add(sums[l], std::move(gradient));
-      if (samples != batches.back() || (bucket_end - l < m.chunks && l > 0))
+      if (samples != batches.back() || (bucket_end - l < m.parallel.chunks && l > 0))
         continue;
       while (bucket_end > l) {
         --bucket_end;

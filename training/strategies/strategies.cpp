@@ -60,19 +60,19 @@ std::vector<beyond> needs_of(const known_strategy& which, const model& m) {
   std::vector<beyond> result;
   if (which.needs != beyond::nothing)
     result.push_back(which.needs);
-  if (which.shares_positions && m.context > 1)
+  if (which.shares_positions && m.parallel.cp > 1)
     result.push_back(beyond::positions);
-  if (which.shares_experts && m.experts > 1)
+  if (which.shares_experts && m.parallel.ep > 1)
     result.push_back(beyond::experts);
   return result;
 }
 
 uint32_t chunks_of(const known_strategy& which, const model& m) {
-  return which.chunks == chunk_use::parts ? m.chunks : which.chunks == chunk_use::there_and_back ? 2 : 1;
+  return which.chunks == chunk_use::parts ? m.parallel.chunks : which.chunks == chunk_use::there_and_back ? 2 : 1;
 }
 
 uint32_t expert_ranks(const model& m, uint32_t world_size) {
-  return m.experts != 0 ? m.experts : world_size < 8 ? world_size : std::gcd(world_size, 8u);
+  return m.parallel.ep != 0 ? m.parallel.ep : world_size < 8 ? world_size : std::gcd(world_size, 8u);
 }
 
 range samples_of(const model& m, uint32_t part, uint32_t parts) {
@@ -129,7 +129,8 @@ caf::error check_data_parallel(const model& m, uint32_t parts) {
 }
 
 caf::error check_mesh(const model& m, uint32_t world_size) {
-  const auto tensor = std::max(m.tensor, 1u), data = std::max(m.data, 1u), context = std::max(m.context, 1u);
+  const auto tensor = std::max(m.parallel.tp, 1u), data = std::max(m.parallel.dp, 1u),
+             context = std::max(m.parallel.cp, 1u);
   if (world_size % (uint64_t{tensor} * data * context) != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks are no multiple of {} tensor-parallel{} times {} data-parallel ones",

@@ -21,8 +21,8 @@ inline mesh data_parallel_shape(const model&, uint32_t world_size) {
 /// What ranks with the same samples share. Ranks with different samples are data parallel.
 enum class sharing : uint8_t {
   none,   ///< No two ranks have the same samples.
-  layers, ///< Each layer: m.tensor ranks, and m.data such groups.
-  stages, ///< Stages of layers, each of m.tensor x m.data ranks; m.zero applies, too.
+  layers, ///< Each layer: m.parallel.tp ranks, and m.parallel.dp such groups.
+  stages, ///< Stages of layers, each of m.parallel.tp x m.parallel.dp ranks; m.parallel.zero applies, too.
 };
 
 /// How a strategy cuts a rank's samples into micro-batches of m.micro_batch.
@@ -32,7 +32,7 @@ enum class batch_cut : uint8_t {
   never,
 };
 
-/// What m.chunks is to a strategy.
+/// What m.parallel.chunks is to a strategy.
 enum class chunk_use : uint8_t {
   none,           ///< Nothing: a rank has one part of the model.
   parts,          ///< Parts of the model that a rank has, one after the other.
@@ -66,7 +66,7 @@ struct known_strategy {
   micro_batches_held* held = holds_one;
   uint32_t copies = 1;            ///< Of its stage's parameters that a rank holds.
   beyond needs = beyond::nothing; ///< Only cost models that know it can simulate it, and no layers compute it.
-  bool shares_positions = false;  ///< It uses m.context, if that is given: see `needs_of`.
+  bool shares_positions = false;  ///< It uses m.parallel.cp, if that is given: see `needs_of`.
   bool shares_experts = false;    ///< The same of m.experts.
   uint32_t usual_chunks = 2;      ///< The default of m.chunks.
   bool by_columns = false; ///< Of the ranks that share a layer each makes columns of its output: see layer::by_columns.
@@ -126,7 +126,7 @@ inline bool is_of_experts(const model& m, uint64_t layer) {
 }
 
 caf::error check_data_parallel(const model& m, uint32_t parts);
-/// Whether m.tensor x m.context x m.data, where they are given, divide the world.
+/// Whether m.parallel.tp x m.parallel.cp x m.parallel.dp, where they are given, divide the world.
 caf::error check_mesh(const model& m, uint32_t world_size);
 
 } // namespace ringmaster::training

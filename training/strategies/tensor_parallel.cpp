@@ -16,7 +16,7 @@
 namespace ringmaster::training {
 
 mesh tensor_parallel_shape(const model& m, uint32_t world_size) {
-  const auto tensor = m.tensor != 0 ? m.tensor : world_size / std::max(m.data, 1u);
+  const auto tensor = m.parallel.tp != 0 ? m.parallel.tp : world_size / std::max(m.parallel.dp, 1u);
   return {tensor, world_size / std::max(tensor, 1u), 1};
 }
 
@@ -26,7 +26,7 @@ namespace {
 class between_layers {
 public:
   between_layers(rank& self, const model& m, group tensor)
-    : self_(self), tensor_(tensor), in_sequence_(m.sequence_parallel) {}
+    : self_(self), tensor_(tensor), in_sequence_(m.parallel.sequence_parallel) {}
 
   template <class Value>
   task<Value> keep(Value x) {
@@ -113,10 +113,10 @@ caf::error check_tensor_parallel(const model& m, uint32_t world_size) {
   if (auto problem = check_mesh(m, world_size))
     return problem;
   const auto shape = tensor_parallel_shape(m, world_size);
-  if (shape.size() != world_size || (m.data != 0 && m.data != shape.data))
+  if (shape.size() != world_size || (m.parallel.dp != 0 && m.parallel.dp != shape.data))
     return make_error(errc::invalid_argument,
                       fmt::format("{} tensor-parallel ranks times {} data-parallel ones are not {} ranks", shape.tensor,
-                                  std::max(m.data, 1u), world_size));
+                                  std::max(m.parallel.dp, 1u), world_size));
   return check_data_parallel(m, shape.data);
 }
 

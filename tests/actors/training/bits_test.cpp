@@ -101,9 +101,9 @@ TEST_CASE("bits: with configured groups the ranks that are left form fewer group
   for (const std::string strategy : {"tensor", "tensor-naive", "1f1b"}) {
     CAPTURE(strategy);
     auto job = bits_job(strategy);
-    job.shape = with_sides(job.shape, {2, 2});
+    job.shape = with_setting(job.shape, {{.tp = 2, .dp = 2}});
     auto in_one_group = job;
-    in_one_group.shape.data = 1;
+    in_one_group.shape.parallel.dp = 1;
     auto says_so = [](const simulated_training& run, uint64_t step) {
       CHECK(run.notes.back()
             == fmt::format("from step {} on 2 ranks train, 2 tensor-parallel x 1 data-parallel in place of 2 "
@@ -141,7 +141,7 @@ TEST_CASE("bits: another strategy stands in where fewer ranks cannot use theirs,
 
 TEST_CASE("bits: ranks in fewer groups go back to the configured ones when others have joined") {
   auto job = bits_job("tensor");
-  job.shape = with_sides(job.shape, {2, 2});
+  job.shape = with_setting(job.shape, {{.tp = 2, .dp = 2}});
   simulated_cluster cluster{training_devices(5)};
   simulated_training run{cluster, job, 4, 12};
   run.settings.mirror = true;

@@ -76,7 +76,7 @@ struct run_of_processes {
 /// Two pairs of tensor-parallel ranks: each part of a layer exists twice.
 training_job two_pairs() {
   auto result = small_job("tensor", layers, batch, batch);
-  result.shape.tensor = 2;
+  result.shape.parallel.tp = 2;
   return result;
 }
 

@@ -34,9 +34,9 @@ TEST_CASE("training messages: all fields arrive") {
   CHECK(across(ended).strays_at == 2);
   CHECK(across(ended).bytes_peak == 17);
   step_order order;
-  order.sides = {2, 3, 4, true};
+  order.sides = {{.tp = 2, .dp = 3, .shard_ranks = 4}, true};
   order.forget = true;
-  CHECK(across(order).sides == parallel_sizes{2, 3, 4, true});
+  CHECK(across(order).sides == step_setting{{.tp = 2, .dp = 3, .shard_ranks = 4}, true});
   CHECK(across(order).forget);
   rank_ready ready;
   ready.settings = {"seed 1", "strategy ddp"};

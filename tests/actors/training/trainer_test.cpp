@@ -344,7 +344,7 @@ TEST_CASE("a run that has no room on those that are left ends with the model, wh
 TEST_CASE("a world that has no room is not tried again while others that are there have nothing to do") {
   constexpr uint64_t batch = 60;
   auto job = small_job("tensor", 4, batch, batch);
-  job.shape.tensor = 2;
+  job.shape.parallel.tp = 2;
   auto started = [&](simulated_training& run, uint64_t room) {
     run.settings.memory_bytes = room;
     run.start();
@@ -526,7 +526,7 @@ TEST_CASE("trainer: operations that start together are called together, and a si
   for (uint32_t ranks : {1u, 2u}) {
     CAPTURE(ranks);
     auto job = small_job("ddp-overlap", 8, 6, 6);
-    job.shape.chunks = 8; // one bucket
+    job.shape.parallel.chunks = 8; // one bucket
     simulated_cluster cluster{training_devices(2)};
     simulated_training run{cluster, std::move(job), ranks, steps};
     std::vector<int> collectives;
@@ -553,7 +553,7 @@ TEST_CASE("trainer: calls that go together are at most a series, and 16 MiB of a
   CHECK(count(64, 8) == 64);
   CHECK(count(1200, 8) == 64);
   auto job = small_job("ddp-overlap", 70, 6, 6);
-  job.shape.chunks = 70; // one bucket
+  job.shape.parallel.chunks = 70; // one bucket
   auto larger = training_devices(2);
   larger.memory_bytes = 1 << 20;
   simulated_cluster cluster{larger};

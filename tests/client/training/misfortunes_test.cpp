@@ -192,12 +192,12 @@ TEST_CASE("misfortunes: an error for lack of memory names the layer and the byte
 
 TEST_CASE("misfortunes: that ranks cannot share a layer is the first error, with a remedy") {
   auto settings = digits_by("3d", 2);
-  settings.job.shape.chunks = 1;
+  settings.job.shape.parallel.chunks = 1;
   settings.job.layers[2] = std::make_shared<whole_layer>(settings.job.layers[2]);
   settings.job.shape.micro_batch = 1;
   check_found(render(check(settings)), "2 ranks cannot share layer 2, sociable tanh linear 16x16: it stays whole; "
                                        "--tensor 1 would do");
-  settings.job.shape.tensor = 1;
+  settings.job.shape.parallel.tp = 1;
   check_found(render(check(settings)), "and 3d on 2 ranks has 1: --micro-batch 2");
 }
 

@@ -80,31 +80,32 @@ TEST_CASE("requested settings: everything that changes a step's result is includ
   const few_samples data;
   auto job = [] { return small_job("zero3", 4, 12, 3); };
   const auto told = requested_settings(job(), data, false, false);
-  const std::vector<std::function<void(training_job&)>> changes{[](auto& x) { x.strategy = strategy_of("zero2"); },
-                                                                [](auto& x) { x.layers.pop_back(); },
-                                                                [](auto& x) {
-                                                                  auto& last = x.layers.back();
-                                                                  last = std::make_shared<elsewhere_made>(last);
-                                                                },
-                                                                [](auto& x) { x.as = precision::float32; },
-                                                                [](auto& x) { x.update.kind = optimizer_kind::adamw; },
-                                                                [](auto& x) { x.update.rate = 0.02; },
-                                                                [](auto& x) { x.update.weight_decay = 0.02; },
-                                                                [](auto& x) { x.update.beta1 = 0.8; },
-                                                                [](auto& x) { x.update.beta2 = 0.99; },
-                                                                [](auto& x) { x.update.epsilon = 1e-7; },
-                                                                [](auto& x) { x.seed = 6; },
-                                                                [](auto& x) { x.shape.global_batch = 13; },
-                                                                [](auto& x) { x.shape.micro_batch = 4; },
-                                                                [](auto& x) { x.all_at_once = true; },
-                                                                [](auto& x) { x.shape.tensor = 2; },
-                                                                [](auto& x) { x.shape.data = 2; },
-                                                                [](auto& x) { x.shape.shard_ranks = 2; },
-                                                                [](auto& x) { x.shape.chunks = 3; },
-                                                                [](auto& x) { x.shape.prefetch = 2; },
-                                                                [](auto& x) { x.shape.zero = 1; },
-                                                                [](auto& x) { x.shape.virtual_ranks = 4; },
-                                                                [](auto& x) { x.shape.sequence_parallel = true; }};
+  const std::vector<std::function<void(training_job&)>> changes{
+    [](auto& x) { x.strategy = strategy_of("zero2"); },
+    [](auto& x) { x.layers.pop_back(); },
+    [](auto& x) {
+      auto& last = x.layers.back();
+      last = std::make_shared<elsewhere_made>(last);
+    },
+    [](auto& x) { x.as = precision::float32; },
+    [](auto& x) { x.update.kind = optimizer_kind::adamw; },
+    [](auto& x) { x.update.rate = 0.02; },
+    [](auto& x) { x.update.weight_decay = 0.02; },
+    [](auto& x) { x.update.beta1 = 0.8; },
+    [](auto& x) { x.update.beta2 = 0.99; },
+    [](auto& x) { x.update.epsilon = 1e-7; },
+    [](auto& x) { x.seed = 6; },
+    [](auto& x) { x.shape.global_batch = 13; },
+    [](auto& x) { x.shape.micro_batch = 4; },
+    [](auto& x) { x.all_at_once = true; },
+    [](auto& x) { x.shape.parallel.tp = 2; },
+    [](auto& x) { x.shape.parallel.dp = 2; },
+    [](auto& x) { x.shape.parallel.shard_ranks = 2; },
+    [](auto& x) { x.shape.parallel.chunks = 3; },
+    [](auto& x) { x.shape.prefetch = 2; },
+    [](auto& x) { x.shape.parallel.zero = 1; },
+    [](auto& x) { x.shape.virtual_ranks = 4; },
+    [](auto& x) { x.shape.parallel.sequence_parallel = true; }};
   for (size_t i = 0; i < changes.size(); ++i) {
     CAPTURE(i);
     auto other = job();

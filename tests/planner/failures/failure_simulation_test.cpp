@@ -31,7 +31,7 @@ failure_history played(const failure_question& asked, recovery how, double inter
   return *result;
 }
 
-/// Plays some runs of so many failures each, and compares the means with the closed form.
+/// Plays some runs of that number of failures each, and compares the means with the closed form.
 void compare(failure_question asked, recovery how, uint32_t runs, double failures) {
   const auto expected = outcome_of(asked, how);
   asked.run_s = failures / expected.interruptions_a_day * 86400;
@@ -109,7 +109,7 @@ TEST_CASE("failure simulation: a seed has one history, and another one another")
   }
 }
 
-TEST_CASE("failure simulation: of some runs the mean, the least and the most are told") {
+TEST_CASE("failure simulation: runs are summarised by mean, least and most") {
   const auto asked = small_job(20'000);
   const auto runs = play_runs(asked, recovery::smaller, 900, 3);
   REQUIRE(runs);

@@ -16,7 +16,7 @@ namespace {
 /// 128 hosts of 8, of which one fails every five hours.
 constexpr failure_question thousand_gpus{.gpus = 1024, .copies = 16, .gpu_mttf_s = 1024 * 18'000.0};
 
-/// Erlang's loss formula, by its recursion: the part of time in which all of so many servers are taken.
+/// Erlang's loss formula, by its recursion: the part of time in which all servers are busy.
 double taken_by_erlang(uint32_t servers, double load) {
   double result = 1;
   for (uint32_t i = 1; i <= servers; ++i)
@@ -59,7 +59,7 @@ TEST_CASE("goodput: a job that waits for repairs does so as Erlang's loss formul
   CHECK(outcome_of(asked, recovery::wait).goodput == doctest::Approx(undelayed));
 }
 
-TEST_CASE("goodput: hosts of broken copies make up whole ones, and nobody trains on less than one") {
+TEST_CASE("goodput: hosts of broken copies make up whole ones, and no training runs on less than one") {
   const auto asked = failure_question{.gpus = 1024, .copies = 16, .spares = 2}; // 8 hosts each
   CHECK(copies_with(asked, recovery::restart, 500) == 16);
   CHECK(copies_with(asked, recovery::wait, 2) == 16);

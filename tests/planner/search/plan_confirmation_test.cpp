@@ -1,4 +1,4 @@
-// What stands for a plan in its simulation, and what confirming may take.
+// How a plan is simulated by fewer ranks, and what confirming may cost.
 #include "messages/errc.hpp"
 #include "planner/search/plan_outcome.hpp"
 
@@ -26,23 +26,21 @@ plan_question question(const char* model_name, uint32_t devices, uint32_t batch,
 }
 
 /// The best plan of the question with these sides.
-parallel_setting best_with(plan_question asked, uint32_t tensor, uint32_t data, uint32_t pipeline) {
-  asked.filter.tensor = {tensor, tensor};
-  asked.filter.data = {data, data};
-  asked.filter.pipeline = {pipeline, pipeline};
-  asked.filter.context = {1, 1};
+training_setting best_with(plan_question asked, uint32_t tensor, uint32_t data, uint32_t pipeline) {
+  asked.filter.tp = {tensor, tensor};
+  asked.filter.dp = {data, data};
+  asked.filter.pp = {pipeline, pipeline};
+  asked.filter.cp = {1, 1};
   asked.filter.micro_batches = {1};
   const auto found = plan_transformer(asked, 1);
   REQUIRE(!found.best.empty());
   return found.best.front().how;
 }
 
-/// All ranks of the plan, none standing for others.
-training_outcome simulated_by_all(const plan_question& asked, const parallel_setting& how) {
-  const model trained{
-    places_of(asked.trained, how), how.global_batch, how.micro_batch, how.chunks, how.shape.tensor, how.shape.data,
-    how.sequence_parallel,         how.zero};
-  return outcome_of(name_of(how.schedule), trained, how.shape.size(),
+/// All ranks of the plan are simulated.
+training_outcome simulated_by_all(const plan_question& asked, const training_setting& how) {
+  const model trained{places_of(asked.trained, how), how.global_batch, how.micro_batch, how.simulated()};
+  return outcome_of(name_of(how.schedule), trained, how.shape().size(),
                     *transformer_costs(asked.trained, asked.system, how));
 }
 
@@ -54,7 +52,7 @@ const std::function<bool(double)> never_stops = [](double) { return true; };
 
 } // namespace
 
-TEST_CASE("plan confirm: two data-parallel ranks stand for all, also where ZeRO 2 and 3 share, and in DualPipe") {
+TEST_CASE("plan confirmation: two data-parallel ranks stand for all, also where ZeRO 2 and 3 share, and in DualPipe") {
   const std::initializer_list<std::initializer_list<const char*>> all{
     {"1f1b", "zero1"},  {"1f1b", "zero2"}, {"interleaved", "zero2"}, {"1f1b", "zero3"},
     {"gpipe", "zero3"}, {"zb-v", "zero2"}, {"dualpipe", "zero1"},    {"dualpipe", "zero2"}};
@@ -76,7 +74,7 @@ TEST_CASE("plan confirm: two data-parallel ranks stand for all, also where ZeRO 
     }
 }
 
-TEST_CASE("plan confirm: a step is told from two shorter ones, for each schedule and way of sharding") {
+TEST_CASE("plan confirmation: two shorter steps predict a step, for each schedule and sharding") {
   for (auto* only : {"1f1b", "interleaved", "gpipe", "zb-h1", "zb-h2", "zb-v", "dualpipe"})
     for (uint32_t pipeline : {2u, 4u}) {
       const auto asked = question("llama3-8b", 2 * pipeline, 128, {only, "zero1"});
@@ -114,9 +112,9 @@ TEST_CASE("plan confirm: a step is told from two shorter ones, for each schedule
            .steady()); // eight micro-batches are no longer than what it needs
 }
 
-TEST_CASE("plan confirm: all that is simulated stays within the operations, and what is left out says why") {
+TEST_CASE("plan confirmation: all that is simulated stays within the operations, and what is left out says why") {
   auto asked = question("llama3-8b", 64, 2048, {"1f1b"});
-  asked.filter.pipeline = {4, 4};
+  asked.filter.pp = {4, 4};
   asked.filter.micro_batches = {1};
   const auto found = ten_best(asked);
   for (uint64_t operations : {uint64_t{0}, uint64_t{200'000}, uint64_t{1'000'000}, uint64_t{30'000'000}}) {
@@ -143,10 +141,10 @@ TEST_CASE("plan confirm: all that is simulated stays within the operations, and 
   }
 }
 
-TEST_CASE("plan confirm: no time left, and Ctrl-C, are said of each plan, and on the page") {
+TEST_CASE("plan confirmation: no time left, and Ctrl-C, are said of each plan, and on the page") {
   plan_outcome x;
   x.asked = question("llama3-8b", 64, 2048, {"1f1b"});
-  x.asked.filter.pipeline = {4, 4};
+  x.asked.filter.pp = {4, 4};
   x.asked.filter.micro_batches = {1};
   x.found = ten_best(x.asked);
   x.best = confirm_plans(x.asked, x.found, never_stops, {.time = std::chrono::milliseconds{0}});
@@ -163,7 +161,8 @@ TEST_CASE("plan confirm: no time left, and Ctrl-C, are said of each plan, and on
   CHECK(contains(json_of(x), R"("simulated_micro_batches":)"));
 }
 
-TEST_CASE("plan confirm: thousands of GPUs under ZeRO 2 are some hundred thousand operations, not millions a rank") {
+TEST_CASE(
+  "plan confirmation: thousands of GPUs under ZeRO 2 are some hundred thousand operations, not millions a rank") {
   auto asked = question("llama3-70b", 2048, 2048, {"interleaved", "zero2"});
   asked.system = *system_of("h100-80g");
   const auto all = confirm_plans(asked, ten_best(asked), never_stops);

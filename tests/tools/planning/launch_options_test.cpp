@@ -1,4 +1,4 @@
-// What frameworks can run, and how a plan is told to them.
+// What frameworks can run, and a plan as their options.
 #include "planner/plans/launch_options.hpp"
 
 #include "planner/models/known_models.hpp"
@@ -21,9 +21,9 @@ using namespace ringmaster::training;
 
 namespace {
 
-parallel_setting on_stages(uint32_t pipeline, uint32_t chunks = 1) {
-  parallel_setting how;
-  how.shape = {1, 2, pipeline};
+training_setting on_stages(uint32_t pipeline, uint32_t chunks = 1) {
+  training_setting how;
+  how.set_degrees(1, 2, pipeline);
   how.chunks = chunks;
   how.global_batch = 64;
   how.schedule = chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
@@ -70,11 +70,11 @@ TEST_CASE("launch options: a framework is offered no schedule and no sharding th
     how.zero = 1;
   }
   how = on_stages(1);
-  how.shard = 2;
+  how.shard_ranks = 2;
   how.zero = 0;
   CHECK(can_run(megatron, how));
   CHECK(can_run(torchtitan, how));
-  how.shape.tensor = 2;
+  how.tp = 2;
   CHECK(!can_run(torchtitan, how));
   how.sequence_parallel = true;
   CHECK(can_run(torchtitan, how));
@@ -109,9 +109,9 @@ TEST_CASE("launch options: Megatron-LM's layout has each layer once, the embeddi
 TEST_CASE("launch options: what a plan says is in Megatron-LM's flags") {
   const auto m = *model_of("qwen3-30b-a3b");
   auto how = on_stages(4, 3);
-  how.shape.tensor = 2;
-  how.context = 2;
-  how.expert = 8;
+  how.tp = 2;
+  how.cp = 2;
+  how.ep = 8;
   how.sequence_parallel = true;
   how.again = recomputation::selective;
   how.gradient_bytes = 2;
@@ -134,8 +134,8 @@ TEST_CASE("launch options: what a plan says is in Megatron-LM's flags") {
 
 TEST_CASE("launch options: torchtitan's degrees multiply to the GPUs, and a step has the batch's samples") {
   auto how = on_stages(1);
-  how.shape = {4, 16, 1};
-  how.shard = 8;
+  how.set_degrees(4, 16, 1);
+  how.shard_ranks = 8;
   how.zero = 0;
   how.sequence_parallel = true;
   how.micro_batch = 2;

@@ -406,8 +406,8 @@ TEST_CASE("simulate validate: prints what was calibrated on apart from what was 
   const std::string data = std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/a100_iterations";
   auto result = simulated({"validate", "--data", data});
   CHECK(result.code == 0);
-  for (auto* part : {"single.csv, calibrated on           72", "single.csv, held out                72",
-                     "multi.csv, held out", "megatron-22b   full recomputation", "mean of the deviations"})
+  for (auto* part : {"single.csv, calibrated on    72", "single.csv, held out         72", "multi.csv, held out",
+                     "megatron-22b full recomputation", "mean of the deviations"})
     CHECK(result.out.find(part) != std::string::npos);
   auto trainings = simulated({"validate", "--data",
                               std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/gpu_pretraining"});
@@ -439,10 +439,8 @@ TEST_CASE("simulate memory: ZeRO's and the activations' formulas") {
   CHECK(simulated({"memory", "--parameters=7.5e9", "--tensor=2"}).out.find("60.0") != std::string::npos);
   CHECK(parse_json(simulated({"memory", "--model=megatron-22b", "--ranks=8", "--tensor=8", "--json"}).out).engaged());
   CHECK(simulated({"memory", "--parameters=many"}).code == 2);
-  CHECK(simulated({"memory", "--model=megatron-22b"}).out.find("tensor parallel 1, scores in memory\n")
-        != std::string::npos);
-  CHECK(simulated({"memory", "--model=llama3-8b"}).out.find("tensor parallel 1, scores in tiles\n")
-        != std::string::npos);
+  CHECK(simulated({"memory", "--model=megatron-22b"}).out.find("TP 1, scores in memory\n") != std::string::npos);
+  CHECK(simulated({"memory", "--model=llama3-8b"}).out.find("TP 1, scores in tiles\n") != std::string::npos);
   const auto uneven = simulated({"memory", "--model=llama3-8b", "--tensor=5"});
   CHECK(uneven.code == 2);
   CHECK(uneven.err.find("does not divide the 32 attention heads of llama3-8b") != std::string::npos);

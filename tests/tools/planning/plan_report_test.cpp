@@ -59,7 +59,7 @@ TEST_CASE("plan: what is counted of a model, and what was not calibrated, is sai
         == "no training on h200-141g was measured; what software reaches there is taken as on h100-80g");
 }
 
-TEST_CASE("plan: what nobody has measured of the best is said on the page and in JSON") {
+TEST_CASE("plan: the page and JSON say which properties of the best plan were never measured") {
   auto answer = [](std::vector<std::string> args, const std::string& model, const std::string& precision) {
     args.insert(args.begin(), {"--model=" + model, "--system=h100-80g", "--precision=" + precision});
     return answer_to(args).out;
@@ -143,7 +143,7 @@ TEST_CASE("plan: a run's days and cost, tables for programs, a picture, and two 
   auto csv = answer_to(with({"--csv"}));
   CHECK(csv.out.starts_with("list,tensor,context,data,expert,pipeline"));
   CHECK(csv.out.find(",none,") != std::string::npos);  // one stage
-  CHECK(csv.out.find(",1,,,\n") != std::string::npos); // it fits, and nobody asked for days
+  CHECK(csv.out.find(",1,,,\n") != std::string::npos); // it fits, and days were not asked for
   CHECK(answer_to(with({"--csv", "--tokens=1T"})).out.find(",1,,,\n") == std::string::npos);
   std::ofstream{a} << answer_to(with({"--json", "--schedule=1f1b,zero1"})).out;
   args[2] = "--gpus=32";

@@ -21,10 +21,10 @@ namespace {
 
 /// DeepSeek-AI 2024, sections 3.2 to 3.4: 16 stages, experts over 64 GPUs, ZeRO 1, no tensor parallelism; moments in
 /// bf16; norms, up-projections of latent attention and SwiGLU computed again.
-parallel_setting of_deepseek_v3() {
-  parallel_setting how;
-  how.shape = {1, 128, 16};
-  how.expert = 64;
+training_setting of_deepseek_v3() {
+  training_setting how;
+  how.set_degrees(1, 128, 16);
+  how.ep = 64;
   how.global_batch = 15360;
   how.chunks = 2;
   how.schedule = pipeline_schedule::dualpipe;
@@ -51,7 +51,7 @@ TEST_CASE("published memory: DeepSeek-V3 fits on its H800 as it was trained, 4 G
 
 TEST_CASE("published memory: selective recomputation keeps what gates read in the format of the products") {
   auto m = *model_of("llama3-8b");
-  parallel_setting how;
+  training_setting how;
   how.again = recomputation::selective;
   const double rows = m.sequence;
   const auto of = [&](number_format format) {

@@ -178,7 +178,7 @@ TEST_CASE("simulate train: a transformer takes its model's layers, and its optio
         != std::string::npos);
 }
 
-TEST_CASE("simulate train: an option that the strategy would not go by is refused") {
+TEST_CASE("simulate train: an option that the strategy ignores is refused") {
   auto problem = [](std::vector<std::string> args) {
     args.insert(args.end(), {"--layers=16", "--global-batch=32"});
     return train_refusal(args);
@@ -271,10 +271,14 @@ TEST_CASE("simulate train: a transformer's ranks share positions and experts, it
           .code
         == 0);
   CHECK(content_of(picture).find("expert: 4 ranks, 2 layers, 8 micro-batches") != std::string::npos);
-  // Whichever sides are 1, 3d is what the closed form says.
+  // Also where degrees are 1, 3d is what the closed form says.
   for (uint32_t data : {1, 4}) {
     CAPTURE(data);
-    auto plan = training::parallel_setting{.shape = {.data = data}, .context = 4, .global_batch = 4 * data, .zero = 1};
+    training::training_setting plan;
+    plan.dp = data;
+    plan.cp = 4;
+    plan.global_batch = 4 * data;
+    plan.zero = 1;
     plan.overlapped = true;
     const auto ranks = std::to_string(plan.devices()), side = std::to_string(data);
     const auto text = train({"--strategy=3d", "--ranks=" + ranks, "--context=4", "--tensor=1", "--data=" + side,
@@ -327,10 +331,10 @@ TEST_CASE("simulate train: --micro-batch and --chunks are gone by, or refused") 
           == fmt::format("ringmaster simulate train: --micro-batch {}: ddp on 4 ranks has 4 samples on each rank; {} "
                          "would divide them\n",
                          micro, right));
-  // Of what is told to all of them each takes what it has.
+  // Options for all strategies apply to those that have them.
   auto table = train({"--strategy=all", "--micro-batch=4", "--chunks=4"}).out;
-  CHECK(table.find("| --micro-batch:") == std::string::npos);
-  CHECK(table.find("| --chunks:") == std::string::npos);
+  CHECK(table.find("- --micro-batch:") == std::string::npos);
+  CHECK(table.find("- --chunks:") == std::string::npos);
   CHECK(table.find("\nNot for --micro-batch: ddp-ordered, pipeline\n") != std::string::npos);
 }
 

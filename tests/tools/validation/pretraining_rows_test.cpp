@@ -160,8 +160,8 @@ TEST_CASE("pretraining rows: those that the source contradicts are taken as thei
   CHECK(small.how.chunks == 12);
   CHECK(small.how.schedule == pipeline_schedule::interleaved_1f1b);
   const auto whole = of("Qwen3_30B_a3B", "DGX-H100", "26.02.01"); // two stages, experts on 8
-  CHECK(whole.how.shape.pipeline == 1);
-  CHECK(whole.how.shape.data == 16);
+  CHECK(whole.how.pp == 1);
+  CHECK(whole.how.dp == 16);
   CHECK(whole.how.schedule == pipeline_schedule::one_f_one_b);
   CHECK(of("DeepSeekV3 (w/ MTP)", "DGX-B200", "25.11").how.computed_in == number_format::mxfp8); // fp8
   CHECK(of("Qwen3_235B_a22B", "DGX-B300", "26.02.01").ran->hides_dispatch); // its own release's recipe does not
@@ -184,7 +184,8 @@ TEST_CASE("pretraining rows: what cannot have been published is refused with the
         == "rows.csv, line 2: \"soon\" is no release, such as 25.11");
 }
 
-TEST_CASE("pretraining recipes: what software ran a model with experts goes by model, system, precision and release") {
+TEST_CASE(
+  "pretraining recipes: the software that ran a model with experts depends on model, system, precision and release") {
   auto ran = [](const char* model, const char* system, number_format in, double months) {
     return software_of(*model_of(model), *system_of(system), in, months);
   };
@@ -228,7 +229,7 @@ TEST_CASE("pretraining rows: layers take longer beside FSDP's collectives, unles
   const auto rows = own_rows();
   size_t sharded = 0, registered = 0;
   for (auto& x : rows.known)
-    if (x.how.shard > 0) {
+    if (x.how.shard_ranks > 0) {
       ++sharded;
       registered += x.ran->registers_buffers;
       auto with = x, without = x;

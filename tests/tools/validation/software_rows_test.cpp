@@ -93,9 +93,9 @@ TEST_CASE("software: what experts cost differs by generation, and older software
   const auto h100 = *system_of("h100-80g");
   auto seconds = [&](const char* model_name, const char* software) {
     auto m = *model_of(model_name);
-    parallel_setting how;
-    how.shape = {1, 64, 1};
-    how.expert = m.experts.count > 0 ? 8 : 1;
+    training_setting how;
+    how.set_degrees(1, 64, 1);
+    how.ep = m.experts.count > 0 ? 8 : 1;
     how.global_batch = 512;
     how.zero = 1;
     how.overlapped = true;
@@ -145,8 +145,8 @@ TEST_CASE("software: rows that cannot be are refused with the line") {
   };
   CHECK(contains(refusal("fsdp,llama3-8b,h100-80g,8,bf16,16,2,8192,128256,8,3,1,1,1,1,1f1b,none,2.4"),
                  "line 2: 8 GPUs do not divide by 3"));
-  CHECK(contains(refusal("nobody,llama3-8b,h100-80g,8,bf16,16,2,8192,128256,8,1,1,1,1,1,1f1b,none,2.4"),
-                 "\"nobody\" is no software"));
+  CHECK(contains(refusal("unknown,llama3-8b,h100-80g,8,bf16,16,2,8192,128256,8,1,1,1,1,1,1f1b,none,2.4"),
+                 "\"unknown\" is no software"));
   CHECK(contains(refusal("fsdp,llama3-8b,h100-80g,8,bf16,17,2,8192,128256,8,1,1,1,1,1,1f1b,none,2.4"),
                  "a global batch of 17 is no multiple of 2 samples x 8 data-parallel ranks"));
   CHECK(contains(refusal("fsdp,llama3-8b,h100-80g,8,int4,16,2,8192,128256,8,1,1,1,1,1,1f1b,none,2.4"),

@@ -126,7 +126,7 @@ TEST_CASE("every strategy's weights are one rank's, also where batches do not di
         for (uint32_t ranks : {1, 2, 3, 4, 5, 6, 7, 8})
           for (uint32_t tensor : {0, 2}) {
             auto job = small_job(which.name, 8, batch, micro_batch);
-            job.shape.tensor = tensor;
+            job.shape.parallel.tp = tensor;
             if (tensor != 0 && which.shares == sharing::none)
               continue;
             if (which.check(job.shape, ranks))
@@ -232,24 +232,24 @@ TEST_CASE("in a fixed order the bits are the same on any number of ranks") {
 }
 
 TEST_CASE("of the remaining ranks as many train as the strategy allows, as configured where possible") {
-  auto found = [](std::string_view strategy, parallel_sizes told, uint32_t there, uint64_t batch = 16) {
+  auto found = [](std::string_view strategy, step_setting told, uint32_t there, uint64_t batch = 16) {
     auto job = small_job(strategy, 8, batch, 1);
-    job.shape = with_sides(job.shape, told);
+    job.shape = with_setting(job.shape, told);
     const auto x = step_world_of(job, there);
     return fmt::format("{}: {}", x.ranks, text_of(x.sides));
   };
   CHECK(found("ddp", {}, 3) == "3: ");
   CHECK(found("ddp", {}, 3, 2) == "2: ");
-  CHECK(found("tensor", {2, 2}, 4) == "4: 2 tensor-parallel x 2 data-parallel");
-  CHECK(found("tensor", {2, 2}, 3) == "2: 2 tensor-parallel x 1 data-parallel");
-  CHECK(found("tensor", {2, 4}, 7) == "6: 2 tensor-parallel x 3 data-parallel");
-  CHECK(found("tensor", {2, 2}, 1) == "1: 1 tensor-parallel x 1 data-parallel");
-  CHECK(found("tensor", {4, 0}, 3) == "3: 3 tensor-parallel");
-  CHECK(found("tensor", {0, 2}, 1) == "1: 1 data-parallel");
-  CHECK(found("tensor", {}, 11) == "8: ");                                     // each layer has 8 rows to share
-  CHECK(found("1f1b", {1, 2}, 5) == "4: 1 tensor-parallel x 2 data-parallel"); // two stages
-  CHECK(found("1f1b", {2, 2}, 3) == "2: 2 tensor-parallel x 1 data-parallel");
-  CHECK(found("hsdp", {.shard_ranks = 4}, 3) == "3: 3 that share the model");
+  CHECK(found("tensor", {{.tp = 2, .dp = 2}}, 4) == "4: 2 tensor-parallel x 2 data-parallel");
+  CHECK(found("tensor", {{.tp = 2, .dp = 2}}, 3) == "2: 2 tensor-parallel x 1 data-parallel");
+  CHECK(found("tensor", {{.tp = 2, .dp = 4}}, 7) == "6: 2 tensor-parallel x 3 data-parallel");
+  CHECK(found("tensor", {{.tp = 2, .dp = 2}}, 1) == "1: 1 tensor-parallel x 1 data-parallel");
+  CHECK(found("tensor", {{.tp = 4, .dp = 0}}, 3) == "3: 3 tensor-parallel");
+  CHECK(found("tensor", {{.tp = 0, .dp = 2}}, 1) == "1: 1 data-parallel");
+  CHECK(found("tensor", {}, 11) == "8: "); // each layer has 8 rows to share
+  CHECK(found("1f1b", {{.tp = 1, .dp = 2}}, 5) == "4: 1 tensor-parallel x 2 data-parallel"); // two stages
+  CHECK(found("1f1b", {{.tp = 2, .dp = 2}}, 3) == "2: 2 tensor-parallel x 1 data-parallel");
+  CHECK(found("hsdp", {{.shard_ranks = 4}}, 3) == "3: 3 that share the model");
   CHECK(found("ddp", {}, 0) == "0: ");
 }
 
@@ -260,9 +260,9 @@ TEST_CASE("where ranks had no room for a step, fewer that lie alike are not trie
   CHECK(step_world_of(job, 3, too_small).ranks == 0);
   CHECK(step_world_of(job, 2, too_small).ranks == 0);
   auto pairs = small_job("tensor", 8, 16, 1);
-  pairs.shape = with_sides(pairs.shape, {2, 2});
-  const std::vector<step_world> as_requested{{4, {2, 2}}};
-  CHECK(step_world_of(pairs, 4, as_requested) == step_world{2, {2, 1}});
+  pairs.shape = with_setting(pairs.shape, {{.tp = 2, .dp = 2}});
+  const std::vector<step_world> as_requested{{4, {{.tp = 2, .dp = 2}}}};
+  CHECK(step_world_of(pairs, 4, as_requested) == step_world{2, {{.tp = 2, .dp = 1}}});
 }
 
 TEST_CASE("of the remaining ranks only as many train that each layer has the samples it needs") {
@@ -288,7 +288,7 @@ TEST_CASE("a rank works on all of its samples at once, with any number of ranks,
   job = small_job("tensor", 4, 50, 1);
   job.all_at_once = true;
   CHECK(step_shape(job, {4, {2, 2}}).micro_batch == 25); // two have the same samples
-  job.shape = with_sides(job.shape, {2, 2});
+  job.shape = with_setting(job.shape, {{.tp = 2, .dp = 2}});
   CHECK(step_world_of(job, 3).ranks == 2);
 }
 

@@ -18,7 +18,7 @@ public:
 };
 
 std::string advice_of(const training_job& job, uint32_t ranks, bool of_samples) {
-  return memory_advice(job, {ranks, sides_of(job.shape)}, of_samples);
+  return memory_advice(job, {ranks, setting_of(job.shape)}, of_samples);
 }
 
 } // namespace
@@ -41,10 +41,10 @@ TEST_CASE("memory_advice: more ranks are named where each would have less") {
   CHECK(advice_of(small_job("1f1b", 4, 8, 1), 4, true) == larger);
   CHECK(advice_of(small_job("zero3", 4, 8, 1), 2, false) == larger + " or on more ranks");
   auto in_groups = small_job("hsdp", 4, 8, 1);
-  in_groups.shape.shard_ranks = 2;
+  in_groups.shape.parallel.shard_ranks = 2;
   CHECK(advice_of(in_groups, 2, false) == larger);
   auto pairs = small_job("tensor", 4, 8, 1);
-  pairs.shape.tensor = 2;
+  pairs.shape.parallel.tp = 2;
   CHECK(advice_of(pairs, 2, false) == larger);
 }
 
@@ -53,6 +53,6 @@ TEST_CASE("memory_advice: of ranks that train with other settings than configure
   CHECK(memory_advice(small_job("interleaved", 8, 33, 1), {1, {.stands_in = true}}, true)
         == larger + " or on more ranks");
   auto pairs = small_job("tensor", 4, 8, 1);
-  pairs.shape.tensor = 2;
-  CHECK(memory_advice(pairs, {1, {.tensor = 1}}, false) == larger);
+  pairs.shape.parallel.tp = 2;
+  CHECK(memory_advice(pairs, {1, {{.tp = 1}}}, false) == larger);
 }

@@ -15,10 +15,10 @@ TEST_CASE("step_world: after the loss of any rank the remaining ranks go on, by 
     for (uint64_t batch : {24, 33}) {
       for (uint32_t chunks : {1u, 2u}) {
         auto job = small_job(strategy.name, 16, batch, 1);
-        job.shape.chunks = chunks;
+        job.shape.parallel.chunks = chunks;
         for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
           CAPTURE(ranks);
-          if (!can_train(job, {ranks, sides_of(job.shape)}))
+          if (!can_train(job, {ranks, setting_of(job.shape)}))
             continue;
           for (uint32_t left = 1; left < ranks; ++left) {
             CAPTURE(left);
@@ -48,11 +48,11 @@ TEST_CASE("step_world: another strategy stands in where its own lets no number o
   CHECK(step_world_of(even, 3).ranks == 2); // one has nothing to do
   CHECK(step_world_of(even, 1).sides.stands_in);
   auto told = small_job("interleaved", 16, 32, 1);
-  told.shape.tensor = told.shape.data = 2; // and 2 stages, of 8 ranks
-  CHECK(can_train(told, {8, sides_of(told.shape)}));
+  told.shape.parallel.tp = told.shape.parallel.dp = 2; // and 2 stages, of 8 ranks
+  CHECK(can_train(told, {8, setting_of(told.shape)}));
   const auto left = step_world_of(told, 7);
   CHECK(left.ranks == 4); // one group of 2 stages, as configured except the other
-  CHECK(left.sides == parallel_sizes{2, 1, 0, false});
+  CHECK(left.sides == step_setting{{.tp = 2, .dp = 1}});
 }
 
 TEST_CASE("step_world: what had no room is not tried again, nor with fewer ranks, but others are") {

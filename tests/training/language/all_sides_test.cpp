@@ -19,10 +19,10 @@ struct rank_box {
 
 /// Of 8 layers and samples.
 model boxed_model(const rank_box& x) {
-  model m{8, 8, 1, x.chunks, x.tensor, x.data};
-  m.sequence_parallel = x.in_sequence;
-  m.context = x.context;
-  m.experts = x.experts;
+  model m{8, 8, 1, {.tp = x.tensor, .dp = x.data, .chunks = x.chunks}};
+  m.parallel.sequence_parallel = x.in_sequence;
+  m.parallel.cp = x.context;
+  m.parallel.ep = x.experts;
   return m;
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("all sides: every box of ranks trains the whole model once") {
             for (auto [in_sequence, zero] : {std::pair{false, 0u}, {false, 1u}, {true, 0u}, {true, 1u}}) {
               const rank_box x{tensor, context, data, 2, chunks, experts, in_sequence && tensor > 1};
               auto m = boxed_model(x);
-              m.zero = zero;
+              m.parallel.zero = zero;
               if (strategy_of("3d")->check(m, x.ranks()))
                 continue;
               CAPTURE(tensor);
@@ -184,7 +184,7 @@ TEST_CASE("all sides: positions go to experts side by side, and each rank's own 
 TEST_CASE("all sides: impossible sharing is refused with the reason") {
   auto refused = [](const rank_box& x, uint32_t zero = 0) {
     auto m = boxed_model(x);
-    m.zero = zero;
+    m.parallel.zero = zero;
     return render(strategy_of("3d")->check(m, x.ranks()));
   };
   CHECK(refused({.tensor = 2, .context = 2, .experts = 8})

@@ -135,13 +135,13 @@ TEST_CASE("overlap: of a wait for a collective only its own time is communicatio
 
 TEST_CASE("overlap: hsdp gathers and scatters within its groups, and sums over them once") {
   model m{4, 32, 1};
-  m.shard_ranks = 4;
+  m.parallel.shard_ranks = 4;
   auto found = outcome_of("hsdp", m, 16, lab_costs(), true);
   CHECK(times_of(found, op::all_reduce) == 4); // a layer, however many micro-batches
   CHECK(times_of(found, op::reduce_scatter) == 2 * 4);
   // Groups of 4 neighbours have NVLink, the world of 16 has not.
   CHECK(found.end < outcome_of("fsdp", m, 16, lab_costs()).end);
-  m.shard_ranks = 6;
+  m.parallel.shard_ranks = 6;
   auto refused = strategy_of("hsdp")->check(m, 16);
   CHECK(render(refused) == "16 ranks are no groups of 6: --shard must divide them");
 }
@@ -150,7 +150,7 @@ TEST_CASE("overlap: zero1-overlap hides what zero1 gathers and scatters") {
   // 4 layers: gathers beside forwards, the first before them; scatters beside backwards, the last after them.
   chosen_costs costs;
   costs.collective = 1;
-  const model m{4, 4, 1, 1};
+  const model m{4, 4, 1, {.chunks = 1}};
   CHECK(outcome_of("zero1-overlap", m, 2, costs).end == 1 + 2 * 4 * 3 + 1);
   CHECK(outcome_of("zero1", m, 2, costs).end == 2 * 4 * 3 + 2 * 4);
   CHECK(outcome_of("zero1-overlap", {8, 64, 8}, 4, lab_costs()).end
@@ -164,7 +164,7 @@ TEST_CASE("overlap: a ring hides its hops behind attention, and ranks have their
   for (uint32_t c : {1, 2, 4}) {
     CAPTURE(c);
     model m{2, 4, 1};
-    m.context = c;
+    m.parallel.cp = c;
     const auto ranks = 2 * c; // two data-parallel groups, two samples each, of two layers
     const auto work = 2 * 2 * (1 + 2 + 8 + 16.) / c;
     costs.hop = 0;
@@ -207,8 +207,8 @@ TEST_CASE("overlap: in blocks of a pipeline a forward and a backward hide what t
   chosen_costs costs;
   costs.collective = 1;
   auto seconds = [&](const char* strategy, uint32_t chunks, uint32_t micro_batches) {
-    model m{8, 2 * micro_batches, 1, chunks, 1, 2};
-    m.experts = 2;
+    model m{8, 2 * micro_batches, 1, {.tp = 1, .dp = 2, .chunks = chunks}};
+    m.parallel.ep = 2;
     return outcome_of(strategy, m, 4, costs).end;
   };
   // What each further micro-batch takes: of two ranks' 8 layers, 4 on each, two of them of experts, 3 units of work,
@@ -247,12 +247,12 @@ TEST_CASE("overlap: two parts of a strategy alternate until both have finished")
 
 TEST_CASE("overlap: experts are summed over those that have the same ones") {
   model m{2, 8, 1};
-  m.experts = 2;
+  m.parallel.ep = 2;
   auto found = outcome_of("expert", m, 8, lab_costs(), true);
   CHECK(times_of(found, op::all_reduce) == 2);
-  m.experts = 8;
+  m.parallel.ep = 8;
   CHECK(times_of(outcome_of("expert", m, 8, lab_costs(), true), op::all_reduce) == 1);
-  m.experts = 3;
+  m.parallel.ep = 3;
   CHECK(render(strategy_of("expert")->check(m, 8))
         == "8 ranks are no groups of 3 that share experts: --experts must divide them");
 }
@@ -271,8 +271,8 @@ TEST_CASE("overlap: shards are cut among any number of ranks, positions among at
   for (auto* name : {"zero1", "zero2", "zero3", "zero1-overlap", "fsdp"})
     CHECK(outcome_of(name, {2, 1032}, 1032, lab_costs()).end > 0);
   model m{1, 1};
-  m.tensor = 1032;
-  m.sequence_parallel = true;
+  m.parallel.tp = 1032;
+  m.parallel.sequence_parallel = true;
   auto refused = simulate([&](rank& self) { return strategy_of("tensor")->run(self, m); }, m, 1032, lab_costs());
   REQUIRE(!refused.engaged());
   CHECK_MESSAGE(render(refused.error()).find(" are more than the 1024 that its positions are cut in")
@@ -312,13 +312,13 @@ TEST_CASE("overlap: an all_to_all takes as long as it does on the rank that has 
     }
   } uneven;
   model m{2, 2, 1};
-  m.experts = 2;
+  m.parallel.ep = 2;
   CHECK(outcome_of("expert", m, 2, uneven).end == outcome_of("expert", m, 2, chosen_costs{}).end + 4 * 5);
 }
 
 TEST_CASE("overlap: keys go around neighbours as fast in a large world as in a small one") {
   model m{2, 8, 1};
-  m.context = 8;
+  m.parallel.cp = 8;
   const auto alone = outcome_of("context", m, 8, lab_costs()).end;
   m.global_batch = 16;
   CHECK(outcome_of("context", m, 16, lab_costs()).end < 1.2 * alone); // gradients are summed over all

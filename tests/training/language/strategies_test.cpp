@@ -127,8 +127,10 @@ TEST_CASE("strategies: any number of ranks, layers and batches trains the whole 
   for (int round = 0; round < 100; ++round)
     for (auto& which : strategies()) {
       auto world_size = static_cast<uint32_t>(1 + random() % 9);
-      model m{static_cast<uint32_t>(1 + random() % 12), 1 + random() % 30, 1 + random() % 7,
-              static_cast<uint32_t>(1 + random() % 4)};
+      model m{static_cast<uint32_t>(1 + random() % 12),
+              1 + random() % 30,
+              1 + random() % 7,
+              {.chunks = static_cast<uint32_t>(1 + random() % 4)}};
       CAPTURE(which.name);
       CAPTURE(world_size);
       CAPTURE(m.layers);
@@ -171,7 +173,7 @@ TEST_CASE("strategies: the bubble of interleaved 1F1B is (p-1)/(v m) of the idea
         CAPTURE(p);
         CAPTURE(v);
         CAPTURE(m);
-        auto found = outcome_of("interleaved", {p * v, m, 1, v}, p, costs);
+        auto found = outcome_of("interleaved", {p * v, m, 1, {.chunks = v}}, p, costs);
         auto ideal = static_cast<double>(m * v) * 3;
         CHECK(std::abs((found.end - ideal) / ideal - (p - 1.0) / static_cast<double>(v * m)) < 1e-12);
       }
@@ -254,14 +256,12 @@ TEST_CASE("strategies: no step is shorter than its work, shared by all, nor than
   for (int round = 0; round < 40; ++round)
     for (auto& which : strategies()) {
       auto world_size = static_cast<uint32_t>(1 + random() % 12);
-      model m{static_cast<uint32_t>(1 + random() % 24),
-              1 + random() % 48,
-              1 + random() % 4,
-              static_cast<uint32_t>(1 + random() % 3),
-              static_cast<uint32_t>(random() % 3),
-              static_cast<uint32_t>(random() % 3),
-              random() % 2 == 0,
-              static_cast<uint32_t>(random() % 4)};
+      model m{static_cast<uint32_t>(1 + random() % 24), 1 + random() % 48, 1 + random() % 4, {}};
+      m.parallel.chunks = static_cast<uint32_t>(1 + random() % 3);
+      m.parallel.tp = static_cast<uint32_t>(random() % 3);
+      m.parallel.dp = static_cast<uint32_t>(random() % 3);
+      m.parallel.sequence_parallel = random() % 2 == 0;
+      m.parallel.zero = static_cast<uint32_t>(random() % 4);
       CAPTURE(which.name);
       CAPTURE(world_size);
       if (which.check(m, world_size))
@@ -278,7 +278,7 @@ TEST_CASE("strategies: no step is shorter than its work, shared by all, nor than
 
 TEST_CASE("strategies: the same input gives the same outcome") {
   for (auto* name : {"1f1b", "zb-v", "3d", "ddp-overlap", "dualpipe"}) {
-    const model m{8, 32, 2, 2, 1, 1};
+    const model m{8, 32, 2, {.tp = 1, .dp = 1, .chunks = 2}};
     auto a = outcome_of(name, m, 4, lab_costs(), true), b = outcome_of(name, m, 4, lab_costs(), true);
     REQUIRE(a.events.size() == b.events.size());
     for (size_t i = 0; i < a.events.size(); ++i)

@@ -107,7 +107,7 @@ TEST_CASE("timelines: data parallel reduces a layer right after its backward, or
            "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 R0 U0 R1 U1 \n");
   // Layer 1's sum is complete after 10 units, and is reduced beside layer 0's backward; layer 0's beside the update
   // of 1.
-  CHECK(by_layer("ddp-overlap", {2, 4, 1, 1}, 2)
+  CHECK(by_layer("ddp-overlap", {2, 4, 1, {.chunks = 1}}, 2)
         == "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 U1 U0 \n"
            " .  .  .  .  .  .  .  .  .  . R1  . R0 \n"
            "F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 B0 B0 U1 U0 \n"
@@ -175,7 +175,7 @@ TEST_CASE("timelines: pipelines") {
            " . F0 F1  .  . B0 B0 F2 B1 B1 F3 B2 B2  . B3 B3 U1 \n"
            " .  . F0 B0 B0 F1 B1 B1 F2 B2 B2 F3 B3 B3 U2 \n");
   // Two stages a rank, 0 and 2, 1 and 3: two micro-batches through the first two, then through the others.
-  CHECK(by_batch("interleaved", {4, 2, 1, 2}, 2)
+  CHECK(by_batch("interleaved", {4, 2, 1, {.chunks = 2}}, 2)
         == "F0 F1 F0 F1  .  .  . B0 B0 B1 B1 B0 B0 B1 B1 U0 U2 \n"
            " . F0 F1 F0 F1 B0 B0 B1 B1 B0 B0 B1 B1 U1 U3 \n");
 }
@@ -209,7 +209,7 @@ TEST_CASE("timelines: DualPipe runs two pipelines in opposite directions") {
 
 TEST_CASE("timelines: combinations") {
   // Ranks 0 and 1 share stage 0, 2 and 3 stage 1, in 1F1B's order with each forward's and backward's sum after it.
-  CHECK(by_batch("3d", {2, 2, 1, 1, 2, 1}, 4)
+  CHECK(by_batch("3d", {2, 2, 1, {.tp = 2, .dp = 1, .chunks = 1}}, 4)
         == "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
            "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
            " .  . F0 R2 B0 B0 R1 F1 R2 B1 B1 R1 U1 \n"
@@ -217,14 +217,14 @@ TEST_CASE("timelines: combinations") {
   // Both ranks share positions in layer 0 and experts in layer 1, one sample after the other: attention to their own
   // keys and to each other's, to experts and back, and the way back likewise. Layer 0's sum is of both ranks'
   // positions.
-  model m{2, 2, 1, 1, 1, 1};
-  m.context = m.experts = 2;
+  model m{2, 2, 1, {.tp = 1, .dp = 1, .chunks = 1}};
+  m.parallel.cp = m.parallel.ep = 2;
   const std::string step = "A0 A0 F0 T1 F1 T2 T2 B1 B1 T1 a0 a0 a0 a0 B0 B0 ", end = "R0 U0 U1 \n";
   CHECK(by_layer("3d", m, 2) == step + step + end + step + step + end);
   // Two ranks of each of two stages share experts. There and back alternate except in the one block, layer 2's forward
   // beside layer 1's backward after it, where what goes to experts is on the second stream.
-  m = {4, 8, 1, 2, 1, 2};
-  m.experts = 2;
+  m = {4, 8, 1, {.tp = 1, .dp = 2, .chunks = 2}};
+  m.parallel.ep = 2;
   const std::string both_ways = "F0 T1 F1 T2 F2 T3 F3 T4 F0 T1 F1 T2 T4 B3 B3 T3 B2 B2 F2 B1 B1 F3 B0 B0 T4 B3 B3 T3 "
                                 "B2 B2 T2 I1 T1 I0 W1 W0 R0 R0 U0 R1 U1 R2 R2 U2 R3 U3 \n"
                                 " .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  . T2 T3  . T1 T4 \n";
@@ -267,7 +267,7 @@ TEST_CASE("timelines: hsdp sums shards over its groups behind their scatters") {
 }
 
 TEST_CASE("timelines: zero1-overlap gathers beside the forward and scatters beside the backward") {
-  CHECK(by_layer("zero1-overlap", {2, 2, 1, 1}, 2)
+  CHECK(by_layer("zero1-overlap", {2, 2, 1, {.chunks = 1}}, 2)
         == " . F0 F1 B1 B1 B0 B0 U1 U0 \n"
            "G0 G1  .  .  . S1  . S0 \n"
            " . F0 F1 B1 B1 B0 B0 U1 U0 \n"

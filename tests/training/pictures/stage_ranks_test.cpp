@@ -14,8 +14,8 @@ TEST_CASE("first_of_stages: keeps one rank of each stage, and their messages") {
   trained.layers = 8;
   trained.global_batch = 8;
   trained.micro_batch = 1;
-  trained.tensor = 2;
-  trained.data = 2;
+  trained.parallel.tp = 2;
+  trained.parallel.dp = 2;
   const auto* which = strategy_of("1f1b");
   REQUIRE(which != nullptr);
   const auto shape = which->shape(trained, 16);

@@ -114,7 +114,7 @@ TEST_CASE("train picture: a rank with several stages has a chunk for each, also 
 
 TEST_CASE("train picture: layers of experts are numbered by the rank's own micro-batches") {
   auto boxes = boxes_of(
-    simulated{"expert", model{.layers = 4, .global_batch = 8, .micro_batch = 1, .experts = 2}, 4}.found);
+    simulated{"expert", model{.layers = 4, .global_batch = 8, .micro_batch = 1, .parallel = {.ep = 2}}, 4}.found);
   REQUIRE(boxes.ranks.size() == 4);
   for (uint32_t rank = 0; rank < 4; ++rank) {
     const auto shown = numbers(boxes.ranks[rank].own, box_kind::forward);

@@ -48,7 +48,7 @@ void failure_options::add_to(option_table& table) {
     .otherwise("as --checkpoint-write");
   duration("--run", run_s).says("T", "the run's length").otherwise("30d");
   table.number("--plays", plays, 1, plays_max)
-    .says("N", "also plays the run so many times, failure by failure")
+    .says("N", "also simulates the run N times, failure by failure")
     .otherwise("none");
   table.parsed("--life-shape", life_shape, parse_shape)
     .says("K", "of the Weibull distribution of hosts' lives that are played: below 1 the new fail, above it the old")
@@ -90,7 +90,7 @@ caf::expected<failure_question> failure_options::question(failure_question x) co
   x.gpu_mttf_s = gpu_mttf_s.value_or(x.gpu_mttf_s);
   x.checkpoint_write_s = checkpoint_write_s.value_or(x.checkpoint_write_s);
   x.restart_s = restart_s.value_or(x.restart_s);
-  // A restart that is told to be quicker than failures are noticed by default notices them in time.
+  // A restart that is quicker than the default detection also detects failures in time.
   x.detection_s = detection_s.value_or(std::min(x.detection_s, x.restart_s));
   x.repair_s = repair_s.value_or(x.repair_s);
   x.join_s = join_s.value_or(x.checkpoint_write_s); // as many bytes of each rank

@@ -22,7 +22,7 @@ struct failure_options {
   explicit operator bool() const noexcept { return gpu_mttf_s.has_value(); }
   /// Errors: invalid_argument, where the options do not go together, or no job has such times.
   caf::error check() const;
-  /// `job` says how many GPUs, a host's, copies, sharded or not, and a step's time; the rest is told here. Errors:
+  /// `job` has the GPUs, GPUs per host, copies, sharding and a step's time; the options set the rest. Errors:
   /// invalid_argument.
   caf::expected<training::failure_question> question(training::failure_question job) const;
 };

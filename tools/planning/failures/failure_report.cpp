@@ -104,18 +104,18 @@ std::string report_of(const failure_findings& found, const page_format& page) {
   text += page.line(fmt::format("A restart takes {}, a repair {}", long_duration_text(x.restart_s),
                                 long_duration_text(x.repair_s)));
   if (x.copies == 1)
-    text += page.line("The model is there once: it is lost with any host, and nobody can go on smaller");
+    text += page.line("There is one copy of the model: any host's failure stops it, and it cannot continue smaller");
   else if (x.sharded)
     text += page.line(
-      "The optimizer's state is shared by all copies (ZeRO): who shrinks goes back to the checkpoint, too");
+      "The optimizer's state is shared by all copies (ZeRO): shrinking also goes back to the checkpoint");
   if (x.restart_s > x.repair_s)
     text += page.line(
-      "A restart takes longer than a repair: what goes on smaller is told to the first order only, and --plays plays "
+      "A restart takes longer than a repair: continuing smaller is estimated to first order only; --plays simulates "
       "it");
   else if (x.copies > 1 && x.checkpoint_write_s > a.mttf_s / 3)
     text += page.line(
-      "A checkpoint takes over a third of the time between failures: goodput of what goes on smaller may be told "
-      "several times too high, and --plays plays it");
+      "A checkpoint takes over a third of the time between failures: the goodput of continuing smaller may be "
+      "several times too high; --plays simulates it");
   if (found.best_goodput() < goodput_min)
     text += page.line(fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}",
                                   long_duration_text(a.mttf_s), long_duration_text(x.restart_s)));

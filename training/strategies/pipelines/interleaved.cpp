@@ -19,10 +19,10 @@ using kind = pipeline_step::kind;
 
 strategy run_interleaved(rank& self, const model& m) {
   const auto shape = pipeline_mesh(m, self.world_size());
-  const auto p = shape.pipeline, v = m.chunks, r = shape.stage(self.index());
+  const auto p = shape.pipeline, v = m.parallel.chunks, r = shape.stage(self.index());
   const auto count = pipeline_micro_batches(m, shape), total = count * v;
   // A block is of a forward and a backward that does not need it: one more is ahead.
-  const uint32_t blocks = m.experts > 1 && m.blocks ? 1 : 0;
+  const uint32_t blocks = m.parallel.ep > 1 && m.blocks ? 1 : 0;
   const auto ahead = count == p ? total : std::min(2 * (p - 1 - r) + (v - 1) * p + blocks, total);
   auto step = [=](uint32_t i) {
     auto next = one_forward_one_backward_step(i, ahead, total);
@@ -42,11 +42,11 @@ caf::error check_interleaved(const model& m, uint32_t world_size) {
   const auto p = shape.pipeline;
   if (p < 2)
     return refused("one stage has no next stage; use 2 or more");
-  if (m.chunks < 2)
+  if (m.parallel.chunks < 2)
     return refused("it needs 2 chunks or more; with one it is 1f1b");
-  if (m.layers < uint64_t{p} * m.chunks)
-    return refused(fmt::format("{} ranks of {} chunks need at least {} layers, not {}", p, m.chunks,
-                               uint64_t{p} * m.chunks, m.layers));
+  if (m.layers < uint64_t{p} * m.parallel.chunks)
+    return refused(fmt::format("{} ranks of {} chunks need at least {} layers, not {}", p, m.parallel.chunks,
+                               uint64_t{p} * m.parallel.chunks, m.layers));
   if (auto problem = check_pipeline_of(m, shape, p))
     return problem;
   if (auto count = pipeline_micro_batches(m, shape); count % p != 0)
@@ -64,7 +64,7 @@ const known_strategy interleaved{.name = "interleaved",
                                  .shares = sharing::stages,
                                  .chunks = chunk_use::parts,
                                  .held = [](const model& m, const mesh& shape, uint64_t) -> uint64_t {
-                                   return ((m.chunks + 1) * shape.pipeline - 1) / m.chunks;
+                                   return ((m.parallel.chunks + 1) * shape.pipeline - 1) / m.parallel.chunks;
                                  },
                                  .stand_in = &one_forward_one_backward};
 

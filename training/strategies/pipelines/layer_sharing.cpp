@@ -5,7 +5,7 @@ namespace ringmaster::training {
 layer_sharing::layer_sharing(rank& self, const model& m, const mesh& shape, turns& by_turns)
   : self_(self), model_(m), turns_(by_turns), tensor_(shape.tensor_group(self.index())),
     context_(shape.context_group(self.index())), exchange_(self, context_, true) {
-  const auto sharers = std::max(m.experts, 1u);
+  const auto sharers = std::max(m.parallel.ep, 1u);
   experts_ = shape.neighbours(self.index(), sharers);
   same_experts_ = shape.alike_neighbours(self.index(), sharers);
 }

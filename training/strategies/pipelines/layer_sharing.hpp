@@ -18,9 +18,9 @@ public:
   bool any() const { return columns() || positions() || has_experts(); }
   bool columns() const { return tensor_.count > 1; }
   bool positions() const { return context_.count > 1; }
-  bool has_experts() const { return model_.experts > 1; }
+  bool has_experts() const { return model_.parallel.ep > 1; }
   bool of_experts(uint64_t layer) const { return has_experts() && is_of_experts(model_, layer); }
-  bool in_sequence() const { return columns() && model_.sequence_parallel; }
+  bool in_sequence() const { return columns() && model_.parallel.sequence_parallel; }
 
   operation<weight, optimizer_state> load_experts(uint32_t layer, shard state_part);
   /// All that have the same experts.

@@ -52,7 +52,7 @@ private:
     return layers_.of_experts(layer) ? layers_.same_experts() : replicas_;
   }
   /// What of these they share: ZeRO's stage.
-  uint32_t zero_of(const group& sharers) const { return sharers.count == 1 ? 0 : model_.zero; }
+  uint32_t zero_of(const group& sharers) const { return sharers.count == 1 ? 0 : model_.parallel.zero; }
   shard tensor_shard() const { return {plan_.shape.tensor_index(self_.index()), plan_.shape.tensor}; }
   shard shard_of(const group& sharers) const { return {sharers.index_of(self_.index()), sharers.count}; }
   attention_keys& keys(pipeline_stage& s, uint64_t l, uint32_t micro_batch) {

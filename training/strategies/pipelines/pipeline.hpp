@@ -45,13 +45,14 @@ pipeline_step one_forward_one_backward_step(uint32_t i, uint32_t ahead, uint32_t
 
 /// A rank of a pipeline. Its data-parallel part of the global batch, in micro-batches, goes through stages of
 /// contiguous layers: activations to the next stage, their gradients to the previous one. Layers may be shared by
-/// tensor-parallel ranks. Gradients are summed over the data-parallel ranks in the end, or scattered as m.zero has
-/// it, and every layer is updated.
+/// tensor-parallel ranks. Gradients are summed over the data-parallel ranks in the end, or scattered as m.parallel.zero
+/// has it, and every layer is updated.
 strategy run_pipeline(rank& self, const model& m, pipeline_plan plan);
 
-/// The world as a pipeline strategy sees it: m.tensor and m.data ranks, one where they are not given, share each stage.
+/// The world as a pipeline strategy sees it: m.parallel.tp and m.parallel.dp ranks, one where they are not given, share
+/// each stage.
 mesh pipeline_mesh(const model& m, uint32_t world_size);
-/// Where m.data is not given it is 2 if the ranks can be halved, or what leaves no more stages than layers.
+/// Where m.parallel.dp is not given it is 2 if the ranks can be halved, or what leaves no more stages than layers.
 model with_data(model m, uint32_t world_size);
 // See `micro_batches_held`.
 inline uint64_t holds_all(const model&, const mesh&, uint64_t count) {
@@ -65,7 +66,8 @@ uint32_t pipeline_micro_batches(const model& m, const mesh& shape);
 caf::error check_pipeline(const model& m, uint32_t world_size);
 /// The same for a rank with `stages` stages.
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages);
-/// Whether a stage's ranks can share positions and experts as m.context and m.experts have it, if there are any.
+/// Whether a stage's ranks can share positions and experts as m.parallel.cp and m.parallel.ep have it, if there are
+/// any.
 caf::error check_shared_layers(const model& m, const mesh& shape);
 
 } // namespace ringmaster::training

@@ -16,17 +16,17 @@ namespace {
 /// What a rank's neighbours send to experts goes side by side: positions of the same samples first.
 caf::error check_experts(const model& m, const mesh& shape) {
   const auto parts = shape.context * shape.tensor;
-  if (shape.stage_size() % m.experts != 0)
+  if (shape.stage_size() % m.parallel.ep != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} of a stage cannot be groups of {} that share experts: --experts must divide "
                                   "tensor {} x context {} x data {}",
-                                  counted(shape.stage_size(), "rank"), m.experts, shape.tensor, shape.context,
+                                  counted(shape.stage_size(), "rank"), m.parallel.ep, shape.tensor, shape.context,
                                   shape.data));
-  if (m.experts % parts != 0 && parts % m.experts != 0)
+  if (m.parallel.ep % parts != 0 && parts % m.parallel.ep != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
                                   "a sample's positions, tensor {} x context {}",
-                                  m.experts, parts, shape.tensor, shape.context));
+                                  m.parallel.ep, parts, shape.tensor, shape.context));
   return caf::none;
 }
 
@@ -39,7 +39,7 @@ pipeline_order pipeline_order::listed(std::vector<pipeline_step> all) {
 }
 
 mesh pipeline_mesh(const model& m, uint32_t world_size) {
-  mesh result{std::max(m.tensor, 1u), std::max(m.data, 1u), 1, std::max(m.context, 1u)};
+  mesh result{std::max(m.parallel.tp, 1u), std::max(m.parallel.dp, 1u), 1, std::max(m.parallel.cp, 1u)};
   result.pipeline = world_size / std::max(result.stage_size(), 1u);
   return result;
 }
@@ -49,12 +49,13 @@ uint32_t pipeline_micro_batches(const model& m, const mesh& shape) {
 }
 
 model with_data(model m, uint32_t world_size) {
-  m.tensor = std::max(m.tensor, 1u);
-  if (m.data != 0)
+  m.parallel.tp = std::max(m.parallel.tp, 1u);
+  if (m.parallel.dp != 0)
     return m;
-  m.data = world_size % (2 * m.tensor) == 0 ? 2 : 1;
-  while (world_size / (m.tensor * m.data) > m.layers && world_size % (2 * m.tensor * m.data) == 0)
-    m.data *= 2;
+  m.parallel.dp = world_size % (2 * m.parallel.tp) == 0 ? 2 : 1;
+  while (world_size / (m.parallel.tp * m.parallel.dp) > m.layers
+         && world_size % (2 * m.parallel.tp * m.parallel.dp) == 0)
+    m.parallel.dp *= 2;
   return m;
 }
 
@@ -79,20 +80,20 @@ caf::error check_pipeline(const model& m, uint32_t world_size) {
 }
 
 caf::error check_shared_layers(const model& m, const mesh& shape) {
-  if (m.context <= 1 && m.experts <= 1)
+  if (m.parallel.cp <= 1 && m.parallel.ep <= 1)
     return caf::none;
   if (m.for_real)
     return make_error(errc::invalid_argument,
                       "ranks that share positions or experts need layers of attention or experts that can be shared; "
                       "those that are trained here cannot: ringmaster simulate train simulates it");
-  if (m.zero > 1)
+  if (m.parallel.zero > 1)
     return make_error(errc::invalid_argument,
                       "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
   if (shape.context * uint64_t{shape.tensor} > position_run::of_max)
     return make_error(errc::invalid_argument,
                       fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
                                   shape.context, position_run::of_max));
-  return m.experts > 1 ? check_experts(m, shape) : caf::none;
+  return m.parallel.ep > 1 ? check_experts(m, shape) : caf::none;
 }
 
 } // namespace ringmaster::training

@@ -12,7 +12,7 @@ namespace {
 
 strategy run_sharded_pipeline(rank& self, const model& m) {
   auto mine = with_data(m, self.world_size());
-  mine.zero = 3;
+  mine.parallel.zero = 3;
   co_await gpipe.run(self, mine);
 }
 

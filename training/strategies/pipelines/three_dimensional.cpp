@@ -2,13 +2,13 @@
 // tensor x context x data x pipeline ranks. Layers are shared along the first axis, positions along the second, samples
 // along the third, stages along the fourth, in 1F1B's order, or interleaved where a rank has several chunks. With
 // --experts every second layer is of experts, which that number of neighbours of a stage share, along any axes: each
-// sends them different positions. With several chunks, too, a forward and a backward are one block (Megatron-LM's overlap).
-// With a side of 1 it is a box of fewer dimensions. Where none is given, a side is 2 while the ranks can be halved,
-// tensor first, and data is more where there would be more stages than layers; of context and experts there are none.
-// Time: the bubble of 1F1B, 1/v of it with v chunks, over global batch / data micro-batches; the sides' collectives as
-// by themselves, and 4 all_to_alls a layer of experts and micro-batch, which in blocks the other layer's work hides.
-// Memory: 3 / (tensor x pipeline) of the weights, of experts 1 / experts; with --zero 1 a third of that, optimizer
-// states, is shared by the context x data ranks, experts' by those that have the same ones; activations of p
+// sends them different positions. With several chunks, too, a forward and a backward are one block (Megatron-LM's
+// overlap). With a side of 1 it is a box of fewer dimensions. Where none is given, a side is 2 while the ranks can be
+// halved, tensor first, and data is more where there would be more stages than layers; of context and experts there are
+// none. Time: the bubble of 1F1B, 1/v of it with v chunks, over global batch / data micro-batches; the sides'
+// collectives as by themselves, and 4 all_to_alls a layer of experts and micro-batch, which in blocks the other layer's
+// work hides. Memory: 3 / (tensor x pipeline) of the weights, of experts 1 / experts; with --zero 1 a third of that,
+// optimizer states, is shared by the context x data ranks, experts' by those that have the same ones; activations of p
 // micro-batches in 1/p of the layers, 1/context of each; keys of their layers.
 #include "training/strategies/pipelines/pipeline.hpp"
 
@@ -24,13 +24,13 @@ namespace ringmaster::training {
 namespace {
 
 const known_strategy& order_of(const model& m) {
-  return m.chunks > 1 ? interleaved : one_forward_one_backward;
+  return m.parallel.chunks > 1 ? interleaved : one_forward_one_backward;
 }
 
 model with_sides(model m, uint32_t world_size) {
-  const auto others = world_size / std::max(m.context, 1u);
-  if (m.tensor == 0)
-    m.tensor = others % (2 * std::max(m.data, 1u)) == 0 ? 2 : 1;
+  const auto others = world_size / std::max(m.parallel.cp, 1u);
+  if (m.parallel.tp == 0)
+    m.parallel.tp = others % (2 * std::max(m.parallel.dp, 1u)) == 0 ? 2 : 1;
   return with_data(m, others);
 }
 
@@ -44,17 +44,18 @@ mesh three_dimensional_shape(const model& m, uint32_t world_size) {
 }
 
 caf::error check_three_dimensional(const model& m, uint32_t world_size) {
-  if (world_size % std::max(m.context, 1u) != 0)
+  if (world_size % std::max(m.parallel.cp, 1u) != 0)
     return make_error(errc::invalid_argument,
                       fmt::format("{} are no groups of {} that share positions: --context must divide them",
-                                  counted(world_size, "rank"), m.context));
+                                  counted(world_size, "rank"), m.parallel.cp));
   const auto sides = with_sides(m, world_size);
-  if (m.chunks > 1 && pipeline_mesh(sides, world_size).pipeline == 1)
+  if (m.parallel.chunks > 1 && pipeline_mesh(sides, world_size).pipeline == 1)
     return make_error(
       errc::invalid_argument,
       fmt::format("--chunks {}: tensor {} x context {} x data {} on {} leave one stage, whose chunks have "
                   "no next stage",
-                  m.chunks, sides.tensor, std::max(m.context, 1u), sides.data, counted(world_size, "rank")));
+                  m.parallel.chunks, sides.parallel.tp, std::max(m.parallel.cp, 1u), sides.parallel.dp,
+                  counted(world_size, "rank")));
   if (auto problem = order_of(m).check(sides, world_size))
     return problem;
   return check_shared_layers(m, pipeline_mesh(sides, world_size));

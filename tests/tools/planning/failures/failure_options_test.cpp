@@ -29,7 +29,7 @@ struct read_failures {
 
 } // namespace
 
-TEST_CASE("failure options: times are told as people write them, and the rest is as help says") {
+TEST_CASE("failure options: times have units, and defaults are as the help says") {
   const read_failures all{{"--gpu-mttf",
                            "50000h",
                            "--checkpoint-write",

@@ -21,17 +21,17 @@ namespace {
 /// Every candidate: all of them fit.
 std::vector<planned> candidates(const language_model& m, uint32_t devices, uint32_t global_batch) {
   plan_question asked{m, known_systems().front(), devices, global_batch};
-  asked.filter.context = {1, 1};
+  asked.filter.cp = {1, 1};
   const auto found = plan_transformer(asked, 1'000'000);
   CHECK(found.evaluated == found.best.size());
   return found.best;
 }
 
-/// The schedules of so many stages, without data parallelism, for so many micro-batches.
+/// The schedules of `stages` stages, without data parallelism, for that number of micro-batches.
 std::set<std::string> schedules(uint32_t stages, uint32_t micro_batches) {
   std::set<std::string> result;
   for (auto& x : candidates(small_gpt, stages, micro_batches))
-    if (x.how.shape.pipeline == stages && x.how.micro_batch == 1)
+    if (x.how.pp == stages && x.how.micro_batch == 1)
       result.insert(std::string{name_of(x.how.schedule)}
                     + (x.how.schedule == pipeline_schedule::interleaved_1f1b ? std::to_string(x.how.chunks) : ""));
   return result;
@@ -100,23 +100,21 @@ TEST_CASE("planner: every way of sharing that divides is a candidate, once, and 
       std::set<std::vector<uint32_t>> seen;
       std::set<std::vector<uint32_t>> shapes;
       for (auto& [x, cost] : candidates(small_gpt, devices, global_batch)) {
-        CHECK(x.shape.size() == devices);
-        CHECK(small_gpt.heads % x.shape.tensor == 0);
-        CHECK(x.micro_batches() * x.micro_batch * x.shape.data == global_batch);
-        CHECK((!x.sequence_parallel || x.shape.tensor > 1));
-        CHECK((x.zero == 0 || x.shape.data > 1));
-        shapes.insert({x.shape.tensor, x.shape.data, x.shape.pipeline});
+        CHECK(x.shape().size() == devices);
+        CHECK(small_gpt.heads % x.tp == 0);
+        CHECK(x.micro_batches() * x.micro_batch * x.dp == global_batch);
+        CHECK((!x.sequence_parallel || x.tp > 1));
+        CHECK((x.zero == 0 || x.dp > 1));
+        shapes.insert({x.tp, x.dp, x.pp});
         CHECK(seen
-                .insert({x.shape.tensor, x.shape.data, x.shape.pipeline, x.micro_batch, x.chunks, x.zero,
-                         static_cast<uint32_t>(x.schedule), static_cast<uint32_t>(x.again), x.sequence_parallel,
-                         x.shard})
+                .insert({x.tp, x.dp, x.pp, x.micro_batch, x.chunks, x.zero, static_cast<uint32_t>(x.schedule),
+                         static_cast<uint32_t>(x.again), x.sequence_parallel, x.shard_ranks})
                 .second);
-        if (x.shard > 0) {
-          CHECK(x.shape.pipeline == 1);
+        if (x.shard_ranks > 0) {
+          CHECK(x.pp == 1);
           continue;
         }
-        model trained{places_of(small_gpt, x), x.global_batch, x.micro_batch,       x.chunks,
-                      x.shape.tensor,          x.shape.data,   x.sequence_parallel, x.zero};
+        model trained{places_of(small_gpt, x), x.global_batch, x.micro_batch, x.simulated()};
         auto refused = strategy_of(name_of(x.schedule))->check(trained, devices);
         CHECK_MESSAGE(!refused, render(refused));
       }
@@ -133,23 +131,23 @@ TEST_CASE("planner: more tensor and context ranks than are of use are tried wher
   auto most = [&] {
     std::pair<uint32_t, uint32_t> result{0, 0};
     for (auto& each : shapes_of(asked))
-      result = {std::max(result.first, each.shape.tensor), std::max(result.second, each.context)};
+      result = {std::max(result.first, each.tp), std::max(result.second, each.cp)};
     return result;
   };
   CHECK(most() == std::pair{16u, 16u}); // blocks of 256 positions
-  asked.filter.tensor = {4, 32};
-  asked.filter.context = {1, 32};
+  asked.filter.tp = {4, 32};
+  asked.filter.cp = {1, 32};
   CHECK(most() == std::pair{32u, 32u});
-  asked.filter.context = {32, UINT32_MAX};
+  asked.filter.cp = {32, UINT32_MAX};
   CHECK(most().second == 32);
-  asked.filter.context = {};
-  asked.filter.tensor = {4, UINT32_MAX};
+  asked.filter.cp = {};
+  asked.filter.tp = {4, UINT32_MAX};
   CHECK(most().first == 16);
-  asked.filter.tensor = {32, UINT32_MAX};
+  asked.filter.tp = {32, UINT32_MAX};
   CHECK(most().first == 32);
 }
 
-TEST_CASE("planner: a number of chunks leaves those schedules that have so many") {
+TEST_CASE("planner: a number of chunks selects the schedules that have this number") {
   plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 8, 64};
   auto schedules = [&](number_range chunks) {
     asked.filter.chunks = chunks;
@@ -176,7 +174,7 @@ TEST_CASE("planner: a plan's cost is what its closed form says of it alone, with
     for (auto* list : {&found.best, &found.pareto, &found.too_large})
       for (auto& x : *list) {
         CHECK(x.cost.seconds == estimate_iteration(asked.trained, asked.system, x.how).seconds);
-        sharded_experts |= x.how.shard > 0 && x.how.expert > 1 && x.how.micro_batches() > 1;
+        sharded_experts |= x.how.shard_ranks > 0 && x.how.ep > 1 && x.how.micro_batches() > 1;
       }
   }
   CHECK(sharded_experts);
@@ -205,7 +203,7 @@ TEST_CASE("planner: what has no finite time is in no list") {
   auto on = *system_of("h100-80g");
   on.network_bandwidth = 0;
   plan_question asked{*model_of("llama3-8b"), on, 16, 32};
-  asked.filter.pipeline = {1, 1};
+  asked.filter.pp = {1, 1};
   const auto found = plan_transformer(asked);
   CHECK(found.endless > 0);
   for (auto* list : {&found.best, &found.pareto, &found.too_large, &found.smallest})
@@ -226,16 +224,16 @@ TEST_CASE("planner: the least number of devices need be no power of two, and non
   asked.trained = *model_of("llama3.1-405b");
   CHECK(least_devices(asked) == 96);
   CHECK(!least_devices(asked, [](double) { return false; }));
-  asked.filter.data = asked.filter.tensor = asked.filter.context = {1, 1};
+  asked.filter.dp = asked.filter.tp = asked.filter.cp = {1, 1};
   asked.trained = *model_of("megatron-1t");
   CHECK(least_devices(asked) == 0);
 }
 
 TEST_CASE("planner: ZeRO 2 and 3 are candidates without a pipeline, within one only where they are named") {
   plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 8, 16};
-  asked.filter.data = {2, 2};
+  asked.filter.dp = {2, 2};
   auto some = [&](uint32_t pipeline) {
-    asked.filter.pipeline = {pipeline, pipeline};
+    asked.filter.pp = {pipeline, pipeline};
     const auto found = plan_transformer(asked, 1'000'000);
     return std::ranges::any_of(found.best, [](auto& x) { return x.how.zero >= 2; });
   };
@@ -250,8 +248,8 @@ TEST_CASE("planner: tensor-parallel ranks share the positions where those of a c
   plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 16, 64};
   asked.trained.sequence = 8200;
   auto in_sequence = [&](uint32_t tensor, uint32_t context) {
-    asked.filter.tensor = {tensor, tensor};
-    asked.filter.context = {context, context};
+    asked.filter.tp = {tensor, tensor};
+    asked.filter.cp = {context, context};
     const auto found = plan_transformer(asked, 1'000'000);
     CHECK(found.evaluated > 0);
     return std::ranges::count_if(found.best, [](auto& x) { return x.how.sequence_parallel; });
@@ -264,9 +262,9 @@ TEST_CASE("planner: tensor-parallel ranks share the positions where those of a c
 // Megatron Core refuses others: tokens are dispatched by positions, each of which must have one owner.
 TEST_CASE("planner: experts with tensor-parallel ranks come with sequence parallelism alone") {
   plan_question asked{*model_of("mixtral-8x7b"), *system_of("h100-80g"), 16, 64};
-  asked.filter.tensor = {2, 2};
+  asked.filter.tp = {2, 2};
   const auto with = [&](uint32_t expert, bool in_sequence) {
-    asked.filter.expert = {expert, expert};
+    asked.filter.ep = {expert, expert};
     const auto found = plan_transformer(asked, 1'000'000);
     return std::ranges::count_if(found.best, [=](auto& x) { return x.how.sequence_parallel == in_sequence; });
   };
@@ -280,7 +278,7 @@ TEST_CASE("planner: tensor-parallel ranks divide the heads of linear attention, 
   auto most = [&] {
     uint32_t result = 0;
     for (auto& each : shapes_of(asked))
-      result = std::max(result, each.shape.tensor);
+      result = std::max(result, each.tp);
     return result;
   };
   CHECK(most() == 8);
@@ -290,12 +288,12 @@ TEST_CASE("planner: tensor-parallel ranks divide the heads of linear attention, 
   CHECK(most() == 2);
 }
 
-TEST_CASE("planner: whoever names what is the same as something else gets that") {
+TEST_CASE("planner: a named sharding that equals another one is found") {
   plan_question asked{*model_of("gpt3-6.7b"), *system_of("b200"), 8, 8};
   auto found = [&] { return plan_transformer(asked, 1'000'000).best.size(); };
-  asked.filter.tensor = asked.filter.pipeline = {2, 4};
-  asked.filter.data = {1, 1}; // nobody is there to share states with
-  asked.filter.context = {1, 1};
+  asked.filter.tp = asked.filter.pp = {2, 4};
+  asked.filter.dp = {1, 1}; // there is no other rank to share states with
+  asked.filter.cp = {1, 1};
   asked.filter.only = {"zero0"};
   const auto plans = found();
   CHECK(plans > 0);
@@ -305,9 +303,9 @@ TEST_CASE("planner: whoever names what is the same as something else gets that")
 
 TEST_CASE("planner: two chunks a stage for ZB-V may have the embedding and the logits for layers") {
   plan_question asked{*model_of("llama3.1-405b"), *system_of("h100-80g"), 1024, 512};
-  asked.filter.tensor = {4, 4};
-  asked.filter.context = {1, 1};
-  asked.filter.pipeline = {64, 64};
+  asked.filter.tp = {4, 4};
+  asked.filter.cp = {1, 1};
+  asked.filter.pp = {64, 64};
   asked.filter.only = {"zb-v"};
   CHECK(plan_transformer(asked).fitting > 0); // 126 layers in 128 places
   asked.trained.layers = 125;
@@ -347,29 +345,29 @@ TEST_CASE("planner: another batch is named where it trains more samples a second
 
 TEST_CASE("planner: domains that groups do not fill are named, where there are several") {
   const auto rack = *system_of("gb200-nvl72"), host = *system_of("h100-80g");
-  parallel_setting how;
-  how.shape = {1, 64, 9};
-  how.expert = 64;
+  training_setting how;
+  how.set_degrees(1, 64, 9);
+  how.ep = 64;
   CHECK(filling_of(how, rack).devices == 64);
-  how.expert = 8;
+  how.ep = 8;
   CHECK(filling_of(how, rack).devices == 0);
-  how.shape = {16, 4, 9};
+  how.set_degrees(16, 4, 9);
   CHECK(filling_of(how, rack).devices == 64);
   CHECK(filling_of(how, host).devices == 0); // 16 lie in two
-  how.expert = 48;
+  how.ep = 48;
   CHECK(filling_of(how, rack).devices == 48);
-  how.shape = {1, 64, 9};
-  how.expert = 64;
-  how.shard = 72;
+  how.set_degrees(1, 64, 9);
+  how.ep = 64;
+  how.shard_ranks = 72;
   CHECK(filling_of(how, rack).devices == 64); // as many share weights as there are replicas
-  how.context = 9;
-  how.expert = 8;
+  how.cp = 9;
+  how.ep = 8;
   CHECK(filling_of(how, rack).devices == 0);
-  how.expert = 64;
+  how.ep = 64;
   CHECK(filling_of(how, rack).straddles);
-  how.shard = 0;
-  how.context = 1;
-  how.shape = {16, 4, 1};
+  how.shard_ranks = 0;
+  how.cp = 1;
+  how.set_degrees(16, 4, 1);
   CHECK(filling_of(how, rack).devices == 0); // one domain has all
 }
 
@@ -385,7 +383,7 @@ TEST_CASE("planner: in whatever order the parts of a search are run, they find t
   auto check_same = [](const std::vector<planned>& a, const std::vector<planned>& b) {
     REQUIRE(a.size() == b.size());
     for (size_t i = 0; i < a.size(); ++i) {
-      CHECK(a[i].how.context == b[i].how.context);
+      CHECK(a[i].how.cp == b[i].how.cp);
       CHECK(a[i].how.micro_batch == b[i].how.micro_batch);
       CHECK(a[i].cost.seconds == b[i].cost.seconds);
       CHECK(a[i].cost.memory_bytes == b[i].cost.memory_bytes);
@@ -399,7 +397,7 @@ TEST_CASE("planner: in whatever order the parts of a search are run, they find t
   check_same(found.pareto, in_order.pareto);
 }
 
-TEST_CASE("planner: a part of a search that is to end does so behind a shape") {
+TEST_CASE("planner: a part of a search stops after a shape when it is told to") {
   plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 64, 128};
   plan_search search{asked};
   CHECK(!search.run(0, [] { return false; }));
@@ -422,40 +420,40 @@ TEST_CASE("planner: what does not divide what is said of every degree, by its nu
   CHECK(undivided_of(asked).empty());
   CHECK(
     why([](auto& x) {
-      x.filter.tensor = {7, 7};
+      x.filter.tp = {7, 7};
     })
     == "--tensor 7: 7 does not divide the 32 attention heads; --tensor 7: 7 does not divide the 8 heads of keys and "
        "values, nor is it a multiple of them; --tensor 7: 7 does not divide the 64 GPUs");
   CHECK(why([](auto& x) {
-          x.filter.tensor = {5, 7};
+          x.filter.tp = {5, 7};
         })
         == "--tensor 5..7: no number from there divides the 32 attention heads; --tensor 5..7: no number from there "
            "divides the 64 GPUs"); // 7 divides the feed-forward width of 14336
-  CHECK(why([](auto& x) { x.filter.pipeline = {3, 3}; }) == "--pipeline 3: 3 does not divide the 64 GPUs");
-  CHECK(why([](auto& x) { x.filter.pipeline = {64, 64}; }) == "--pipeline 64: 64 stages are more than the 32 layers");
+  CHECK(why([](auto& x) { x.filter.pp = {3, 3}; }) == "--pipeline 3: 3 does not divide the 64 GPUs");
+  CHECK(why([](auto& x) { x.filter.pp = {64, 64}; }) == "--pipeline 64: 64 stages are more than the 32 layers");
   CHECK(why([](auto& x) {
-          x.filter.context = {3, 3};
+          x.filter.cp = {3, 3};
         })
         == "--context 3: 6 does not divide the 8192 positions of a sequence, of which each rank has two parts; "
            "--context 3: 3 does not divide the 64 GPUs");
   CHECK(why([](auto& x) {
-          x.filter.data = {12, 12};
+          x.filter.dp = {12, 12};
         })
         == "--data 12: 12 does not divide the 128 sequences of the global batch; --data 12: 12 does not divide the 64 "
            "GPUs");
   CHECK(why([](auto& x) { x.filter.micro_batches = {3}; })
         == "--micro-batch 3: 3 does not divide the 128 sequences of the global batch");
   CHECK(why([](auto& x) {
-          x.filter.micro_batches = {4}, x.filter.data = {64, 64};
+          x.filter.micro_batches = {4}, x.filter.dp = {64, 64};
         })
         == "--micro-batch 4: 4 does not divide the 2 sequences of each of 64 data-parallel ranks");
   CHECK(why([](auto& x) {
-          x.filter.tensor = {8, 8}, x.filter.pipeline = {16, 16};
+          x.filter.tp = {8, 8}, x.filter.pp = {16, 16};
         })
         == "--tensor 8 --pipeline 16: 8 x 16 = 128 does not divide the 64 GPUs");
   CHECK(
     why([](auto& x) {
-      x.filter.tensor = x.filter.context = x.filter.pipeline = {1, 1};
+      x.filter.tp = x.filter.cp = x.filter.pp = {1, 1};
       x.global_batch = 100;
     })
     == "--tensor 1 --context 1 --pipeline 1: that leaves 64 / 1 = 64 data-parallel ranks, and 64 does not divide the "
@@ -470,7 +468,7 @@ TEST_CASE("planner: what does not divide what is said of every degree, by its nu
            "(32 layers): no product of these is 63");
   asked.trained = *model_of("qwen3-30b-a3b");
   CHECK(why([](auto& x) {
-          x.filter.expert = {3, 3};
+          x.filter.ep = {3, 3};
         })
         == "--expert 3: 3 does not divide the 128 experts of a layer; --expert 3: 3 does not divide the 64 GPUs");
 }
