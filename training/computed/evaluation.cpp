@@ -15,7 +15,6 @@ constexpr uint32_t samples_at_once = 64; ///< About ten milliseconds for most mo
 } // namespace
 
 std::vector<uint32_t> tried_samples(uint32_t count, uint32_t samples_max) {
-  ensure(count > 0, "a data set has samples");
   constexpr double golden_ratio = 0.6180339887498949;
   auto step = static_cast<uint64_t>(count * golden_ratio);
   while (std::gcd(step, uint64_t{count}) > 1)
