@@ -405,7 +405,7 @@ TEST_CASE("trainer: another strategy is tried if its own has no room on fewer ra
   CHECK_MESSAGE(contains(other->problem(), " do not fit: "), other->problem());
 }
 
-TEST_CASE("trainer: a run that is asked to stop takes the model from any rank, whichever dies meanwhile") {
+TEST_CASE("trainer: a run that is asked to stop takes the model from the ranks that are left") {
   for (uint64_t messages = 0; messages < 12; ++messages)
     for (size_t device : {0, 1}) {
       CAPTURE(messages);
