@@ -61,7 +61,7 @@ void model_snapshots::take(uint64_t step, taken_function then) {
     if (change_.is_over())
       return; // the run has ended with another one
     if (step > change_.step())
-      return then(make_error(errc::aborted, fmt::format("the run has gone back to a step before {}", step)));
+      return then(make_error(errc::aborted, fmt::format("the run went back to a step before {}", step)));
     const model_snapshot found{step, *x};
     if (latest_.parts.empty() || step >= latest_.step) // a snapshot of a later step can arrive first
       latest_ = found;

@@ -40,7 +40,7 @@ public:
   bool is_wanted(uint64_t step) const { return settings_->image_every != 0 && reported_ != step; }
 
   /// Takes a snapshot of all of the model, while ranks continue. Errors: device_lost, if a part is missing; aborted, if
-  /// the run has gone back to an earlier step meanwhile.
+  /// the run went back to an earlier step meanwhile.
   void take(uint64_t step, taken_function then);
   /// A step was committed. Takes a snapshot if one is due, or if the loss of one rank could lose a part.
   void keep(uint64_t step);

@@ -53,7 +53,7 @@ private:
   bool is_kept_ = true;
   std::optional<recording> latest_; ///< The record that the journal has not confirmed.
   uint64_t recordings_ = 0;
-  caf::error problem_; ///< Why the journal may lack steps, as the user was told; none: it has all.
+  caf::error problem_; ///< Why the journal may lack steps, as noted for the user; none: it has all.
   range missing_;      ///< Steps that it may lack.
 };
 

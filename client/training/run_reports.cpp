@@ -89,8 +89,8 @@ std::optional<loss_sums> active_run::tried(const model_snapshot& x, uint32_t sam
   std::vector<std::span<const std::byte>> views;
   for (uint32_t l = 0; l < job_->layers.size(); ++l)
     views.push_back(whole[whole_part(value_kind::weight, l)]); // empty if it has no parameters
-  auto goes_on = [&](uint32_t tried) { return tried < early_tries_max || !watcher_.stops(); };
-  auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max, goes_on);
+  auto continues = [&](uint32_t tried) { return tried < early_tries_max || !watcher_.stops(); };
+  auto result = evaluate(*job_, views, *settings_.data.held_out, samples_max, continues);
   if (result && std::isfinite(result->loss))
     return std::move(*result);
   if (problem_) // only the first such model is reported, not the one that the run ends with because of it

@@ -216,7 +216,7 @@ private:
         line.begin_at(static_cast<double>(x.step) / whole);
       if (steps_.contains(x.step))
         done_again_.insert(x.step);
-      steps_.erase(steps_.lower_bound(x.step), steps_.end()); // the run has gone back before them
+      steps_.erase(steps_.lower_bound(x.step), steps_.end()); // the run went back before them
       steps_[x.step] = x;
       line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch, opts_.model->of_text));
       while (!opts_.json && opts_.svg.empty() && steps_.size() > steps_of_line)

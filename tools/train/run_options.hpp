@@ -10,11 +10,11 @@ namespace ringmaster {
 /// The options of `ringmaster train`. Must not move once it has been added to a table.
 struct run_options : strategy_options {
   const trained_model* model = &trained_models().front();
-  std::optional<std::vector<uint64_t>> sizes; ///< See model_wishes, as told; the same of those below.
+  std::optional<std::vector<uint64_t>> sizes; ///< See model_wishes; not set: not given. The same for those below.
   std::optional<uint64_t> width, blocks;
   std::optional<uint32_t> window;  ///< Bytes of a text that a sample has.
   std::string data;                ///< A folder; empty: drawn digits.
-  std::optional<uint32_t> samples; ///< Of drawn digits; as many as an epoch has.
+  std::optional<uint32_t> samples; ///< Of generated digits, in an epoch.
   uint64_t epochs = 3;
   training::optimizer by{.kind = training::optimizer_kind::adam};
   uint64_t seed = 1234;

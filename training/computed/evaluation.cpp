@@ -15,7 +15,6 @@ constexpr uint32_t samples_at_once = 64; ///< About ten milliseconds for most mo
 } // namespace
 
 std::vector<uint32_t> tried_samples(uint32_t count, uint32_t samples_max) {
-  ensure(count > 0, "a data set has samples");
   constexpr double golden_ratio = 0.6180339887498949;
   auto step = static_cast<uint64_t>(count * golden_ratio);
   while (std::gcd(step, uint64_t{count}) > 1)
@@ -28,13 +27,13 @@ std::vector<uint32_t> tried_samples(uint32_t count, uint32_t samples_max) {
 
 caf::expected<loss_sums> evaluate(const training_job& job, std::span<const std::span<const std::byte>> weights,
                                   const data_set& on, uint32_t samples_max,
-                                  const std::function<bool(uint32_t)>& goes_on) {
+                                  const std::function<bool(uint32_t)>& continues) {
   ensure(weights.size() == job.layers.size(), "each layer has its weights");
   loss_sums result;
   const auto tried = tried_samples(on.count(), samples_max);
   const auto count = static_cast<uint32_t>(tried.size());
   for (uint32_t begin = 0; begin < count; begin += samples_at_once) {
-    if (begin > 0 && goes_on && !goes_on(begin))
+    if (begin > 0 && continues && !continues(begin))
       break;
     const auto samples = std::min(samples_at_once, count - begin);
     std::vector<uint32_t> labels(samples * on.labels_each());

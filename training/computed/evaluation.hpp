@@ -17,10 +17,10 @@ namespace ringmaster::training {
 std::vector<uint32_t> tried_samples(uint32_t count, uint32_t samples_max);
 
 /// The losses of a model on `tried_samples` of a data set. `weights`: each layer's, whole; they do not change.
-/// `goes_on` is called now and then with the number of samples so far; false stops the evaluation there. Errors: those
-/// of `data_set::fill`.
+/// `continues` is called now and then with the number of samples so far; false stops the evaluation there. Errors:
+/// those of `data_set::fill`.
 caf::expected<loss_sums> evaluate(const training_job& job, std::span<const std::span<const std::byte>> weights,
                                   const data_set& on, uint32_t samples_max = UINT32_MAX,
-                                  const std::function<bool(uint32_t)>& goes_on = {});
+                                  const std::function<bool(uint32_t)>& continues = {});
 
 } // namespace ringmaster::training

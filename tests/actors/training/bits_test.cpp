@@ -157,7 +157,7 @@ TEST_CASE("bits: ranks in fewer groups go back to the configured ones when other
     CHECK(distance(run.weights(layer), alone[layer]) < 1e-12);
 }
 
-TEST_CASE("bits: virtual ranks give the same bits on any number of ranks, whichever rank dies or joins") {
+TEST_CASE("bits: virtual ranks give the same bits on any number of ranks, also after deaths and joins") {
   constexpr uint64_t steps = 8;
   std::vector<std::vector<double>> expected;
   {

@@ -343,7 +343,7 @@ TEST_CASE("devices: a rank that is asked to stop hands over its parts, and no st
   CHECK(left > 60);
 }
 
-TEST_CASE("devices: the model is right whichever rank is lost during a handover") {
+TEST_CASE("devices: the model is right if any rank is lost during a handover") {
   uint64_t left = 0, back = 0;
   for (const std::string strategy : {"ddp", "zero3"})
     for (uint64_t seed = 1; seed <= 60; ++seed) {

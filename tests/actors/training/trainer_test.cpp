@@ -227,7 +227,7 @@ TEST_CASE("trainer: a device that dies before the first step costs the others no
   CHECK(before_the_first_step > 10);
 }
 
-TEST_CASE("a training begins as soon as another one has ended, and finds the devices' memory free") {
+TEST_CASE("trainer: a training can start right after another one, with the devices' memory free") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     simulated_cluster cluster{training_devices(2, seed)};
@@ -240,7 +240,7 @@ TEST_CASE("a training begins as soon as another one has ended, and finds the dev
   }
 }
 
-TEST_CASE("a device that another program has taken meanwhile is left to it, and another one taken, if there is any") {
+TEST_CASE("trainer: another device is used if a program has taken one meanwhile, if there is any") {
   for (uint32_t devices : {2u, 3u}) {
     CAPTURE(devices);
     simulated_cluster cluster{training_devices(devices)};
@@ -259,7 +259,7 @@ TEST_CASE("a device that another program has taken meanwhile is left to it, and 
   }
 }
 
-TEST_CASE("where those that are left have no room for a step it waits for others, and the model is kept") {
+TEST_CASE("trainer: if the ranks that are left have no room for a step, the run waits and keeps the model") {
   constexpr uint64_t steps = 3, batch = 6;
   constexpr uint32_t layers = 6;
   auto bytes_peak = [&](uint32_t ranks) {
@@ -297,7 +297,7 @@ TEST_CASE("where those that are left have no room for a step it waits for others
   }
 }
 
-TEST_CASE("what a communication has read is free when it has ended: a rank holds what its program does, and no more") {
+TEST_CASE("trainer: inputs of a communication are freed when it ends: a rank holds only what its program does") {
   for (const std::string strategy : {"ddp", "zero1", "zero2", "zero3", "fsdp", "1f1b", "tensor"}) {
     CAPTURE(strategy);
     constexpr uint32_t ranks = 2;
@@ -312,7 +312,7 @@ TEST_CASE("what a communication has read is free when it has ended: a rank holds
   }
 }
 
-TEST_CASE("a run that has no room on those that are left ends with the model, which each of them has") {
+TEST_CASE("trainer: a run without room on the ranks that are left ends with the model, which each of them has") {
   constexpr uint64_t steps = 5, batch = 60;
   auto trained = [&](uint32_t ranks, uint64_t room) {
     simulated_cluster cluster{training_devices(ranks)};
@@ -341,7 +341,7 @@ TEST_CASE("a run that has no room on those that are left ends with the model, wh
     CHECK(distance(run.weights_in(run.images[0], layer), alone[layer]) < 1e-12);
 }
 
-TEST_CASE("a world that has no room is not tried again while others that are there have nothing to do") {
+TEST_CASE("trainer: a world without room is not tried again while other ranks are idle") {
   constexpr uint64_t batch = 60;
   auto job = small_job("tensor", 4, batch, batch);
   job.shape.parallel.tp = 2;
@@ -405,7 +405,7 @@ TEST_CASE("trainer: another strategy is tried if its own has no room on fewer ra
   CHECK_MESSAGE(contains(other->problem(), " do not fit: "), other->problem());
 }
 
-TEST_CASE("trainer: a run that is asked to stop takes the model from any rank, whichever dies meanwhile") {
+TEST_CASE("trainer: a run that is asked to stop takes the model from the ranks that are left") {
   for (uint64_t messages = 0; messages < 12; ++messages)
     for (size_t device : {0, 1}) {
       CAPTURE(messages);
@@ -582,7 +582,7 @@ TEST_CASE("trainer: destroying a communicator is retried, and if it never succee
       CHECK(run.reports.size() == 6);
       CHECK(std::none_of(run.notes.begin(), run.notes.end(), [](auto& x) { return contains(x, "not known"); }));
     } else {
-      CHECK(contains(run.problem(), "is not known to have ended, though it was asked 3 times"));
+      CHECK(contains(run.problem(), "is not known to have ended after 3 requests"));
       CHECK(contains(run.problem(), "it did not answer within 45.0 s"));
       CHECK(run.reports.size() < 6);
     }

@@ -15,11 +15,11 @@ namespace ringmaster::test {
 /// a message, and requests are dropped without an answer.
 class silent_proxy : public caf::actor_proxy {
 public:
-  silent_proxy(caf::actor_config& cfg, caf::actor behind) : actor_proxy(cfg), behind_(std::move(behind)) {}
+  silent_proxy(caf::actor_config& cfg, caf::actor target) : actor_proxy(cfg), target_(std::move(target)) {}
 
   void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* context) override {
     if (!closed_)
-      caf::actor_cast<caf::abstract_actor*>(behind_)->enqueue(std::move(what), context);
+      caf::actor_cast<caf::abstract_actor*>(target_)->enqueue(std::move(what), context);
   }
   void kill_proxy(caf::execution_unit* context, caf::error reason) override {
     closed_ = true;
@@ -27,7 +27,7 @@ public:
   }
 
 private:
-  caf::actor behind_;
+  caf::actor target_;
   bool closed_ = false;
 };
 
