@@ -1,6 +1,7 @@
 #include "tools/puzzles/puzzle_table.hpp"
 
 #include "examples/puzzles/puzzles.hpp"
+#include "training/strategies/strategies.hpp"
 
 #include <vector>
 
