@@ -21,8 +21,8 @@ using namespace ringmaster;
 
 namespace {
 
-/// All-reduce: everybody sends its input to everybody, and adds up what comes in the order of the ranks before it,
-/// behind it, and around.
+/// All-reduce: each rank sends its input to all others, and adds the inputs in the order of ranks, starting with its
+/// own successor and around.
 schedule plan_all_around(const plan_request& request) {
   const auto n = request.world_size, me = request.rank;
   const block_range input{buffer::input, 0, request.count}, output{buffer::output, 0, request.count};

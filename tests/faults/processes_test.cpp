@@ -27,7 +27,7 @@ std::vector<std::string> under_caf_run(std::vector<std::string> program) {
   return result;
 }
 
-/// Takes connections at a free port of loopback, and never says a word.
+/// Accepts connections at a free port of loopback, and sends nothing.
 struct silent_listener {
   silent_listener() {
     sockaddr_in own{};
@@ -53,7 +53,7 @@ struct silent_listener {
     REQUIRE(::getsockname(listens.get(), reinterpret_cast<sockaddr*>(&there), &size) == 0);
     REQUIRE(::connect(fills.get(), reinterpret_cast<sockaddr*>(&there), size) == 0);
   }
-  /// Until somebody tries nevertheless.
+  /// Waits until a further connection is tried.
   bool await_dropped() const {
     constexpr auto sent = "02"; // the system's number of a connection that has asked and has no answer
     auto wanted = fmt::format(":{:04X} {}", port, sent);
@@ -72,7 +72,7 @@ struct silent_listener {
   uint16_t port = 0;
 };
 
-/// A port of loopback at which nobody listens: a program that is told it may.
+/// A free port of loopback, for a program that will listen there.
 struct held_port {
   held_port() {
     const int on = 1;
@@ -160,7 +160,7 @@ TEST_CASE("processes: a command that calls for all ranks is no rank") {
   }
 }
 
-TEST_CASE("processes: a communicator that somebody has left behind is ended by its number") {
+TEST_CASE("processes: a communicator whose client has exited is destroyed by its number") {
   launched_program run{
     under_caf_run({"sh", "-c", "\"$0\" info --json; \"$0\" destroy 1; \"$0\" destroy all", RINGMASTER_PROGRAM})};
   CHECK(run.finish() == 0);
@@ -181,7 +181,7 @@ TEST_CASE("processes: what a client has taken is free again when it is killed") 
   CHECK(run.output == "released\n");
 }
 
-TEST_CASE("processes: of a node that is killed is told what it took with it, and the end is quiet") {
+TEST_CASE("processes: the devices that a killed node took with it are reported once") {
   auto story = R"("$0" bench --samples 10000 --max-bytes 64 >&2 &
                   until "$0" info | grep -q '(0 free)'; do :; done
                   kill -9 $("$0" info | sed -n 's/^node-3, process \([0-9]*\).*/\1/p')
@@ -239,7 +239,7 @@ TEST_CASE("processes: a bench whose node is drained meanwhile ends with what has
   }
 }
 
-TEST_CASE("processes: a node that is drained ends well, and nobody takes that for a loss") {
+TEST_CASE("processes: a drained node exits with status 0, and that is no loss") {
   auto story = R"("$0" drain node-2 && "$0" info; "$0" drain node-2)";
   launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
   CHECK(run.finish() == 1); // the second
@@ -339,7 +339,7 @@ TEST_CASE("processes: bulk connections that are wanted and not there are an erro
   CHECK(nowhere.error.find("cannot take bulk connections at 192.0.2.1:0: ") != std::string::npos);
 }
 
-TEST_CASE("processes: a route of one's own is refused where the cluster has another, by nodes, programs and ranks") {
+TEST_CASE("processes: nodes, programs and ranks with another route than the cluster's are refused") {
   launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0"}};
   REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
   auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
@@ -401,8 +401,8 @@ TEST_CASE("processes: a signal ends who connects at once, however long the other
   }
 }
 
-TEST_CASE("processes: a node may begin before its coordinator, and ends at once where it is told to while it waits") {
-  const held_port port; // which nobody else gets meanwhile
+TEST_CASE("processes: a node may start before its coordinator, and stops at once on a signal while it waits") {
+  const held_port port; // no other process gets it in between
   const auto where = fmt::format("127.0.0.1:{}", port.number), waits = "waits for the coordinator at " + where;
   launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1"}};
   launched_program told{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", "--node.join-timeout=10min"}};
@@ -417,8 +417,7 @@ TEST_CASE("processes: a node may begin before its coordinator, and ends at once 
   CHECK_MESSAGE(info.output.find("device 0x1 ") != std::string::npos, info.output);
 }
 
-TEST_CASE(
-  "processes: a node does not wait for a coordinator where somebody else listens, or where it cannot listen itself") {
+TEST_CASE("processes: a node does not wait if another program listens there, or if it cannot listen itself") {
   const held_port port;
   REQUIRE(::listen(port.held.get(), 8) == 0);
   const auto where = fmt::format("127.0.0.1:{}", port.number);
@@ -465,7 +464,7 @@ TEST_CASE("processes: who watches hears of the coordinator's silence, then of it
   CHECK(watch.output.ends_with("\n"));
 }
 
-TEST_CASE("processes: a node says what is wrong with what it was told, before it asks anybody") {
+TEST_CASE("processes: a node reports wrong options before it connects") {
   launched_program nowhere{{RINGMASTER_PROGRAM, "node", "--join", "no-such-host.invalid:7077"}};
   CHECK(nowhere.finish() == 1);
   CHECK(nowhere.error.find("the host \"no-such-host.invalid\" of no-such-host.invalid:7077 is unknown")

@@ -1,4 +1,4 @@
-// Processes of several versions: whoever speaks another protocol is told so at once, with both.
+// Processes of several versions: one with another protocol is refused at once, with both versions.
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
