@@ -21,7 +21,8 @@ using namespace ringmaster;
 
 namespace {
 
-/// All-reduce: every rank sends its input to every other, and adds what it receives in a fixed order of ranks.
+/// All-reduce: each rank sends its input to all others, and adds the inputs in the order of ranks, starting with its
+/// own successor and around.
 schedule plan_all_around(const plan_request& request) {
   const auto n = request.world_size, me = request.rank;
   const block_range input{buffer::input, 0, request.count}, output{buffer::output, 0, request.count};

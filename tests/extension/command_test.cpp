@@ -45,7 +45,7 @@ class steps_call final : public command_call {
 
 program mine() {
   auto steps = tool_command::of<steps_call>("steps", "counts the steps of an all-reduce");
-  return {"mine", "a program of its own", {steps, simulate_command()}, "That is all."};
+  return {"mine", "a program of your own", {steps, simulate_command()}, "That is all."};
 }
 
 test::outcome run(std::vector<std::string> args) {

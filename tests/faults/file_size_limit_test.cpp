@@ -20,7 +20,7 @@ using namespace ringmaster::test;
 
 namespace {
 
-/// A command of which no file may be larger than that many KiB, until its end.
+/// A command whose files may not exceed a number of KiB, until its end.
 struct limited_program {
   limited_program(int kib, std::vector<std::string> command) : program{words(kib, std::move(command))} {
     status = program.finish();

@@ -75,7 +75,7 @@ TEST_CASE("full memory: devices come back when there is room again, and those th
                "the others go on. It is tried again in 500 ms"));
 }
 
-TEST_CASE("full memory: where someone has removed the directory, what lives goes on, and what comes has another one") {
+TEST_CASE("full memory: if the directory was removed, living devices go on, and new ones get another directory") {
   cramped_node x{R"(
     rm -rf "$MEM"/*
     "$0" bench -n 1 -w 0 --samples 1 --max-bytes 64K >/dev/null && echo "all four are right"

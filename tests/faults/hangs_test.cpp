@@ -40,7 +40,7 @@ struct hanging_rank {
 enum class share {
   none,  ///< It is missing in the result.
   whole, ///< It is in it; the others wait until it has put the result in place.
-  done   ///< It has nothing to do any more, and no one waits for it.
+  done   ///< It has nothing left to do, and no rank waits for it.
 };
 
 /// For an algorithm of streams and one of joint operations: now, at each step, and when the result is put in place.
@@ -95,7 +95,7 @@ TEST_CASE("hangs: a long one is a loss, and nothing is changed in the device's m
   });
 }
 
-TEST_CASE("hangs: one that no one waits for is noticed by no one, however long") {
+TEST_CASE("hangs: one that no rank waits for is not detected, however long") {
   simulated_cluster cluster{with_devices(3)};
   all_reduce_trial trial{cluster, {.ranks = 3}};
   cluster.inject(trial.device(1), fault(proto::FaultRequest::HANG, std::nullopt, 5s));

@@ -18,7 +18,7 @@ struct run_between_hosts {
                     const std::string& settings = "HOSTS_RATE=")
     : program{words(configuration, std::move(command), settings)}, status{program.finish()} {}
 
-  /// It went well, and so do these checks, which are told with all that it said; nothing where it is skipped.
+  /// It succeeded, and so do these checks, which print its output if they fail; nothing if it is skipped.
   template <class Checks>
   void check(const Checks& more) const {
     CAPTURE(output);
@@ -80,7 +80,7 @@ TEST_CASE("hosts: two that lose each other, but not the coordinator, finish what
   run_between_hosts run{"", {RINGMASTER_PROCESS_PAUSE, "hosts-cut", "1"}};
   run.check([&] {
     CHECK(run.output.find("nothing is lost") != std::string::npos);
-    // Not the 20 s that a process may be silent: no one acknowledges what is sent, noticed after 3 s.
+    // Not the 20 s that a process may be silent: data that is not acknowledged is noticed after 3 s.
     auto longest = run.output.find("the longest took ");
     REQUIRE(longest != std::string::npos);
     CHECK(std::stod(run.output.substr(longest + 17)) < 10);

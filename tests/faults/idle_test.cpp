@@ -48,7 +48,7 @@ TEST_CASE("idle: coordinator, nodes and a client that have worked take next to n
   launched_program work{
     {RINGMASTER_PROGRAM, "bench", "--join", coordinator.where, "--samples", "1", "--max-bytes", "64K"}};
   REQUIRE(work.finish() == 0);
-  auto comm = user.comm_init(4, proto::SHRINK); // that no one calls anything of
+  auto comm = user.comm_init(4, proto::SHRINK); // without any call
   REQUIRE_MESSAGE(comm, render(comm.error()));
 
   const std::pair<std::string, pid_t> all[] = {
@@ -68,7 +68,7 @@ TEST_CASE("idle: coordinator, nodes and a client that have worked take next to n
   }
 }
 
-TEST_CASE("idle: a node that was paused before the request is reported with its whole silence") {
+TEST_CASE("idle: a node that was stopped before the first question is reported with all of its silence") {
   test::started_coordinator coordinator;
   launched_program node{{RINGMASTER_PROGRAM, "node", "--join", coordinator.where, "--devices", "1", "--name", "one"}};
   configuration cfg;

@@ -9,8 +9,7 @@
 
 using namespace ringmaster::launch;
 
-TEST_CASE(
-  "ill treatment: every kind is right over every route, no matter who is killed, stopped and goes on meanwhile") {
+TEST_CASE("ill treatment: every kind is right over every route while processes are killed, stopped and continued") {
   struct row {
     const char *route, *nodes;
   };

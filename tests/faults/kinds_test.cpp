@@ -1,5 +1,5 @@
-// Every kind of collective by every algorithm, on real memory in a simulated cluster: right as it is, and no matter who
-// dies.
+// Every kind of collective by every algorithm, on real memory in a simulated cluster: right without and
+// with losses.
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/operations/rank_hosts.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -74,7 +74,7 @@ std::vector<schedule> schedules_of(const collective_options& x) {
   return result;
 }
 
-/// What all ranks do, told by one of them: its peers counted from itself, blocks by the slices they travel in.
+/// What all ranks do, seen from one of them: peers are counted from itself, blocks by the slices they travel in.
 std::string seen_from(uint32_t self, const collective_options& x, const std::vector<schedule>& world) {
   auto from_here = [&](uint32_t rank) { return (rank + x.ranks - self) % x.ranks; };
   std::string result;
@@ -91,7 +91,7 @@ std::string seen_from(uint32_t self, const collective_options& x, const std::vec
 }
 
 /// The ranks in groups whose deaths are alike: turning the world takes one into the other, with all that the others do.
-/// A ring has one group, a tree nearly as many as ranks.
+/// A ring has one group, a tree almost one for each rank.
 std::vector<std::vector<uint32_t>> alike(const collective_options& x, const std::vector<schedule>& world) {
   std::map<std::string, std::vector<uint32_t>> groups;
   for (uint32_t rank = 0; rank < x.ranks; ++rank)
@@ -148,8 +148,8 @@ TEST_CASE("kinds: every algorithm is right on real memory, in place and out of p
 // ranks whose deaths are alike one is killed at each step, another one at the next, in the next form: to the stream all
 // ranks of such a group are the same, to coordinator and communicator no rank is more than its number, and each number
 // dies in each algorithm. Worlds of 2 and 3 have every such death in every form; in larger ones each comes in one form,
-// alternating. Which message is first is another seed each time; faults/seeds is there for that.
-TEST_CASE("kinds: any rank may die at any step of whatever algorithm, the survivors are right or know why not") {
+// which alternates. Which message is first is another seed each time; faults/seeds is there for that.
+TEST_CASE("kinds: for every rank that dies at any step of any algorithm, the survivors are right or know why not") {
   uint64_t seed = 0;
   for (auto& x : algorithms()) {
     std::set<std::pair<uint32_t, uint32_t>> killed; // ranks, victim
@@ -177,7 +177,7 @@ TEST_CASE("kinds: any rank may die at any step of whatever algorithm, the surviv
   }
 }
 
-TEST_CASE("kinds: where the root or the peer is lost no result is right, no matter who is left") {
+TEST_CASE("kinds: if the root or the peer is lost, the operation fails on all others") {
   for (auto kind : {proto::BROADCAST, proto::SCATTER, proto::SEND_RECV}) {
     CAPTURE(name_of(kind));
     collective_options what;

@@ -1,4 +1,4 @@
-// Real processes that come while the coordinator's is paused.
+// Real processes that start while the coordinator's process is stopped.
 #include "tests/faults/started_coordinator.hpp"
 #include "tests/support/text_search.hpp"
 
@@ -9,7 +9,8 @@
 using namespace ringmaster::launch;
 using namespace ringmaster::test;
 
-TEST_CASE("late joins: a node, a command and ranks that start while the coordinator is paused wait, and say for what") {
+TEST_CASE(
+  "late joins: a node, a command and ranks that start while the coordinator is stopped wait, and say for what") {
   started_coordinator coordinator;
   REQUIRE(::kill(coordinator.pid(), SIGSTOP) == 0);
   auto rank = [&](const char* number) {
@@ -39,8 +40,7 @@ TEST_CASE("late joins: a node, a command and ranks that start while the coordina
   CHECK(node.finish() == 0);
 }
 
-TEST_CASE(
-  "late joins: one that waits for a process that is killed ends with it, and who is silent for longer is named") {
+TEST_CASE("late joins: a process that waits for one that is killed ends, and one that is silent for longer is named") {
   started_coordinator coordinator;
   REQUIRE(::kill(coordinator.pid(), SIGSTOP) == 0);
   launched_program command{{RINGMASTER_PROGRAM, "status", coordinator.where, "--timeout", "300ms"}};

@@ -143,8 +143,7 @@ TEST_CASE("nodes: they have a direct way again after a cut that heals late") {
   }
 }
 
-TEST_CASE(
-  "nodes: two that lose each other without a sign go on in a new epoch when their silence tells, and lose no one") {
+TEST_CASE("nodes: two that are disconnected silently go on in a new epoch and lose no device") {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);
     ring_on_nodes x{nodes_of(seed, {2, 2}), 4};
@@ -162,7 +161,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("nodes: status says which one is paused and for how long, at once, and no more when it goes on") {
+TEST_CASE("nodes: status reports a stopped one and its silence at once, until it continues") {
   simulated_nodes cluster{nodes_of(1, {1, 2})};
   auto silent = [&](int node) {
     auto before = cluster.now();
@@ -185,7 +184,7 @@ TEST_CASE("nodes: status says which one is paused and for how long, at once, and
   CHECK(cluster.end() == "");
 }
 
-TEST_CASE("nodes: what is asked of one that is paused is answered with its silence, and strikes when it goes on") {
+TEST_CASE("nodes: a request to a stopped one is answered with its silence, and takes effect when it continues") {
   simulated_nodes cluster{nodes_of(1, {1, 2})};
   auto lost = cluster.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices(0).metadata();
   auto where = cluster.host_index_of(lost.deviceid().value()).value();
@@ -232,7 +231,7 @@ TEST_CASE("nodes: a device that one communicator gives up is lost to all that ha
   CHECK(cluster.end() == "");
 }
 
-TEST_CASE("nodes: a rank whose process is paused before it has called is lost, and the others' calls go on") {
+TEST_CASE("nodes: a rank whose process is stopped before it has called is lost, and the others' calls go on") {
   simulated_nodes cluster{nodes_of(1, {1, 1, 1})};
   auto comm = cluster.init(3);
   std::deque<collective_trial> trials;
@@ -251,7 +250,7 @@ TEST_CASE("nodes: a rank whose process is paused before it has called is lost, a
   CHECK(cluster.end() == "");
 }
 
-TEST_CASE("nodes: one that is paused for two seconds loses nothing") {
+TEST_CASE("nodes: one that is stopped for two seconds loses nothing") {
   for (size_t process : {0, 1}) {
     CAPTURE(process);
     ring_on_nodes x{nodes_of(process + 1, {1, 2}), 3};
@@ -265,7 +264,7 @@ TEST_CASE("nodes: one that is paused for two seconds loses nothing") {
   }
 }
 
-TEST_CASE("nodes: all processes paused together, for 25 s or 5 minutes, lose nothing, no matter which goes on first") {
+TEST_CASE("nodes: all processes paused together, for 25 s or 5 minutes, lose nothing in any order of continuing") {
   for (auto length : {25s, 300s})
     for (size_t first : {0, 1, 2}) {
       CAPTURE(length.count());
@@ -353,7 +352,7 @@ TEST_CASE("nodes: under replace a spare of another node takes over, and SUCCESS 
     x.cluster.run_for(moment * 100us);
     auto lost = x.trial.device(static_cast<uint32_t>(moment % 2));
     x.cluster.kill(x.cluster.host_index_of(lost).value());
-    x.cluster.run_for(1s); // everyone knows, and the spare is in its place
+    x.cluster.run_for(1s); // all processes know, and the spare has its place
     auto status = x.end();
     CHECK(status.devices_size() == 2);
     for (auto& device : status.devices())

@@ -1,5 +1,6 @@
 // Communicators that share devices, whose ranks call for themselves in an order drawn from the seed, while devices die:
-// everyone is answered, and each operation is one group's. RINGMASTER_SEEDS says how many seeds are tried (300).
+// all ranks are answered, and each operation belongs to one group. RINGMASTER_SEEDS says how many seeds are tried
+// (300).
 #include "tests/support/rank_cluster.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Real processes that pause for a while: no one dies of it.
+// Real processes that are stopped for a while: nothing is lost.
 #include "tests/support/processes/launched_program.hpp"
 
 #include "tests/support/processes/process_tree.hpp"
@@ -57,7 +57,7 @@ TEST_CASE("pauses: any process may be stopped for a second, coordinator and clie
 TEST_CASE("pauses: all processes of a cluster, paused together for longer than any of their limits, lose nothing") {
   ringmaster::test::temporary_directory dir;
   launched_program run{{RINGMASTER_CAF_RUN, "--conf", short_limits(dir), "--binary", RINGMASTER_PROGRAM, "--local", "4",
-                        "--", RINGMASTER_PROCESS_PAUSE, "nobody", "8"}};
+                        "--", RINGMASTER_PROCESS_PAUSE, "none", "8"}};
   const auto begun = run.await_output("operations fly");
   CAPTURE(run.output);
   CAPTURE(run.error);

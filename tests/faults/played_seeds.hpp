@@ -24,7 +24,7 @@ inline uint64_t number_from(const char* variable, uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// How many seeds are played where no one says: with AddressSanitizer, which is many times slower, fewer.
+/// The default number of seeds; with AddressSanitizer, which is many times slower, fewer.
 #ifdef __SANITIZE_ADDRESS__
 constexpr uint64_t seeds_played = 400;
 #else

@@ -27,7 +27,7 @@ std::vector<std::string> under_caf_run(std::vector<std::string> program) {
   return result;
 }
 
-/// Takes connections at a free port of loopback, and never says a word.
+/// Accepts connections at a free port of loopback, and sends nothing.
 struct silent_listener {
   silent_listener() {
     sockaddr_in own{};
@@ -53,7 +53,7 @@ struct silent_listener {
     REQUIRE(::getsockname(listens.get(), reinterpret_cast<sockaddr*>(&there), &size) == 0);
     REQUIRE(::connect(fills.get(), reinterpret_cast<sockaddr*>(&there), size) == 0);
   }
-  /// Until someone tries nevertheless.
+  /// Waits until a further connection is tried.
   bool await_dropped() const {
     constexpr auto sent = "02"; // the system's number of a connection that has asked and has no answer
     auto wanted = fmt::format(":{:04X} {}", port, sent);
@@ -72,7 +72,7 @@ struct silent_listener {
   uint16_t port = 0;
 };
 
-/// A port of loopback at which no process listens yet.
+/// A free port of loopback, for a program that will listen there.
 struct held_port {
   held_port() {
     const int on = 1;
@@ -159,7 +159,7 @@ TEST_CASE("processes: a command that calls for all ranks is no rank") {
   }
 }
 
-TEST_CASE("processes: a communicator that someone has left behind is ended by its number") {
+TEST_CASE("processes: a communicator whose client has exited is destroyed by its number") {
   launched_program run{
     under_caf_run({"sh", "-c", "\"$0\" info --json; \"$0\" destroy 1; \"$0\" destroy all", RINGMASTER_PROGRAM})};
   CHECK(run.finish() == 0);
@@ -180,7 +180,7 @@ TEST_CASE("processes: what a client has taken is free again when it is killed") 
   CHECK(run.output == "released\n");
 }
 
-TEST_CASE("processes: a node that is killed is reported with its devices, and the exit is quiet") {
+TEST_CASE("processes: the devices that a killed node took with it are reported once") {
   auto story = R"("$0" bench --samples 10000 --max-bytes 64 >&2 &
                   until "$0" info | grep -q '(0 free)'; do :; done
                   kill -9 $("$0" info | sed -n 's/^node-3, process \([0-9]*\).*/\1/p')
@@ -238,7 +238,7 @@ TEST_CASE("processes: a bench whose node is drained meanwhile ends with what has
   }
 }
 
-TEST_CASE("processes: a node that is drained ends well, and no one takes that for a loss") {
+TEST_CASE("processes: a drained node exits with status 0, and that is no loss") {
   auto story = R"("$0" drain node-2 && "$0" info; "$0" drain node-2)";
   launched_program run{under_caf_run({"sh", "-c", story, RINGMASTER_PROGRAM})};
   CHECK(run.finish() == 1); // the second
@@ -338,7 +338,7 @@ TEST_CASE("processes: bulk connections that are wanted and not there are an erro
   CHECK(nowhere.error.find("cannot take bulk connections at 192.0.2.1:0: ") != std::string::npos);
 }
 
-TEST_CASE("processes: nodes, programs and ranks with another route than the cluster are refused") {
+TEST_CASE("processes: nodes, programs and ranks with another route than the cluster's are refused") {
   launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0"}};
   REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
   auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
@@ -400,8 +400,8 @@ TEST_CASE("processes: a signal ends who connects at once, however long the other
   }
 }
 
-TEST_CASE("processes: a node may begin before its coordinator, and ends at once where it is told to while it waits") {
-  const held_port port; // which no one else gets meanwhile
+TEST_CASE("processes: a node may start before its coordinator, and stops at once on a signal while it waits") {
+  const held_port port; // no other process gets it in between
   const auto where = fmt::format("127.0.0.1:{}", port.number), waits = "waits for the coordinator at " + where;
   launched_program node{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1"}};
   launched_program told{{RINGMASTER_PROGRAM, "node", "--join", where, "--devices", "1", "--node.join-timeout=10min"}};
@@ -416,8 +416,7 @@ TEST_CASE("processes: a node may begin before its coordinator, and ends at once 
   CHECK_MESSAGE(info.output.find("device 0x1 ") != std::string::npos, info.output);
 }
 
-TEST_CASE(
-  "processes: a node does not wait for a coordinator where someone else listens, or where it cannot listen itself") {
+TEST_CASE("processes: a node does not wait if another program listens there, or if it cannot listen itself") {
   const held_port port;
   REQUIRE(::listen(port.held.get(), 8) == 0);
   const auto where = fmt::format("127.0.0.1:{}", port.number);

@@ -1,5 +1,5 @@
-// Whole clusters of several processes in virtual time: what is said between them is delayed and overtakes, ways are cut
-// and healed, processes pause and are killed, as drawn from a seed. See played_seeds.hpp for how many.
+// Whole clusters of several processes in virtual time: messages between them are delayed and overtake each
+// other, connections are cut and heal, processes are stopped and killed, as drawn from a seed; see played_seeds.hpp.
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "tests/faults/history_check.hpp"
@@ -95,7 +95,7 @@ private:
     callers_.emplace(cluster_, comm_);
     callers_->call_later(trials_, x_.pauses, x_.apart, x_.in_group);
     auto begun = cluster_.now();
-    caf::timespan resumed{0}; // those that pause before have their answers later
+    caf::timespan resumed{0}; // processes that were stopped before answer later
     for (auto& what : x_.mishaps)
       if (what.what == mishap::kind::pause && what.lasts.count() > 0)
         resumed = std::max<caf::timespan>(resumed, what.when + what.lasts + 1s);
@@ -141,7 +141,7 @@ private:
       auto ended = history.ended.find(trial.sequence());
       bool well = callers_ && callers_->is_well(index);
       if (well && (ended == history.ended.end() || ended->second.status() != gpu_sim::SUCCESS))
-        return "a rank was told that an operation had ended well which had not: " + text_of(trial.options);
+        return "a rank got SUCCESS for an operation that has failed: " + text_of(trial.options);
       if (ended == history.ended.end())
         continue; // it was refused
       if (ended->second.status() == gpu_sim::FAILED && ended->second.error().empty())
@@ -171,7 +171,7 @@ private:
     return 0;
   }
 
-  /// Where all has ended and no one is lost, no block is on offer any more: the next epoch may be far away.
+  /// If all operations have ended and no device is lost, no block is offered: the next epoch may be far away.
   std::string judge_offers() {
     for (auto& device : comm_.devices())
       if (auto id = device.deviceid().value(); is_whole(id) && !cluster_.stream_at(id).outgoing.empty())
@@ -210,7 +210,7 @@ private:
     auto info = cluster_.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
     for (auto& node : info.nodes())
       if (node.apart_size() > 0)
-        return fmt::format("{} is told to be apart from {}: {}", node.name(), node.apart(0).peer(),
+        return fmt::format("{} is reported to be disconnected from {}: {}", node.name(), node.apart(0).peer(),
                            node.apart(0).why());
     return {};
   }
@@ -296,7 +296,7 @@ TEST_CASE("seeds: whatever happens between processes and to them, each operation
 }
 
 TEST_CASE("seeds: those beyond the first thousands that once found a fault find none") {
-  // 9061: a way is paused for good while it is made, and the end that was connected to takes it for made.
+  // 9061: a connection stalls for good while it is made, and its accepting end takes it for made.
   for (uint64_t seed : {9061})
     CHECK(play_on_nodes(seed, false).problem == "");
 }

@@ -63,7 +63,7 @@ std::vector<uint32_t> deciding_group(simulated_cluster& cluster, const all_reduc
 
 } // namespace
 
-TEST_CASE("sweep: any rank may die at any step, the survivors hold the right result") {
+TEST_CASE("sweep: for every rank that dies at any step, the survivors hold the right result") {
   uint64_t seed = 0;
   for (auto algorithm : {"ring", "naive"})
     for (uint32_t ranks = 2; ranks <= 6; ++ranks)

@@ -1,4 +1,4 @@
-// Processes of several versions: a process with another protocol version gets an error at once, with both versions.
+// Processes of several versions: one with another protocol is refused at once, with both versions.
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"

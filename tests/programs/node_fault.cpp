@@ -38,8 +38,8 @@ caf::error await_loss(client& host, int devices, std::chrono::seconds limit) {
   }
 }
 
-/// Asks how everyone is until a rank of that node is known to be silent. No one waits for the node: each answer is
-/// there long before it would be given up.
+/// Asks for the status until a rank of that node is known to be silent. No answer waits for the node: each comes long
+/// before the node's connection is given up.
 caf::error watch_silence(client& host, const proto::ClusterInfo::Node& frozen) {
   const auto place = fmt::format("pid {}", frozen.pid());
   double longest_ms = 0;
@@ -176,8 +176,7 @@ std::set<std::string> memory_files(uint64_t pid) {
   return result;
 }
 
-/// One that cuts memories' files harms their owner, and no one else: what is called then, in place, is right over the
-/// others.
+/// Truncated memory files harm their device and no other: a later in-place call is right over the others.
 caf::error run_cut(client& host) {
   auto info = host.devices(8, std::chrono::seconds{10});
   auto comm = info ? host.comm_init(8, proto::SHRINK) : caf::expected<gpu_sim::CommInitResponse>{info.error()};
@@ -227,11 +226,11 @@ caf::error run_cut(client& host) {
   for (int other : {0, 2, 3})
     if (there.count(info->nodes(other).name()) == 0)
       return wrong(after->ShortDebugString());
-  fmt::print("nobody else was harmed: {}\n", ended->asyncerror());
+  fmt::print("no other device was harmed: {}\n", ended->asyncerror());
   return caf::none;
 }
 
-/// A client whose coordinator is killed is told so at once, whatever limit its call has.
+/// A client whose coordinator is killed gets an error at once, whatever limit its call has.
 caf::error run_orphaned(client& host) {
   std::signal(SIGTERM, SIG_IGN); // of caf-run, who sees it as well
   auto records = host.journal_tail(1000);
@@ -243,7 +242,7 @@ caf::error run_orphaned(client& host) {
   auto start = steady::now();
   caf::error problem;
   for (int i = 0; i < 100; ++i) {
-    auto answer = host.devices(1000, std::chrono::seconds{60}); // which no one will ever see
+    auto answer = host.devices(1000, std::chrono::seconds{60}); // more than ever join
     if (answer || code_of(answer.error()) != errc::device_lost)
       return wrong(answer ? "an answer" : render(answer.error()));
     problem = answer.error();
@@ -253,7 +252,7 @@ caf::error run_orphaned(client& host) {
   return caf::none;
 }
 
-/// A copy of that many MiB to a device, and what it delays others' calls, to the coordinator and to its neighbour.
+/// A copy to a device, and the delay of other calls to the coordinator and to the neighbouring device.
 caf::error run_large_copy(client& host, client& other, uint64_t mebibytes) {
   auto info = host.devices(2, std::chrono::seconds{10});
   if (!info)

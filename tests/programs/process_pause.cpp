@@ -1,8 +1,8 @@
 // A program for caf-run: while operations fly, one process of the cluster is stopped, and goes on after a while.
 // Nothing may be lost: every operation is right over all ranks, in the first epoch, and every process is there at the
 // end.
-//   process_pause node|coordinator|client|connections|hosts-cut|hosts-away|nobody SECONDS
-// With `nobody` it says when it has begun: whoever started it pauses what he likes meanwhile.
+//   process_pause node|coordinator|client|connections|hosts-cut|hosts-away|none SECONDS
+// With `none` it reports its start, and the process that started it pauses others.
 #include "tests/programs/cluster_program.hpp"
 
 #include <chrono>
@@ -49,7 +49,7 @@ caf::expected<std::string> story_of(client& host, const std::string& who, double
     return fmt::format("sleep 0.2; ss -K sport = :{0} > /dev/null; ss -K dport = :{0} > /dev/null; sleep {1}", port,
                        seconds);
   }
-  if (who == "nobody") {
+  if (who == "none") {
     fmt::print("operations fly\n");
     std::fflush(stdout);
     return fmt::format("sleep {}", seconds);
@@ -132,7 +132,7 @@ caf::error run(client& host, const std::string& who, double seconds) {
       return problem;
     longest = std::max(longest, steady::now() - begun);
     ended = ended != 0 ? ended : ::waitpid(child, nullptr, WNOHANG);
-    after += ended != 0; // some more, once everybody goes on
+    after += ended != 0; // some more, once all processes continue
   }
   if (auto problem = check_outputs(host, *comm))
     return problem;
@@ -142,7 +142,7 @@ caf::error run(client& host, const std::string& who, double seconds) {
   if (ended != child || info->nodes_size() != before->nodes_size() || info->devices_size() != 8
       || info->gone_size() != 0)
     return wrong(info->ShortDebugString());
-  fmt::print("{} stood still for {} s: nothing is lost, {} operations are right, the longest took {:.1f} s\n", who,
+  fmt::print("{} was stopped for {} s: nothing is lost, {} operations are right, the longest took {:.1f} s\n", who,
              seconds, operations, std::chrono::duration<double>{longest}.count());
   return caf::none;
 }

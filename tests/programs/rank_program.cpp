@@ -1,13 +1,13 @@
 // A program whose processes are ranks, for caf-run --ranks and mpirun.
-//   rank_program sum       everyone adds up the ranks, and says what came
+//   rank_program sum       all ranks add up their numbers and print the result
 //   rank_program exit-3    the last rank ends with status 3 in the middle; the others go on
 //   rank_program no-show   rank 1 never comes
-//   rank_program many      everyone adds up many times, alone and over halves, and says how the ranks met
+//   rank_program many      many sums, over all ranks and over halves; prints how many used the mailbox
 //   rank_program dies      the same, while the last rank is killed in the middle; the others go on without it
 //   rank_program pauses    the same as many, while the last rank's process is stopped for a second in the middle
-//   rank_program cut       everyone adds up another number each time, until rank 0 cuts the page where they meet
+//   rank_program cut       sums of new numbers each time, until rank 0 truncates the mailbox
 //   rank_program leaves    the last rank exits with status 0 without finalize; the others go on
-//   rank_program early     rank 0 returns at once, silently; the others work on without it
+//   rank_program early     rank 0 returns at once without finalize; the others work on without it
 //   rank_program unwaited  each rank starts 30,000 sums without waiting, the last rank a second after the others
 #include "actors/configuration/configuration.hpp"
 #include "client/process_group.hpp"
@@ -106,7 +106,7 @@ void stand_still_for_a_second() {
   ::raise(SIGSTOP);
 }
 
-/// Until the last rank is gone, or for that many rounds.
+/// Until the last rank is lost, or for this number of rounds.
 caf::error add_up_for(process_group& world, client& host, int rounds, const std::string& what) {
   const bool one_dies = what == "dies";
   auto& rank = world.ranks().front();
@@ -135,8 +135,8 @@ caf::error add_up_for(process_group& world, client& host, int rounds, const std:
   return caf::none;
 }
 
-/// Sums of other numbers each time, which tell one call from the next; in the middle rank 0 cuts the page. Until then,
-/// all that was told to have ended well must be right.
+/// Sums of new numbers each time, which distinguish the calls; in the middle rank 0 truncates the mailbox. Every sum
+/// that was reported as success must be right.
 caf::error add_up_until_cut(process_group& world, client& host) {
   constexpr uint64_t calls = 4000, cut_at = 2000;
   auto& rank = world.ranks().front();
@@ -163,7 +163,7 @@ caf::error add_up_until_cut(process_group& world, client& host) {
     why = rank.all_reduce(rank_buffers::at(*memory + done * sizeof(float)), 1, proto::FLOAT32).wait(30s);
   }
   if (!why)
-    return make_error(errc::corrupt, "the page was cut, and nobody has noticed");
+    return make_error(errc::corrupt, "the mailbox was truncated, and no rank has noticed");
   auto sums = host.copy_to_host(device, *memory, calls * sizeof(float));
   if (!sums)
     return std::move(sums.error());

@@ -33,7 +33,7 @@ struct settings {
   double minutes = 30;
   uint64_t seed = std::random_device{}();
   size_t nodes = 4;
-  uint64_t events = 0; ///< 0: it ends after that many minutes.
+  uint64_t events = 0; ///< 0: the soak ends after a number of minutes.
   std::string route = "auto";
   uint64_t silence_max_s = 30;
   std::string network_cuts = "auto"; ///< yes, no, or auto: where the system allows it, but not with `events`.

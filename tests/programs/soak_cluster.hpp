@@ -57,7 +57,7 @@ public:
   std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
   /// Where they are until the end of this.
   std::string logs() const { return scratch_.path(); }
-  /// They stay, with the journal, at the path that this returns; no process starts any more.
+  /// Keeps them, with the journal, at the path that this returns. No process may start after this.
   std::string keep_logs() { return scratch_.keep(); }
 
   /// What is due: processes that were stopped go on, those that were killed are replaced. Now and then, drawn from
@@ -67,7 +67,7 @@ public:
   /// A device was killed, hung or slowed, in a process that lives on.
   void note_device_fault(const std::string& what);
   const pace& how_fast() const { return pace_; }
-  /// Everyone goes on.
+  /// All processes continue.
   void calm();
 
   struct counts {

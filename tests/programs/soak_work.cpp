@@ -68,7 +68,7 @@ std::vector<group> possible_groups(const gpu_sim::GetCommStatusResponse& now,
 
 template <class Call>
 auto soak_work::timed(Call call) {
-  constexpr double limit_s = 95; // a wait of 60 s, and the client's own limit, whatever is paused
+  constexpr double limit_s = 95; // a wait of 60 s, and the client's own limit, even if processes are stopped
   auto begun = steady::now();
   auto answer = call();
   auto took = duration<double>{steady::now() - begun}.count();
@@ -146,7 +146,7 @@ caf::error soak_work::prepare(communicator_id communicator, const members& then,
   return caf::none;
 }
 
-/// What is called alone is answered before anybody waits for its end; else no one waits for an answer before the last.
+/// A single call is answered before its end is awaited; of several, only the last answer is awaited.
 caf::error soak_work::call(const std::vector<planned>& together) {
   if (together.size() == 1) {
     auto sequence = host().collective(together.front().request);
