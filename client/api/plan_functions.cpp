@@ -37,19 +37,19 @@ expected<std::vector<training_plan>> plan_training(const std::string& model, con
   const training::plan_question asked{std::move(*trained), std::move(*on), devices, global_batch};
   std::vector<training_plan> result;
   for (auto& each : training::plan_transformer(asked, count).best) {
-    const auto& shape = each.how.shape;
+    const auto& how = each.how;
     training_plan found;
-    found.tensor = shape.tensor;
-    found.context = each.how.context;
-    found.data = shape.data;
-    found.pipeline = shape.pipeline;
+    found.tensor = how.tp;
+    found.context = how.cp;
+    found.data = how.dp;
+    found.pipeline = how.pp;
     found.iteration_s = each.cost.seconds;
     found.memory_bytes = each.cost.memory_bytes;
     found.text = fmt::format(
       "tensor {}, context {}, data {}, pipeline {}, {}, micro-batch {}, ZeRO stage {}: {:.3f} s, "
       "{:.1f} GB",
-      shape.tensor, each.how.context, shape.data, shape.pipeline, training::name_of(each.how.schedule),
-      each.how.micro_batch, each.how.zero, each.cost.seconds, each.cost.memory_bytes / 1e9);
+      how.tp, how.cp, how.dp, how.pp, training::name_of(how.schedule), how.micro_batch, how.zero, each.cost.seconds,
+      each.cost.memory_bytes / 1e9);
     result.push_back(std::move(found));
   }
   return result;
