@@ -11,20 +11,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr uint64_t memory_bytes = 1u << 20;
+constexpr uint64_t rank_memory_bytes = 1u << 20;
 
 std::vector<rank_device> ranks_of(uint64_t count) {
   std::vector<rank_device> result;
   for (uint64_t id = 1; id <= count; ++id) {
     auto& metadata = result.emplace_back().metadata;
     metadata.mutable_deviceid()->set_value(id);
-    metadata.mutable_minmemaddr()->set_value(id * memory_bytes);
-    metadata.mutable_maxmemaddr()->set_value((id + 1) * memory_bytes);
+    metadata.mutable_minmemaddr()->set_value(id * rank_memory_bytes);
+    metadata.mutable_maxmemaddr()->set_value((id + 1) * rank_memory_bytes);
   }
   return result;
 }
 
-proto::CollectiveRequest all_reduce(const std::vector<rank_device>& ranks, const std::string& algorithm) {
+proto::CollectiveRequest all_reduce_request(const std::vector<rank_device>& ranks, const std::string& algorithm) {
   proto::CollectiveRequest result;
   auto& what = *result.mutable_collective();
   what.set_kind(proto::ALL_REDUCE);
@@ -94,18 +94,18 @@ TEST_CASE("operation planner: takes shared memory where all memories are in reac
   const rank_history members{ranks};
   for (bool shares_memory : {false, true}) {
     CAPTURE(shares_memory);
-    auto op = planner.operation_for(all_reduce(ranks, "auto"), members, {}, shares_memory);
+    auto op = planner.operation_for(all_reduce_request(ranks, "auto"), members, {}, shares_memory);
     REQUIRE(op);
     op->sequence = {1};
     const auto plan = planner.start(*op, {1}, 3, shares_memory, 5);
     CHECK(plan.joint() == shares_memory);
     CHECK(plan.device_ids_size() == 3);
     CHECK(op->attempts == 1);
-    auto ring = planner.operation_for(all_reduce(ranks, "ring"), members, {}, shares_memory);
+    auto ring = planner.operation_for(all_reduce_request(ranks, "ring"), members, {}, shares_memory);
     REQUIRE(ring);
     CHECK(ring->what().algorithm() == "ring");
   }
-  auto unknown = planner.operation_for(all_reduce(ranks, "no such algorithm"), members, {}, false);
+  auto unknown = planner.operation_for(all_reduce_request(ranks, "no such algorithm"), members, {}, false);
   CHECK(!unknown);
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("operation planner: a call for an earlier epoch is for the ranks that 
   rank_history members{ranks};
   members.remove({2});
   members.open({2});
-  auto op = planner.operation_for(all_reduce(ranks, "ring"), members, {1}, false);
+  auto op = planner.operation_for(all_reduce_request(ranks, "ring"), members, {1}, false);
   REQUIRE(op);
   REQUIRE(op->slots.size() == 2);
   CHECK(op->slots[1].device == device_id{3});
@@ -126,8 +126,8 @@ TEST_CASE("operation planner: what may be fused depends on the smallest memory")
   const communicator_options options;
   const operation_planner planner{options};
   const auto limits = planner.may_fuse(ranks_of(4));
-  CHECK(limits.shadow_bytes == memory_bytes / 16);
-  CHECK(limits.packed_bytes == memory_bytes / 16);
+  CHECK(limits.shadow_bytes == rank_memory_bytes / 16);
+  CHECK(limits.packed_bytes == rank_memory_bytes / 16);
   CHECK(limits.series_bytes > limits.shadow_bytes);
 }
 

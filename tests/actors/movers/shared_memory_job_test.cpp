@@ -157,8 +157,7 @@ TEST_CASE("shared_memory_movers: a thread that looks for something else moves sl
   CHECK(!pool.help_until([] { return false; }, 1us));
 }
 
-TEST_CASE("shared_memory_movers: a job is dropped when a poller leaves that finds no slice left, whichever thread has "
-          "moved it") {
+TEST_CASE("shared_memory_movers: a job is dropped when a poller finds no slice left and leaves") {
   using namespace std::chrono_literals;
   shared_memory_movers pool{1};
   spin_until([] { return false; }, 100us); // so its thread sleeps

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-proto::FaultRequest fault_at(uint32_t step) {
+proto::FaultRequest armed_fault(uint32_t step) {
   proto::FaultRequest result;
   result.set_kind(proto::FaultRequest::HANG);
   result.set_at_step(true);
@@ -27,7 +27,7 @@ proto::FaultRequest fault_at(uint32_t step) {
 TEST_CASE("fault gate: an armed fault strikes once, at its step") {
   fault_gate x;
   CHECK(!x.is_set());
-  x.arm(fault_at(2));
+  x.arm(armed_fault(2));
   CHECK(x.is_set());
   CHECK(!x.take_at(1));
   CHECK(x.take_at(2));
@@ -37,11 +37,11 @@ TEST_CASE("fault gate: an armed fault strikes once, at its step") {
 
 TEST_CASE("fault gate: an operation without rounds suffers a fault of any step after the first") {
   fault_gate x;
-  x.arm(fault_at(0));
+  x.arm(armed_fault(0));
   CHECK(!x.take_after_start());
-  x.arm(fault_at(7));
+  x.arm(armed_fault(7));
   CHECK(x.take_after_start());
-  x.arm(fault_at(7));
+  x.arm(armed_fault(7));
   x.disarm();
   CHECK(!x.take_at(7));
 }
