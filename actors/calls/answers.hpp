@@ -7,22 +7,22 @@
 
 namespace ringmaster {
 
-// An error in an answer is a sentence, and beside it its code: these write both, and `error_in` reads them.
+// An answer carries an error as a code and a sentence. These write both, and `error_in` reads them.
 
-/// Writes the error into any message that carries one. None clears it.
+/// Writes the error into a message; no error clears it.
 template <class Message>
 void set_error_in(Message& x, const caf::error& problem) {
   x.set_error(problem ? render(problem) : std::string{});
   x.set_code(wire_code(problem));
 }
 
-/// The error that an answer carries, none where it has worked.
+/// The error of an answer; none if the request has succeeded.
 template <class Message>
 caf::error error_in(const Message& x) {
   return x.error().empty() ? caf::error{} : error_from_wire(x.code(), x.error());
 }
 
-/// The answer of a request that cannot be met. One that carries a status says FAILED.
+/// The answer to a request that fails. A status in it is FAILED.
 template <class Response>
 Response refusal(const caf::error& problem) {
   Response result;
@@ -37,7 +37,7 @@ Response refusal(errc code, std::string text) {
   return refusal<Response>(make_error(code, std::move(text)));
 }
 
-/// The answer of a request that has worked if there is no `problem`.
+/// The answer to a request, which has succeeded if there is no `problem`.
 template <class Response>
 Response verdict(const caf::error& problem) {
   Response result;

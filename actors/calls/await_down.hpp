@@ -11,12 +11,12 @@
 
 namespace ringmaster {
 
-// What threads that are no actors wait with. CAF 0.17's own way, `receive` with `after`, and `await_data` with a limit,
-// wait by the wall clock: where that is set back meanwhile, they return as much later.
+// For threads that are no actors. CAF 0.17's `receive` with `after` and `await_data` with a limit wait by the wall
+// clock: if that is set back meanwhile, they return later by the same time.
 
 /// Waits for a message in the mailbox, `limit` at most. Returns whether there is one.
 inline bool await_message(caf::blocking_actor& self, caf::timespan limit) {
-  struct members : caf::blocking_actor { // which CAF leaves to those derived from it
+  struct members : caf::blocking_actor { // protected members of CAF's class
     static auto mutex() { return &members::mtx_; }
     static auto changed() { return &members::cv_; }
   };
@@ -24,8 +24,8 @@ inline bool await_message(caf::blocking_actor& self, caf::timespan limit) {
                                            awake_clock::now() + limit);
 }
 
-/// Waits for the end of an actor that is monitored, `limit` at most; 0: takes one that has come. For those who expect
-/// no other messages: they are dropped.
+/// Waits for the end of a monitored actor, `limit` at most; 0: takes a message that has come. Other messages are
+/// dropped.
 inline std::optional<caf::down_msg> await_down(caf::blocking_actor& self, caf::timespan limit) {
   for (const auto until = awake_clock::now() + limit;;) {
     const auto left = std::max(until - awake_clock::now(), awake_clock::duration{0});

@@ -16,7 +16,7 @@
 
 namespace ringmaster {
 
-/// Limits of requests that a peer has not had handled; see `request_peer`.
+/// Limits of a peer's requests that have not been handled; see `request_peer`.
 struct inbox_limits {
   using peer_limits = fair_queues<request_peer, caf::mailbox_element_ptr>::limits;
 
@@ -24,9 +24,9 @@ struct inbox_limits {
   std::optional<peer_limits> actor; ///< Of an actor of this process; none: not limited.
 };
 
-/// An actor that takes the requests of its peers by turns (`fair_queues`): one peer that sends 200,000 requests delays
-/// another one's by some. What is more than the limits is refused at once with `too_many`. Messages that are no
-/// requests go straight to the mailbox: what ranks report must not wait for what clients ask.
+/// An actor that serves its peers round-robin (`fair_queues`): one peer that sends 200,000 requests delays those of
+/// another one by a few. Requests beyond the limits are refused at once with `too_many`. Other messages go straight to
+/// the mailbox: reports of ranks must not wait for requests of clients.
 template <class Base>
 class fair_inbox : public Base {
 public:
@@ -70,12 +70,12 @@ public:
       left = waiting_.take_all();
     }
     for (auto& x : left)
-      Base::enqueue(std::move(x), context); // is answered with the actor's end
+      Base::enqueue(std::move(x), context); // is answered with the actor's exit reason
     return result;
   }
 
 protected:
-  /// The next message is this peer's request; of nobody: it is no request, or not limited.
+  /// The next message is a request of this peer, or, for an empty peer, no request or not limited.
   virtual void handles(const request_peer&) {}
 
 private:

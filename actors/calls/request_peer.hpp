@@ -5,7 +5,7 @@
 
 namespace ringmaster {
 
-/// Who is counted as one where requests are limited: another process as a whole, and in this process each actor.
+/// The unit for which requests are limited: another process as a whole, or one actor of this process.
 struct request_peer {
   caf::node_id process;    ///< None: this one.
   caf::actor_id actor = 0; ///< 0: all actors of the other process.

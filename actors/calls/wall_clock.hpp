@@ -7,9 +7,10 @@
 
 namespace ringmaster {
 
-/// Turns times of the actors' clock into Unix time. The offset is taken once a process, so that a clock that is set
-/// changes nothing, and the differences of times are the steady clock's; under the test scheduler it is 0. The actors'
-/// clock excludes pauses of the process (`awake_clock`), Unix time does not: a time before a pause is told too late.
+/// Turns times of the actors' clock into Unix time. The offset is taken once a process, so that setting the system
+/// clock changes nothing and differences of times are the steady clock's; under the test scheduler it is 0. The actors'
+/// clock excludes pauses of the process (`awake_clock`), Unix time does not: a time from before a pause comes out too
+/// late.
 struct wall_clock {
   int64_t offset_ns = 0;
   bool adds_pauses = false; ///< Of this process; not under the test scheduler.

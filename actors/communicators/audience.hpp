@@ -10,25 +10,26 @@
 
 namespace ringmaster {
 
-/// Streams, or devices, that an actor has something to say to: those of its own process one by one, those of another by
-/// that one's relay, in one message.
+/// The streams, or devices, that a message is for. In this process each gets the message; for those of another process
+/// its relay gets one message.
 class audience {
 public:
   enum class who { streams, devices };
 
   explicit audience(caf::scheduled_actor* self, who whom = who::streams) : self_(self), whom_(whom) {}
 
-  /// `by_relay`: also where it is in this process.
+  /// `by_relay`: also if the device is in this process.
   void add(device_id device, const device_handle& handle, bool by_relay) {
     if (!handle.relay || (!by_relay && handle.stream->node() == self_->node()))
       return near_.push_back(whom_ == who::streams ? handle.stream : handle.device);
     auto its = std::find_if(relayed_.rbegin(), relayed_.rend(), [&](auto& x) { return x.relay == handle.relay; });
-    if (its != relayed_.rend()) // ranks of a process are neighbours: the last one
+    if (its != relayed_.rend()) // ranks of a process are neighbours: found at once
       return its->devices.push_back(device);
     relayed_.push_back({handle.relay, {device}});
   }
 
-  /// Returns how many messages go to relays. With high priority it overtakes what waits in the receivers' mailboxes.
+  /// Returns the number of messages to relays. With high priority the message overtakes those in the receivers'
+  /// mailboxes.
   template <class T>
   size_t tell(const T& what, caf::message_priority priority = caf::message_priority::normal) const {
     const auto id = caf::make_message_id(priority);
@@ -41,7 +42,7 @@ public:
   }
 
 private:
-  struct company {
+  struct relayed {
     caf::strong_actor_ptr relay;
     std::vector<device_id> devices;
   };
@@ -49,7 +50,7 @@ private:
   caf::scheduled_actor* self_;
   who whom_;
   std::vector<caf::strong_actor_ptr> near_;
-  std::vector<company> relayed_;
+  std::vector<relayed> relayed_;
 };
 
 } // namespace ringmaster

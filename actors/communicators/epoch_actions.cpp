@@ -11,7 +11,7 @@ namespace ringmaster {
 
 namespace {
 
-/// Of a shared-memory operation: all inputs or all outputs, whichever is more.
+/// Of a shared-memory operation: the larger of all inputs and all outputs.
 uint64_t moved_bytes(const operation& op) {
   uint64_t in = 0, out = 0;
   for (auto& slot : op.slots) {
@@ -143,7 +143,7 @@ void epoch_actions::operator()(epoch_change::members_left& x) const {
     none.set_epoch(x.epoch.value);
     const auto news = caf::make_message(membership::of(std::move(none), {}));
     for (auto device : x.devices)
-      on.outbox_->tell(on.members_->handle_of(device).device, news);
+      on.outbox_->send_shared(on.members_->handle_of(device).device, news);
   }
   auto answer = verdict<proto::LeaveResponse>(x.problem);
   answer.set_epoch(x.epoch.value);

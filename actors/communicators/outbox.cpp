@@ -1,5 +1,7 @@
 #include "actors/communicators/outbox.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 namespace ringmaster {
 
 void outbox::journal(proto::Record record) {
@@ -23,6 +25,7 @@ void outbox::flush_records() {
 }
 
 void outbox::add(proto::OperationPlan plan, const operation& op) {
+  ensure(plan.epoch() == op.epoch.value && plan.sequence() == op.sequence.value, "a plan is of its operation");
   may_fuse_ = may_fuse_ || op.group != 0 || op.may_wait || op.leader != sequence_number{};
   may_wait_ = op.may_wait && (may_wait_ || !flush_pending());
   *batch_.add_plans() = std::move(plan);
@@ -34,8 +37,9 @@ void outbox::flush_later() {
 }
 
 void outbox::wait() {
+  ensure(!flush_pending() || may_wait_, "only plans that may wait do");
   flush_asked_ = false;
-  flush_records(); // these need not
+  flush_records(); // records do not wait
 }
 
 size_t outbox::flush(device_handles members, const audience& ranks, operation_queue& operations,
@@ -57,7 +61,7 @@ size_t outbox::flush(device_handles members, const audience& ranks, operation_qu
   return relayed;
 }
 
-void outbox::tell(const caf::strong_actor_ptr& receiver, const caf::message& what) const {
+void outbox::send_shared(const caf::strong_actor_ptr& receiver, const caf::message& what) const {
   receiver->enqueue(self_->ctrl(), caf::make_message_id(), what, self_->context());
 }
 

@@ -146,7 +146,7 @@ void shared_memory_run::start_next(step& out) {
   auto work = work_of(*op, bytes);
   moving_ = {moving_.number + 1, op->sequence, std::nullopt, nullptr, 0};
   out.decisions = epochs_.data_moves(*op);
-  const bool helpers_are_awake = movers_ != nullptr && movers_->has_enough_lookers();
+  const bool helpers_are_awake = movers_ != nullptr && movers_->has_enough_pollers();
   if (bytes < (helpers_are_awake ? awake_help_bytes_min : help_bytes_min)) {
     moving_.small = std::move(work);
     return;

@@ -72,7 +72,7 @@ private:
     time_point since;
 
     void add(sequence_number sequence, time_point now) {
-      ensure(last < sequence, "operations are done in the order of their calls");
+      ensure(sequence != sequence_number{} && now >= since, "time does not run backwards");
       if (last == sequence_number{})
         first = sequence, since = now;
       last = sequence;

@@ -9,32 +9,31 @@
 
 namespace ringmaster {
 
-/// One operation's data on its way, shared by those who move it: its owner, a COMMUNICATOR, who is worker 0, the
-/// threads of a `shared_memory_movers`, and others who wait meanwhile as one of these. Each worker has a run of
-/// neighbouring slices of its own, so that a thread moves the same memory in the next operation on the same buffers,
-/// and helps the others when that is done.
+/// One operation's data, which several workers move: its owner, a COMMUNICATOR, is worker 0, then come the threads of a
+/// `shared_memory_movers`, and ranks that help while they wait. Each worker has a run of neighbouring slices, so that a
+/// thread moves the same memory in the next operation on the same buffers, and helps the others when it is done.
 class shared_memory_job {
 public:
-  /// `slice_bytes`: touched by one slice, about. `memories` stay mapped until the end, whoever dies.
+  /// `slice_bytes`: about what one slice touches. `memories` stay mapped until the job is destroyed.
   shared_memory_job(shared_memory_operation operation, uint64_t slice_bytes,
                     std::vector<std::shared_ptr<mapped_memory>> memories, uint32_t workers, communicator_actor owner,
                     uint64_t number);
 
-  /// Moves a slice that nobody has taken. Returns whether there was one. What throws ends the process: a slice that is
-  /// taken and not moved would keep its communicator waiting for ever.
+  /// Moves a slice that no worker has taken. Returns whether there was one. An exception ends the process: a slice that
+  /// is taken and not moved would keep its communicator waiting for ever.
   bool move_slice(uint32_t worker) noexcept;
-  /// Whether there is one that nobody has taken.
+  /// Whether a slice is left that no worker has taken.
   bool has_slices() const noexcept;
 
-  /// Of the owner, when there are no slices left to take: waits about as long as a slice takes. Returns whether all are
-  /// moved; if they are not, the owner is sent `resume` with the job's number when they are.
+  /// For the owner, when no slice is left to take: waits about as long as a slice takes. Returns whether all are moved;
+  /// if not, the owner is sent `resume` with the job's number once they are.
   bool wait();
 
   uint32_t slices() const noexcept { return execution_.slices(); }
   uint32_t slices_moved() const noexcept { return moved_; }
 
 private:
-  /// A worker's slices, from the next one that nobody has taken.
+  /// A worker's slices, from the next one that is not taken.
   struct alignas(64) share {
     std::atomic<uint32_t> next{0};
     uint32_t end = 0;

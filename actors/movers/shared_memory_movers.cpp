@@ -1,5 +1,7 @@
 #include "actors/movers/shared_memory_movers.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -9,16 +11,16 @@
 namespace ringmaster {
 
 struct shared_memory_movers::shared_state {
-  std::atomic<uint64_t> changes{0}; ///< Jobs that came, lookers that left some, and the end.
+  std::atomic<uint64_t> changes{0}; ///< New jobs, pollers that left slices, and the end.
   std::mutex mutex;
   std::condition_variable changed;
-  std::atomic<size_t> jobs_there{0}; ///< So many of `jobs`.
+  std::atomic<size_t> job_count{0}; ///< The size of `jobs`.
   // Under the mutex:
-  std::deque<std::shared_ptr<shared_memory_job>> jobs; ///< With slices that nobody may have taken yet.
+  std::deque<std::shared_ptr<shared_memory_job>> jobs; ///< Those that may have slices left.
   uint32_t sleeping = 0;
   bool ending = false;
 
-  /// Under the lock, which is free again when others are woken: they would only find it taken.
+  /// Called with the lock, which is released before other threads are woken: they need it.
   void announce(std::unique_lock<std::mutex> lock, bool wakes) {
     ++changes;
     const bool some_sleep = sleeping > 0;
@@ -32,16 +34,16 @@ struct shared_memory_movers::shared_state {
     return jobs.empty() ? nullptr : jobs.front();
   }
 
-  /// Nothing of it is left to take.
+  /// No slice of it is left to take.
   void remove(const std::shared_ptr<shared_memory_job>& job) {
     std::lock_guard guard{mutex};
     std::erase(jobs, job);
-    jobs_there = jobs.size();
+    job_count = jobs.size();
   }
 
-  /// Of the first job that has one left. Returns whether there was one.
+  /// Moves a slice of the first job that has one left. Returns whether there was one.
   bool move_slice(uint32_t worker) {
-    while (jobs_there > 0) {
+    while (job_count > 0) {
       auto job = first_job();
       if (job == nullptr)
         break;
@@ -52,15 +54,15 @@ struct shared_memory_movers::shared_state {
     return false;
   }
 
-  /// Lets go of jobs, and their memories, of which nothing is left to take. Returns whether there are others.
+  /// Drops jobs, and their memories, of which no slice is left to take. Returns whether there are others.
   bool tidy() {
     std::lock_guard guard{mutex};
     std::erase_if(jobs, [](auto& job) { return !job->has_slices(); });
-    jobs_there = jobs.size();
+    job_count = jobs.size();
     return !jobs.empty();
   }
 
-  /// Returns whether there is to be more work than there was at `seen`, which is brought up to date.
+  /// Waits for changes after `seen`, which is updated. Returns false at the end.
   bool wait(uint64_t& seen) {
     constexpr auto limit = std::chrono::microseconds{50};
     if (!spin_until([&] { return changes != seen; }, limit)) {
@@ -69,7 +71,7 @@ struct shared_memory_movers::shared_state {
       changed.wait(lock, [&] { return changes != seen; });
       --sleeping;
     }
-    std::lock_guard guard{mutex}; // the end is not among those seen, if it is not to be seen here
+    std::lock_guard guard{mutex}; // `seen` counts the end only if `ending` is read as true
     seen = changes;
     return !ending;
   }
@@ -82,6 +84,7 @@ struct shared_memory_movers::shared_state {
 };
 
 shared_memory_movers::shared_memory_movers(uint32_t threads) : state_(std::make_shared<shared_state>()) {
+  ensure(threads > 0, "movers have threads");
   for (uint32_t i = 0; i < threads; ++i)
     threads_.emplace_back([state = state_, i] { state->work(i + 1); });
 }
@@ -94,16 +97,17 @@ shared_memory_movers::~shared_memory_movers() {
   }
   for (auto& x : threads_)
     if (x.get_id() == std::this_thread::get_id())
-      x.detach(); // it has let go of the last communicator
+      x.detach(); // this thread has destroyed the last communicator
     else
       x.join();
 }
 
 void shared_memory_movers::help_with(std::shared_ptr<shared_memory_job> job) {
+  ensure(job != nullptr, "a job has data to move");
   std::unique_lock lock{state_->mutex};
   state_->jobs.push_back(std::move(job));
-  state_->jobs_there = state_->jobs.size();
-  state_->announce(std::move(lock), !has_enough_lookers());
+  state_->job_count = state_->jobs.size();
+  state_->announce(std::move(lock), !has_enough_pollers());
 }
 
 bool shared_memory_movers::move_slice(uint32_t worker) {
@@ -111,7 +115,7 @@ bool shared_memory_movers::move_slice(uint32_t worker) {
 }
 
 void shared_memory_movers::wake_for_rest() {
-  if (state_->jobs_there > 0 && state_->tidy())
+  if (state_->job_count > 0 && state_->tidy())
     state_->announce(std::unique_lock{state_->mutex}, true);
 }
 
@@ -119,7 +123,7 @@ namespace {
 
 struct process_movers {
   std::mutex mutex;
-  std::weak_ptr<shared_memory_movers> there; ///< Under the mutex.
+  std::weak_ptr<shared_memory_movers> movers; ///< Under the mutex.
 
   static process_movers& instance() {
     static process_movers result;
@@ -132,19 +136,19 @@ struct process_movers {
 std::shared_ptr<shared_memory_movers> shared_memory_movers::of_this_process() {
   auto& its = process_movers::instance();
   std::lock_guard guard{its.mutex};
-  return its.there.lock();
+  return its.movers.lock();
 }
 
 std::shared_ptr<shared_memory_movers> shared_memory_movers::begin_of_this_process() {
   constexpr uint32_t threads_max = 15;
   const auto processors = std::thread::hardware_concurrency();
-  if (processors < 2) // one of them is for the communicator
+  if (processors < 2) // one is for the communicator
     return nullptr;
   auto& its = process_movers::instance();
   std::lock_guard guard{its.mutex};
-  auto result = its.there.lock();
+  auto result = its.movers.lock();
   if (!result)
-    its.there = result = std::make_shared<shared_memory_movers>(std::min(processors - 1, threads_max));
+    its.movers = result = std::make_shared<shared_memory_movers>(std::min(processors - 1, threads_max));
   return result;
 }
 

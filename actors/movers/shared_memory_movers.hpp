@@ -12,12 +12,11 @@
 
 namespace ringmaster {
 
-/// The threads of a process that help its communicators move data. They are no actors: they look again
-/// and again for a moment, since one operation rarely comes alone, and sleep when nothing comes; an actor that did so
-/// would keep a worker of the scheduler from everybody else. A communicator needs none: it moves
-/// what they do not. A thread that waits for something else, a rank's, may help meanwhile: then it need not be woken,
-/// nor share its core with one of these. Thread-safe. Shared by communicators, their options, and ranks
-/// that help; whoever lets go last may be one of its own threads.
+/// The threads of a process that help its communicators move data. They are no actors: after a job they poll for the
+/// next one for a moment, since operations rarely come alone, and then sleep; an actor that polls would block a worker
+/// of the scheduler. A communicator works without them: it moves what they do not. A thread of a rank that waits may
+/// help meanwhile, and then need not be woken nor share its core with one of these. Thread-safe. Shared by
+/// communicators, their options, and ranks that help; the last owner may be one of its own threads.
 class shared_memory_movers {
 public:
   /// `threads` > 0
@@ -28,53 +27,53 @@ public:
   ~shared_memory_movers();
 
   uint32_t threads() const noexcept { return static_cast<uint32_t>(threads_.size()); }
-  /// Has the threads take slices of the job as workers 1 to `threads()`, at once where no earlier job has any left.
-  /// Those that sleep are woken unless as many others look for work.
+  /// The threads take slices of the job as workers 1 to `threads()`, once no earlier job has slices left. Threads that
+  /// sleep are woken unless the same number of others polls for work.
   void help_with(std::shared_ptr<shared_memory_job> job);
 
-  /// Looks for what shall come as `spin_until` does, and moves slices while there are any, also beyond the limit.
-  /// Returns whether it came.
+  /// Waits for a condition as `spin_until` does, and moves slices while there are any, also beyond the limit. Returns
+  /// whether the condition holds.
   template <class Condition>
-  bool help_until(const Condition& come, std::chrono::nanoseconds limit) {
-    const looker here{*this};
+  bool help_until(const Condition& holds, std::chrono::nanoseconds limit) {
+    const poller here{*this};
     return spin_until(
       [&] {
-        while (!come())
+        while (!holds())
           if (!move_slice(here.worker))
             return false;
         return true;
       },
       limit);
   }
-  /// Whether so many do so just now that no thread needs to be woken.
-  bool has_enough_lookers() const noexcept { return lookers_ >= threads(); }
+  /// Whether enough threads of ranks poll for work now, so that none needs to be woken.
+  bool has_enough_pollers() const noexcept { return pollers_ >= threads(); }
 
-  /// Those of this process's communicators; null: nobody holds any.
+  /// The movers of this process's communicators; null: there are none.
   static std::shared_ptr<shared_memory_movers> of_this_process();
-  /// The same, begun if there are none: one thread for each processor but one, 15 at most, since memory is rarely
-  /// faster for more; null where there is one processor.
+  /// The same, started if there are none: one thread for each processor but one, 15 at most, since memory is rarely
+  /// faster for more; null on one processor.
   static std::shared_ptr<shared_memory_movers> begin_of_this_process();
 
 private:
   struct shared_state;
 
-  /// While it lives one more thread looks for work. What it leaves is the others'.
-  struct looker {
-    explicit looker(shared_memory_movers& at) : movers(at), worker(at.lookers_++ % at.threads() + 1) {}
-    looker(const looker&) = delete;
-    ~looker() {
-      --movers.lookers_;
+  /// While it exists one more thread polls for work. The slices that it leaves are for the others.
+  struct poller {
+    explicit poller(shared_memory_movers& at) : movers(at), worker(at.pollers_++ % at.threads() + 1) {}
+    poller(const poller&) = delete;
+    ~poller() {
+      --movers.pollers_;
       movers.wake_for_rest();
     }
     shared_memory_movers& movers;
     uint32_t worker;
   };
 
-  /// Of the first job that has one left. Returns whether there was one.
+  /// Moves a slice of the first job that has one left. Returns whether there was one.
   bool move_slice(uint32_t worker);
   void wake_for_rest();
 
-  std::atomic<uint32_t> lookers_{0};
+  std::atomic<uint32_t> pollers_{0};
 
   std::shared_ptr<shared_state> state_;
   std::vector<std::thread> threads_;

@@ -1,4 +1,4 @@
-// What a COMMUNICATOR says to a STREAM, and what the stream answers: the collective commands' epoch side.
+// Messages between a COMMUNICATOR and a STREAM: plans, releases, epochs and progress.
 #include "actors/streams/collective_command.hpp"
 
 #include "runtime/reduction/reduction.hpp"
@@ -68,6 +68,7 @@ void collective_command::announce(stream_state& stream) {
       break;
     if (i == 0 && !cmd->may_arrive(stream))
       return;
+    ensure_of(*cmd, i < stream.queue.size() && stream.arrived <= i, "commands arrive in the order of the queue");
     cmd->enter(phase::joint);
     stream.arrived = i + 1;
     last = cmd;
@@ -129,7 +130,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
     auto cancelled = [&](const collective_command& cmd) {
       return x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd.sequence()) > 0;
     };
-    // A commit reads and writes this device alone, and its outcome is certain: it goes on.
+    // A commit touches this device alone, and its outcome is certain: it goes on.
     for (auto& entry : stream.queue) {
       auto cmd = entry->as_collective();
       if (cmd == nullptr || cmd->plan_->comm_id() != x.comm_id() || cmd->phase_ == phase::committing)
@@ -151,7 +152,7 @@ void collective_command::accept(stream_state& stream, const proto::Quiesce& x) {
   }
   auto asker = caf::actor_cast<communicator_actor>(stream.self->current_sender());
   if (!asker)
-    return; // the communicator has died, this is said for it
+    return; // the communicator has died, and this message was sent for it
   proto::Quiesced answer;
   answer.set_comm_id(x.comm_id());
   answer.set_epoch(x.epoch());
@@ -171,7 +172,7 @@ void collective_command::accept(stream_state& stream, const proto::ProgressReque
   answer.set_number(x.number());
   answer.set_device_id(stream.memory->id().value);
   answer.set_queued(static_cast<uint32_t>(stream.queue.size()));
-  // What waits in the asker's mailbox must not make the answer late.
+  // High priority: messages in the communicator's mailbox must not make the answer late.
   stream.self->send<caf::message_priority::high>(caf::actor_cast<communicator_actor>(stream.self->current_sender()),
                                                  std::move(answer));
 }
@@ -184,7 +185,8 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   result.set_rounds(run_.rounds());
   bool stalled = (phase_ == phase::walking && !run_.started())
                  || (phase_ == phase::planned && plan_->joint() && stalled_until_ != decltype(stalled_until_){});
-  bool busy = stalled || !ready_.empty();
+  const bool busy = stalled || !blocks_.ready.empty();
+  ensure(!busy || stream.now() >= last_move_, "time does not run backwards");
   result.set_busy(busy);
   result.set_has_come(phase_ == phase::joint);
   if (busy)
@@ -198,49 +200,30 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   else if (phase_ == phase::broken)
     result.set_doing("broken off");
   else if (phase_ == phase::planned && stalled)
-    result.set_doing("was told to be slow, and comes to it later");
+    result.set_doing("was slowed on request, and comes to it later");
   else if (busy)
     result.set_doing(fmt::format("working at {}", round_text()));
-  else if (!awaited_.empty())
-    result.set_doing(fmt::format("waiting for rank {}'s block at {}", awaited_.begin()->first.source, round_text()));
-  else if (!under_way_.empty())
+  else if (!blocks_.awaited.empty())
+    result.set_doing(fmt::format("waiting for rank {}'s block at {}", blocks_.awaited.begin()->first.source,
+                                 round_text()));
+  else if (!blocks_.arriving.empty())
     result.set_doing(fmt::format("waiting for bytes of rank {} at {}, {} pieces so far",
-                                 under_way_.begin()->first.source, round_text(), slices_ + arrived()));
+                                 blocks_.arriving.begin()->first.source, round_text(), slices_ + blocks_.arrived()));
   else
     result.set_doing(fmt::format("waiting for its block to be read at {}", round_text()));
   if (phase_ == phase::walking && !busy)
-    for (auto rank : waits_for())
+    for (auto rank : blocks_.waits_for())
       result.add_waits_for(rank);
-  tell_received(result);
-  return result;
-}
-
-/// Those who are to send blocks; where all have come, those who are to read its own.
-std::set<uint32_t> collective_command::waits_for() const {
-  std::set<uint32_t> result;
-  for (auto& [key, step] : awaited_)
-    result.insert(key.source);
-  for (auto& [key, block] : under_way_)
-    result.insert(key.source);
-  if (result.empty())
-    for (auto& [key, step] : sends_pending_)
-      result.insert(key.destination);
-  return result;
-}
-
-uint64_t collective_command::arrived() const {
-  uint64_t result = 0;
-  for (auto& x : under_way_)
-    result += x.second.bytes->arrived();
+  received_bytes_.write_to(result);
   return result;
 }
 
 uint64_t collective_command::address_of(const block_range& range) const {
-  auto start = range.where == buffer::input     ? (staged_ != 0 ? staged_ : input_address())
-               : range.where == buffer::scratch ? scratch_
-               : shadow_ != 0                   ? shadow_
+  auto start = range.where == buffer::input     ? (buffers_.staged != 0 ? buffers_.staged : input_address())
+               : range.where == buffer::scratch ? buffers_.scratch
+               : buffers_.shadow != 0           ? buffers_.shadow
                                                 : output_address();
-  return start + range.offset * element_bytes_;
+  return start + range.offset * buffers_.element_bytes;
 }
 
 std::byte* collective_command::bytes_at(const block_range& range) const {

@@ -1,4 +1,4 @@
-// How a collective command ends: its results are put in place, or it stops for a new epoch, or it breaks.
+// The end of a collective command: its results are put in place, it stops for a new epoch, or it fails.
 #include "actors/calls/answers.hpp"
 #include "actors/streams/collective_command.hpp"
 
@@ -9,8 +9,8 @@
 namespace ringmaster {
 
 collective_command::~collective_command() {
-  under_way_.clear(); // before anybody else is given what their bytes are written to
-  free_scratch();
+  blocks_.arriving.clear(); // before the memory that they are written to is given to others
+  buffers_.free(*received_->memory);
   free_walked();
 }
 
@@ -30,13 +30,8 @@ std::string collective_command::state_text() const {
     "rank {}, {} of operation #{} on communicator {} in epoch {}, {}; blocks awaited {}, ready {}, under "
     "way {}, offered {}; {} of {} operations walked",
     rank_, round_text(), plan_->sequence(), plan_->comm_id(), plan_->epoch(), phases[static_cast<size_t>(phase_)],
-    awaited_.size(), ready_.size(), under_way_.size(), sends_pending_.size(), walked_.size(), 1 + series_->next_size());
-}
-
-void collective_command::free_scratch() {
-  for (auto address : {&shadow_, &scratch_, &staged_})
-    if (*address != 0)
-      received_->memory->free_scratch(std::exchange(*address, 0));
+    blocks_.awaited.size(), blocks_.ready.size(), blocks_.arriving.size(), blocks_.offered.size(), walked_.size(),
+    1 + series_->next_size());
 }
 
 void collective_command::free_walked() {
@@ -51,20 +46,20 @@ command_outcome collective_command::release(stream_state& stream) {
   if (const auto fault = stream.faults.take_at(run_.rounds() + 1))
     if (stream.suffer(*fault, where(), [this, &stream] { stream.act_on(release(stream)); }))
       return command_outcome::goes_on();
-  ensure(at_rest(), "results are put in place when nothing is on its way");
+  ensure(blocks_.at_rest(), "results are put in place when no block is in flight");
   ensure(walked_.size() == 1 + static_cast<size_t>(series_->next_size()), "the whole series has been walked");
   enter(phase::committing);
   for (auto& each : walked_)
     for (auto& x : packed_pieces(*each.plan, rank_, buffer_side::output, each.shadow != 0 ? each.output_bytes : 0)) {
       device_window own{received_->memory->id(), each.shadow + x.offset, x.bytes, received_->memory};
       block_sink sink{received_->memory->at(x.address, x.bytes)->data()};
-      ready_.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
+      blocks_.ready.push_back({nullptr, {}, make_own_route(own, sink), nullptr});
     }
-  return ready_.empty() ? commit_done(stream) : advance(stream);
+  return blocks_.ready.empty() ? commit_done(stream) : advance(stream);
 }
 
 command_outcome collective_command::commit_done(stream_state& stream) {
-  ensure(phase_ == phase::committing && ready_.empty(), "a commit ends when every result is in place");
+  ensure(phase_ == phase::committing && blocks_.ready.empty(), "a commit ends when every result is in place");
   free_walked(); // before the next command starts, which may want as much
   report(stream, proto::RankReport::COMMITTED);
   return command_outcome::ended_without_record();
@@ -72,30 +67,19 @@ command_outcome collective_command::commit_done(stream_state& stream) {
 
 void collective_command::quiesce() {
   enter(phase::waiting);
-  awaited_.clear();
-  ready_.clear();
-  under_way_.clear();
-  sends_pending_.clear();
-  sent_along_.clear();
+  blocks_.clear();
   run_.stop();
-  free_scratch();
+  buffers_.free(*received_->memory);
   free_walked();
   walked_.clear();
   plan_ = series_;
+  ensure(!buffers_.has_scratch(), "a command that has stopped has no scratch");
 }
 
-void collective_command::break_off(stream_state& stream, const caf::error& reason) {
+void collective_command::break_off(stream_state& stream, caf::error reason) {
   quiesce();
   enter(phase::broken); // until the communicator has heard of it and opens a new epoch
   report(stream, proto::RankReport::BROKEN, reason);
-}
-
-void collective_command::note_received(std::string_view route, uint64_t bytes) {
-  bytes_received_ += bytes;
-  auto row = std::find_if(received_by_.begin(), received_by_.end(), [=](auto& x) { return x.first == route; });
-  if (row == received_by_.end())
-    row = received_by_.insert(row, {route, 0});
-  row->second += bytes;
 }
 
 void collective_command::report(stream_state& stream, proto::RankReport::Phase how, const caf::error& error) {
@@ -112,9 +96,9 @@ void collective_command::report(stream_state& stream, proto::RankReport::Phase h
   set_error_in(x, error);
   x.set_started_ns(started_ns_);
   x.set_ended_ns(stream.unix_ns());
-  x.set_bytes_received(bytes_received_);
+  x.set_bytes_received(received_bytes_.total());
   if (how == proto::RankReport::FINISHED)
-    tell_received(x);
+    received_bytes_.write_to(x);
   if (how == proto::RankReport::COMMITTED && walked_.size() > 1)
     for (auto& each : walked_)
       *x.add_walks() = std::move(each.report);

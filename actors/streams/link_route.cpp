@@ -1,6 +1,7 @@
 #include "actors/links/link_hub.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <caf/send.hpp>
 
@@ -8,8 +9,8 @@ namespace ringmaster {
 
 namespace {
 
-/// The block is fetched over bulk connections, into its place; the stream hears of its end by a chunk without bytes.
-/// Where they cannot be made, what is missing comes in messages, if any route may be taken.
+/// The block is fetched over bulk connections into its place; a chunk without bytes tells the stream that it is
+/// complete. If no connection can be made, the missing bytes come in messages, unless another route is excluded.
 class link_route : public route {
 public:
   link_route(const offer& source, const block_sink& sink, std::shared_ptr<link_hub> hub)
@@ -23,15 +24,17 @@ public:
   }
 
   progress advance(stream_state& stream) override {
-    auto told = [key = source_.key, us = caf::actor_cast<stream_actor>(stream.self->ctrl())] {
+    auto notify = [key = source_.key, us = caf::actor_cast<stream_actor>(stream.self->ctrl())] {
       caf::anon_send(us, chunk{key, 0, {}});
     };
+    ensure(fetch_ == nullptr && hub_ != nullptr, "a block is fetched once");
     fetch_ = hub_->fetch(source_.source.place->link, source_.key, source_.source.device, sink_, source_.source.bytes,
-                         std::move(told));
+                         std::move(notify));
     return progress::waiting;
   }
 
   progress on_chunk(stream_state& stream, const chunk& x) override {
+    ensure(fetch_ != nullptr, "a chunk comes for a block that is fetched");
     if (instead_)
       return passed_on(instead_->on_chunk(stream, x));
     switch (fetch_->state()) {
@@ -43,7 +46,7 @@ public:
         }
         [[fallthrough]];
       case link_fetch::outcome::damaged: error = fetch_->why(); return progress::broken;
-      default: return progress::waiting; // what is gone belongs to a dead epoch: the new one is about to come
+      default: return progress::waiting; // a block that was withdrawn is of an older epoch: the new one comes soon
     }
   }
 

@@ -8,8 +8,7 @@
 
 namespace ringmaster {
 
-// The commands that concern one device alone. Each answers its promise when it ends; one that never ends because its
-// stream dies answers device_lost.
+// The commands of one device. Each answers its promise when it ends; a command whose stream dies answers device_lost.
 
 /// Copies host bytes (the block, or those within the message) to the device, or device bytes to the host.
 std::unique_ptr<command> make_memcpy(const gpu_sim::MemcpyRequest& request, byte_block block,
@@ -19,14 +18,14 @@ std::unique_ptr<command> make_memcpy(const gpu_sim::MemcpyRequest& request, byte
 std::unique_ptr<command> make_copy(const proto::CopyRequest& request,
                                    caf::typed_response_promise<proto::CopyResponse> promise);
 
-/// Tells the device that the record of `event` with this number is made.
+/// Reports to the device that this record of `event` is made.
 std::unique_ptr<command> make_event_record(event_id event, uint64_t record);
 
-/// Waits until that record is made; it hears of it from the moment it is queued.
+/// Waits until that record is made. A record that is made before the command is at the head counts.
 std::unique_ptr<command> make_event_wait(event_id event, uint64_t record);
 
-/// Answers when it comes to the head, with the error of the command before it if that failed; or when its limit
-/// passes, saying what the stream is at.
+/// Answers when it comes to the head, with the error of the command before it if that failed; or when its limit passes,
+/// with what the stream is doing.
 std::unique_ptr<command> make_synchronize(double limit_s,
                                           caf::typed_response_promise<proto::StreamSynchronizeResponse> promise);
 

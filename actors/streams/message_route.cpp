@@ -1,5 +1,6 @@
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -9,8 +10,8 @@ namespace ringmaster {
 
 namespace {
 
-/// The plainest route: the sender's stream answers each pull with a chunk, a few of them under way at once. They may
-/// come in another order, where the way between two processes changes meanwhile.
+/// The simplest route: the sender's stream answers each pull with a chunk; a few are in flight at once. They may come
+/// in another order if the connection between two processes changes meanwhile.
 class message_route : public route {
 public:
   using ranges = std::vector<std::pair<uint64_t, uint64_t>>;
@@ -21,13 +22,15 @@ public:
   progress advance(stream_state& stream) override {
     while (next_ < wanted_.size() && awaited_.size() < stream.options.credits) {
       auto& [begin, end] = wanted_[next_];
+      ensure(begin <= end && end <= source_.source.bytes, "a range lies in its block");
       if (begin == end) {
         ++next_;
         continue;
       }
       auto size = std::min(stream.options.chunk_bytes, end - begin);
       stream.self->send(caf::actor_cast<stream_actor>(source_.sender), pull{source_.key, begin, size});
-      awaited_.emplace(begin, size);
+      const bool is_new = awaited_.emplace(begin, size).second;
+      ensure(is_new, "a chunk is pulled once");
       begin += size;
     }
     return awaited_.empty() ? progress::done : progress::waiting;
@@ -48,7 +51,7 @@ public:
 private:
   offer source_;
   block_sink sink_;
-  ranges wanted_; ///< What has not been asked for.
+  ranges wanted_; ///< Ranges that have not been pulled.
   size_t next_ = 0;
   std::map<uint64_t, uint64_t> awaited_; ///< Sizes by offset.
 };

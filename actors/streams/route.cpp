@@ -2,6 +2,7 @@
 
 #include "actors/streams/stream.hpp"
 #include "runtime/configuration/routes.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace ringmaster {
 
 namespace {
 
-/// The receiver reads the sender's memory: no byte is copied that need not be.
+/// The receiver reads the sender's memory: no byte is copied twice.
 class memory_route : public route {
 public:
   memory_route(const device_window& source, const block_sink& sink) : source_(source), sink_(sink) {}
@@ -23,7 +24,8 @@ public:
       error = make_error(errc::corrupt, render(block.error()));
       return progress::broken;
     }
-    auto size = std::min(stream.options.slice_bytes, source_.bytes - offset_);
+    ensure(offset_ <= source_.bytes, "a block is read to its end");
+    const auto size = std::min(stream.options.slice_bytes, source_.bytes - offset_);
     sink_.put(offset_, block->subspan(offset_, size));
     if (auto damage = source_.memory->damage()) {
       error = make_error(errc::corrupt, render(damage));
@@ -39,7 +41,7 @@ private:
   uint64_t offset_ = 0;
 };
 
-/// What travelled with its offer.
+/// A block that has travelled within its offer.
 class enclosed_route : public route {
 public:
   enclosed_route(const offer& source, const block_sink& sink) : block_(source.block), sink_(sink) {}
@@ -60,6 +62,7 @@ public:
 
   progress advance(stream_state& stream) override {
     const auto lane_bytes = what_.out.size();
+    ensure(lane_bytes > 0 && what_.lanes.size() % lane_bytes == 0, "lanes have equal sizes");
     const auto lanes = what_.lanes.size() / lane_bytes;
     constexpr uint64_t least = 64; // whole elements
     auto size = std::max(stream.options.slice_bytes / (lanes + 1) / least * least, least);
@@ -79,7 +82,7 @@ private:
   uint64_t offset_ = 0;
 };
 
-/// Between processes; in one, memory is as good as a link to oneself.
+/// Between processes; within one, memory takes the place of a link.
 bool goes_by_link(const offer& x, const stream_options& ours) {
   bool linked = ours.link != nullptr && x.source.place != nullptr && x.source.place->link.process != 0;
   return x.source.memory != nullptr || linked;
@@ -129,7 +132,7 @@ caf::expected<std::unique_ptr<route>> make_route(const offer& source, const bloc
       return result;
     }
   return make_error(errc::unreachable,
-                    fmt::format("device {:#x} cannot be reached by the route \"{}\", which route.use wants: take "
+                    fmt::format("device {:#x} cannot be reached by the route \"{}\", which route.use names: take "
                                 "\"auto\"",
                                 source.source.device, ours.route));
 }

@@ -19,12 +19,12 @@ namespace ringmaster {
 class stream_state;
 struct stream_options;
 
-/// How a receiver reads a block that lies on another device. A schedule does not know which route its blocks take.
+/// How a receiver reads a block of another device. A schedule does not depend on the routes of its blocks.
 class route {
 public:
   enum class progress {
     more,    ///< Call `advance` again.
-    waiting, ///< Bytes are under way; `on_chunk` goes on.
+    waiting, ///< Bytes are in flight; `on_chunk` goes on.
     done,    ///< The whole block is in the sink.
     broken   ///< It will not come: see `error`.
   };
@@ -35,14 +35,14 @@ public:
   virtual progress advance(stream_state& stream) = 0;
   /// Bytes that the route asked for have arrived.
   virtual progress on_chunk(stream_state&, const chunk&) { return progress::waiting; }
-  /// Grows while bytes arrive without a word to the stream.
+  /// Grows while bytes arrive without a message to the stream.
   virtual uint64_t arrived() const { return 0; }
 
   caf::error error;
   std::string_view name; ///< In `route_table`; empty: within one device.
 };
 
-/// Lanes of equal size that lie one behind the other on this device, combined from left to right.
+/// Lanes of equal size, one after the other in this device's memory, that are combined from left to right.
 struct folded_lanes {
   std::span<const std::byte> lanes;
   std::span<std::byte> out; ///< As large as one lane.
@@ -52,22 +52,22 @@ struct folded_lanes {
 };
 std::unique_ptr<route> make_fold(const folded_lanes& what);
 
-/// A kind of route, and where it goes. A new one is a file of its own, a row in route.cpp and one in the table of
+/// A kind of route. A new one gets its own file, a row in route.cpp and one in the table of
 /// runtime/configuration/routes.hpp.
 struct known_route {
   bool (*reaches)(const offer& source, const stream_options& ours); ///< Whether it can read what is offered.
   std::unique_ptr<route> (*make)(const offer& source, const block_sink& sink, const stream_options& ours);
 };
 
-/// The first of the routes that reaches `source`, or the one that the options want by name; for a block that travelled
-/// with its offer, none is asked. Errors: unreachable, where that one does not.
+/// The first route that reaches `source`, or the one that the options name; a block that has travelled within its offer
+/// needs none. Errors: unreachable, if the named route does not reach it.
 caf::expected<std::unique_ptr<route>> make_route(const offer& source, const block_sink& sink,
                                                  const stream_options& ours);
 
-/// To a block of one's own device.
+/// To a block of the same device.
 std::unique_ptr<route> make_own_route(const device_window& source, const block_sink& sink);
 
-/// In messages, of these ranges [first, second) of the block alone.
+/// In messages, for these ranges [first, second) of the block.
 std::unique_ptr<route> make_message_route(const offer& source, const block_sink& sink,
                                           std::vector<std::pair<uint64_t, uint64_t>> ranges);
 

@@ -269,7 +269,7 @@ void on_offer(stream_state& state, const offer& x) {
                                                          state.memory->id(), state.options.offers_max))));
 }
 
-/// Answers a pull from what was offered; a block that is not on offer any more belongs to a dead epoch.
+/// Answers a pull from what was offered; a block that is no longer on offer belongs to an older epoch.
 void on_pull(stream_state& state, const pull& x) {
   auto i = state.outgoing.find(x.key);
   auto sender = caf::actor_cast<stream_actor>(state.self->current_sender());

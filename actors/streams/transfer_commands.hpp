@@ -6,17 +6,17 @@
 
 namespace ringmaster {
 
-// The two ends of a transfer from device to device, by the course protocol. Each end tells its own device the outcome.
+// The two ends of a transfer from device to device, by the course protocol. Each end reports the outcome to its device.
 
-/// Offers the range to the destination and ends when it has been read, refused, or nobody has asked for it within the
-/// transfer limit.
+/// Offers the range to the destination. Ends when it has been read or refused, or was not asked for within the transfer
+/// limit.
 std::unique_ptr<command> make_send(const gpu_sim::BeginSendRequest& request, stream_id transfer,
                                    const device_handle& destination);
 
-/// Reads the transfer's block from `source`, or takes chunks from outside, until all its bytes are there.
+/// Reads the transfer's block from `source`, or takes chunks from outside, until all its bytes have come.
 std::unique_ptr<command> make_receive(const gpu_sim::BeginReceiveRequest& request, device_id source);
 
-/// Tells the device that the transfer has failed before it was queued.
+/// Reports to the device that the transfer has failed before it was queued.
 void refuse_transfer(stream_state& stream, stream_id transfer, const caf::error& error);
 
 /// Bytes from outside for a posted receive.

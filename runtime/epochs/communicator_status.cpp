@@ -1,6 +1,7 @@
 #include "runtime/epochs/communicator_status.hpp"
 
 #include "messages/wire_ids.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 using proto::CommunicatorStatus;
 
-constexpr size_t operations_told_max = 16;
+constexpr size_t operations_listed_max = 16;
 
 uint64_t ns(watch::duration x) {
   return static_cast<uint64_t>(std::max<int64_t>(x.count(), 0));
@@ -31,18 +32,19 @@ CommunicatorStatus::State state_of(const epoch_change& epochs) {
 }
 
 CommunicatorStatus::Operation::Phase phase_of(const operation& op) {
-  using told = CommunicatorStatus::Operation;
+  using reported = CommunicatorStatus::Operation;
   if (op.state == operation::phase::running)
-    return op.attempts == 0 ? told::QUEUED : told::RUNNING;
-  return op.state == operation::phase::decided ? told::DECIDED : told::CANCELLED;
+    return op.attempts == 0 ? reported::QUEUED : reported::RUNNING;
+  return op.state == operation::phase::decided ? reported::DECIDED : reported::CANCELLED;
 }
 
-/// Whether what the device said last is of this operation.
+/// Whether the device's latest answer is about this operation.
 bool is_of(const proto::Progress* said, const operation& op) {
   return said != nullptr && said->sequence() == op.sequence.value;
 }
 
-/// To a joint operation a rank may have come, and its process waits for its other ranks before it says so.
+/// Whether the rank has come to a shared-memory operation. Its process may wait for its other ranks before it reports
+/// so.
 bool has_come(const communicator_view& x, device_id device, const operation& op) {
   if (x.has_come(device, op.sequence))
     return true;
@@ -54,7 +56,7 @@ bool has_done(const communicator_view& x, device_id device, const operation& op)
   return op.joint ? has_come(x, device, op) : op.finished.count(device) != 0;
 }
 
-void tell(const communicator_view& x, const operation& op, CommunicatorStatus::Operation& to) {
+void describe(const communicator_view& x, const operation& op, CommunicatorStatus::Operation& to) {
   to.set_sequence(op.sequence.value);
   *to.mutable_collective() = op.what();
   to.set_bytes(op.bytes);
@@ -69,12 +71,12 @@ void tell(const communicator_view& x, const operation& op, CommunicatorStatus::O
   to.set_ranks_done(done);
 }
 
-/// Whether ranks wait for each other in it.
+/// Whether ranks wait for each other in the operation.
 bool is_waited_in(const communicator_view& x, const operation* op) {
   return op != nullptr && op->state == operation::phase::running && op->attempts > 0 && !x.epochs.state().is_changing();
 }
 
-/// Ranks that have not done what those wait for who have; asked once for all of them.
+/// Ranks that have not done their part of it: all others wait for them.
 std::vector<uint32_t> missing_in(const communicator_view& x, const operation* op) {
   std::vector<uint32_t> result;
   for (uint32_t rank = 0; is_waited_in(x, op) && rank < x.epochs.ranks().size(); ++rank)
@@ -83,9 +85,9 @@ std::vector<uint32_t> missing_in(const communicator_view& x, const operation* op
   return result;
 }
 
-/// Ranks that a rank waits for: by what it says, or those who have not done what it has done.
-void tell_waits(const communicator_view& x, const rank_device& rank, const operation* op,
-                const std::vector<uint32_t>& missing, CommunicatorStatus::Rank& to) {
+/// Ranks that a rank waits for: those of its answer, or, if it has done its part, those that have not.
+void describe_waits(const communicator_view& x, const rank_device& rank, const operation* op,
+                    const std::vector<uint32_t>& missing, CommunicatorStatus::Rank& to) {
   if (rank.lost || !is_waited_in(x, op))
     return;
   if (has_done(x, rank.id(), *op))
@@ -94,13 +96,13 @@ void tell_waits(const communicator_view& x, const rank_device& rank, const opera
     *to.mutable_waits_for() = said->waits_for();
 }
 
-void tell(const communicator_view& x, const rank_device& rank, const operation* op,
-          const std::vector<uint32_t>& missing, CommunicatorStatus::Rank& to) {
+void describe(const communicator_view& x, const rank_device& rank, const operation* op,
+              const std::vector<uint32_t>& missing, CommunicatorStatus::Rank& to) {
   auto known = x.watched.known(rank.id(), x.now);
   to.set_device_id(rank.id().value);
   to.set_doing(doing_of(x, rank, op));
   to.set_lost(rank.lost);
-  tell_waits(x, rank, op, missing, to);
+  describe_waits(x, rank, op, missing, to);
   if (known.latest != nullptr) {
     *to.mutable_latest() = *known.latest;
     to.set_latest_age_ns(ns(known.age));
@@ -137,22 +139,23 @@ std::string doing_of(const communicator_view& x, const rank_device& rank, const 
 CommunicatorStatus status_of(const communicator_view& x) {
   CommunicatorStatus result;
   auto& queue = x.epochs.operations().in_flight();
+  ensure(x.now >= x.watched.last_progress(), "time does not run backwards");
   result.set_epoch(x.epochs.members().latest_epoch().value);
   result.set_state(state_of(x.epochs));
   result.set_async_error(x.epochs.async_error());
   result.set_operations_in_flight(static_cast<uint32_t>(queue.size()));
   result.set_waiting_for_group_end(static_cast<uint32_t>(x.epochs.operations().waiting()));
-  for (size_t i = 0; i < std::min(queue.size(), operations_told_max); ++i)
-    tell(x, queue[i], *result.add_operations());
+  for (size_t i = 0; i < std::min(queue.size(), operations_listed_max); ++i)
+    describe(x, queue[i], *result.add_operations());
   auto first = queue.empty() ? nullptr : &queue.front();
   auto missing = missing_in(x, first);
   for (auto& rank : x.epochs.ranks())
-    tell(x, rank, first, missing, *result.add_ranks());
+    describe(x, rank, first, missing, *result.add_ranks());
   result.set_open_calls(static_cast<uint32_t>(x.calls.open()));
   for (auto& call : x.calls.waiting(x.epochs.operations().latest().next(), x.now)) {
-    auto& told = *result.add_waiting_calls();
-    told.set_waits_for(call.waits_for);
-    told.set_age_ns(ns(call.age));
+    auto& waiting = *result.add_waiting_calls();
+    waiting.set_waits_for(call.waits_for);
+    waiting.set_age_ns(ns(call.age));
   }
   if (!queue.empty() || x.epochs.state().is_changing())
     result.set_still_ns(ns(x.now - x.watched.last_progress()));

@@ -10,23 +10,22 @@
 
 namespace ringmaster {
 
-/// Those who know what a communicator is doing.
+/// The objects that know what a communicator is doing.
 struct communicator_view {
   const epoch_change& epochs;
   const watch& watched;
   const call_desk& calls;
-  /// Whether a device has come to a joint operation.
+  /// Whether a device has come to a shared-memory operation.
   std::function<bool(device_id, sequence_number)> has_come;
   watch::time_point now;
   uint64_t unix_ns = 0; ///< Now, on the wall.
 };
 
-/// What a rank does, in words: by what it has said of `op`, the first that is in flight, and by what is known better.
-/// `op` is null where nothing is in flight.
+/// What a rank does, in words: from its latest answer about `op`, the first operation in flight, and from what the
+/// communicator knows itself. `op` is null if nothing is in flight.
 std::string doing_of(const communicator_view& x, const rank_device& rank, const operation* op);
 
-/// What is said of operations, ranks and calls. Of many operations and calls only the first: the numbers say how many
-/// there are.
+/// The status of operations, ranks and calls. Of many operations and calls it has only the first, and their number.
 proto::CommunicatorStatus status_of(const communicator_view& x);
 
 /// device_lost, if a rank does not hold its result of the latest operations although they have ended.

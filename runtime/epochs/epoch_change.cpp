@@ -108,7 +108,7 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
     begin_end(out, reason + "; no device is left", errc::device_lost);
   else
     stop_members(out, reason);
-  end_committed(out); // after the stop: clients that wait for these operations are told of the new epoch
+  end_committed(out); // after the stop: clients that wait for these operations hear of the new epoch
   finish_end(out);
   ensure(!members_.contains(device) && has_stopped(device), "a lost device is no member");
   check();

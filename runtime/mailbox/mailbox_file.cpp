@@ -77,7 +77,7 @@ void mailbox_file::remove() const {
 void mailbox_file::tell(proto::MeetingResponse& place) const {
   struct stat about {};
   if (::stat(file_.c_str(), &about) != 0)
-    return; // nobody finds it then
+    return; // no rank maps it then
   place.set_file(file_.string());
   place.set_host(this_host());
   place.set_file_system(about.st_dev);

@@ -14,9 +14,9 @@ namespace ringmaster {
 /// The file of a shared_mailbox, mapped. The coordinator makes it, the ranks' processes map it.
 class mailbox_file {
 public:
-  /// A new one, zeroed, with its room on the disk taken. Errors: io_error.
+  /// A new file, zeroed, with its disk space allocated. Errors: io_error.
   static caf::expected<std::unique_ptr<mailbox_file>> make(const std::filesystem::path& file, uint64_t bytes);
-  /// Somebody else's. Errors: unreachable, where it is on another host or another file has its name here.
+  /// Another process's file. Errors: unreachable, where it is on another host or another file has its name here.
   static caf::expected<std::unique_ptr<mailbox_file>> reach(const proto::MeetingResponse& place, uint64_t bytes);
 
   mailbox_file(const mailbox_file&) = delete;
@@ -24,11 +24,11 @@ public:
   ~mailbox_file();
 
   std::byte* data() const noexcept { return mapping_; }
-  /// Somebody has cut the file, or removed what it lies on: what is in it means nothing.
+  /// The file was cut, or its file system is gone: its contents mean nothing.
   bool damaged() const noexcept { return guard_.struck(); }
-  /// Where it is, for `reach`.
+  /// Writes its place for `reach`.
   void tell(proto::MeetingResponse& place) const;
-  /// Nobody finds it any more; who has mapped it keeps it.
+  /// No process can map it from now on; those that have mapped it keep it.
   void remove() const;
 
 private:

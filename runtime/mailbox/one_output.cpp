@@ -1,5 +1,8 @@
 #include "runtime/mailbox/one_output.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/reduction/reduction.hpp"
+
 #include <cstring>
 #include <vector>
 
@@ -31,7 +34,9 @@ void output_of(proto::CollectiveKind kind, const plan_request& request, const re
                std::span<const std::byte* const> inputs, std::byte* out) {
   auto block = request.count * element_bytes;
   auto own = request.rank * block;
-  bool is_root = request.rank == request.root;
+  const bool is_root = request.rank == request.root;
+  ensure(inputs.size() == request.world_size && request.rank < inputs.size(), "every rank has its input");
+  ensure(combine != nullptr || !reduces(kind), "a reduction has its operation");
   auto from_all = [&](uint64_t at) {
     for (size_t rank = 0; rank < inputs.size(); ++rank)
       copy(out + rank * block, inputs[rank] + at, block);
@@ -51,7 +56,7 @@ void output_of(proto::CollectiveKind kind, const plan_request& request, const re
         from_all(0);
       return;
     case proto::ALL_TO_ALL: return from_all(own);
-    default: return; // a barrier is that everybody has come
+    default: return; // a barrier moves no data
   }
 }
 

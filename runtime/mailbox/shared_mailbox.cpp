@@ -1,6 +1,7 @@
 #include "runtime/mailbox/shared_mailbox.hpp"
 
 #include "runtime/invariants/ensure.hpp"
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ constexpr uint64_t rounded(uint64_t bytes, uint64_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-// The settled word: the number of the latest call that was met, and how many were settled behind it, all apart.
+// The settled word: the number of the latest call that was met, and the count of later calls that were settled, all of
+// them by messages.
 constexpr int since_bits = 24;
 constexpr uint64_t since_max = (1u << since_bits) - 1;
 constexpr uint64_t met_in(uint64_t settled) {
@@ -54,8 +56,10 @@ uint64_t shared_mailbox::bytes_of(uint32_t ranks, uint64_t slot_bytes) {
 
 shared_mailbox::shared_mailbox(std::byte* memory, uint32_t ranks, uint64_t slot_bytes, uint32_t rank)
   : head_(reinterpret_cast<head*>(memory)), ranks_(ranks), rank_(rank), slot_bytes_(rounded(slot_bytes, line_bytes)) {
-  ensure(memory != nullptr && reinterpret_cast<uintptr_t>(memory) % line_bytes == 0, "a page begins with a cache line");
-  ensure(rank < ranks, "a rank has its place in the page");
+  ensure(memory != nullptr && reinterpret_cast<uintptr_t>(memory) % line_bytes == 0,
+         "a mailbox starts with a cache line");
+  ensure(ranks <= ranks_max, "a mailbox has a limited number of ranks");
+  ensure(rank < ranks, "a rank has its place in the mailbox");
 }
 
 shared_mailbox::arrival& shared_mailbox::arrival_of(uint32_t rank) const {
@@ -70,13 +74,13 @@ std::byte* shared_mailbox::slot_of(uint32_t rank, uint64_t number) const {
 bool shared_mailbox::join() {
   if (arrival_of(rank_).joined.exchange(1) == 0)
     return true;
-  close(); // two handles do not have one rank's numbers
+  close(); // two handles of one rank count its calls differently
   return false;
 }
 
 void shared_mailbox::close() {
   head_->closed.store(1);
-  tell_waiters();
+  wake_waiters();
 }
 
 bool shared_mailbox::intact() const {
@@ -95,21 +99,26 @@ bool shared_mailbox::others_are_near(uint64_t number) const {
 void shared_mailbox::arrive(uint64_t number, const fingerprint& what) {
   auto& own = arrival_of(rank_);
   ensure(number > 0, "calls are counted from 1");
+  ensure(number > called_, "a rank comes to each call once, in order");
+  called_ = number;
   own.calls[number & 1] = what;
   own.word.store(number << 1);
-  tell_waiters();
+  wake_waiters();
 }
 
 void shared_mailbox::pass(uint64_t number) {
+  ensure(number > called_, "a rank comes to each call once, in order");
+  called_ = number;
   arrival_of(rank_).word.store(number << 1 | 1);
-  settle(number, outcome::apart);
+  settle(number, outcome::by_messages);
 }
 
 shared_mailbox::outcome shared_mailbox::look(uint64_t number, const fingerprint& what) {
+  ensure(number == called_, "a rank looks at the call that it has come to");
   if (auto known = outcome_of(number); known != outcome::open)
     return known;
   if (head_->closed.load() != 0)
-    return settle(number, outcome::apart);
+    return settle(number, outcome::by_messages);
   bool all = true;
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     auto& x = arrival_of(rank);
@@ -117,32 +126,32 @@ shared_mailbox::outcome shared_mailbox::look(uint64_t number, const fingerprint&
     if (word >> 1 < number)
       all = false;
     else if (word != number << 1 || x.calls[number & 1] != what)
-      return settle(number, outcome::apart); // unless it has been met: then who has gone on is ahead
+      return settle(number, outcome::by_messages); // unless it has been met: then the other rank is one call ahead
   }
   return all ? settle(number, outcome::met) : outcome::open;
 }
 
-/// A call is never looked at behind one that was met later: that took this rank's arrival.
+/// A call is never looked at after a later one was met: that one took this rank's arrival.
 shared_mailbox::outcome shared_mailbox::outcome_of(uint64_t number) const {
   auto settled = head_->settled.load();
   if (latest_in(settled) < number)
     return outcome::open;
-  return met_in(settled) == number ? outcome::met : outcome::apart;
+  return met_in(settled) == number ? outcome::met : outcome::by_messages;
 }
 
 shared_mailbox::outcome shared_mailbox::settle(uint64_t number, outcome how) {
   auto settled = head_->settled.load();
   while (latest_in(settled) < number) {
-    if (how == outcome::apart && number - met_in(settled) > since_max)
-      return how; // nobody has tried to meet for so long
+    if (how == outcome::by_messages && number - met_in(settled) > since_max)
+      return how; // no rank has tried to meet for that many calls
     auto next = how == outcome::met ? number << since_bits : met_in(settled) << since_bits | (number - met_in(settled));
     if (!head_->settled.compare_exchange_weak(settled, next))
       continue;
-    if (how == outcome::apart)
-      tell_waiters(); // an arrival has told them before
+    if (how == outcome::by_messages)
+      wake_waiters(); // an arrival has woken them before
     return how;
   }
-  return met_in(settled) == number ? outcome::met : outcome::apart;
+  return met_in(settled) == number ? outcome::met : outcome::by_messages;
 }
 
 std::atomic<uint32_t>& shared_mailbox::changes() const {
@@ -158,7 +167,7 @@ void shared_mailbox::end_to_wait() {
   head_->waiters.fetch_sub(1);
 }
 
-void shared_mailbox::tell_waiters() {
+void shared_mailbox::wake_waiters() {
   if (head_->waiters.load() == 0)
     return;
   head_->changes.fetch_add(1);

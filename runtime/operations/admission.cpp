@@ -49,6 +49,7 @@ std::string admission::name_of_rank(device_id device) const {
 void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
   ensure(history_.empty() || history_.rbegin()->first < epoch, "epochs rise");
   ensure(std::set<device_id>(devices.begin(), devices.end()).size() == devices.size(), "a device has one rank");
+  ensure(std::none_of(devices.begin(), devices.end(), [](auto x) { return x == device_id{}; }), "a rank has a device");
   auto before = std::exchange(ranks_, std::move(devices));
   for (size_t rank = 0; before.size() == ranks_.size() && rank < ranks_.size(); ++rank)
     if (before[rank] != ranks_[rank]) {
@@ -81,6 +82,7 @@ void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
     for (auto& [where, failed] : failed_)
       failed.owed.erase(device);
   }
+  ensure(queues_.size() <= ranks_.size(), "only members have open calls");
   std::erase_if(failed_, [](auto& x) { return x.second.owed.empty(); });
   std::erase_if(called_, [&](auto& x) {
     auto& [device, channel] = x.first;
@@ -94,6 +96,7 @@ admission::key admission::next_key(const call_part& part) {
     auto peer = device_of(part.epoch, part.what.collective().peer());
     channel = part.what.receives() ? key{peer, part.device, 0} : key{part.device, peer, 0};
   }
+  ensure(is_member(part.device), "only members' calls are counted");
   auto result = channel;
   result.index = called_[{part.device, channel}]++;
   return result;
@@ -106,6 +109,7 @@ caf::error admission::call(uint64_t ticket, device_id device, epoch_number epoch
                       fmt::format("device 0x{:x} has no rank in this communicator; its ranks are devices 0x{:x}",
                                   device, fmt::join(ranks_, ", 0x")));
   ensure(!parts.empty(), "a call has parts");
+  ensure(!history_.empty(), "calls come after the first epoch opens");
   auto then = history_.find(epoch);
   entry added{ticket, {}};
   for (auto& x : parts) {
@@ -153,6 +157,7 @@ std::optional<admission::verdict> admission::next() {
     return std::nullopt;
   auto result = std::move(verdicts_.front());
   verdicts_.pop_front();
+  ensure(!result.parts.empty(), "a verdict is about calls");
   return result;
 }
 
@@ -191,6 +196,7 @@ bool admission::match_transfer() {
       if (where.from != device || front(where.to, where) == nullptr)
         continue;
       std::vector<call_part> parts;
+      ensure(where.from != where.to, "a rank does not send to itself");
       for (auto end : {where.from, where.to})
         parts.push_back(*take(end, where));
       judge(std::move(parts));
@@ -215,6 +221,7 @@ bool admission::match_collective() {
     return false;
   ensure(first.size() == ranks_.size(), "a collective matches when every rank has called it");
   ensure(first.front().index >= collectives_, "collectives match in the order of their calls");
+  ensure(failed_.count(first.front()) == 0, "a collective that has failed does not match");
   std::vector<call_part> parts;
   for (auto device : ranks_)
     parts.push_back(*take(device, first.front()));
@@ -278,6 +285,8 @@ void admission::fail(const key& where, const caf::error& why) {
     const bool is_new = failed_.emplace(where, std::move(failed)).second;
     ensure(is_new, "an operation fails once");
   }
+  ensure(std::none_of(ends.begin(), ends.end(), [&](auto x) { return front(x, where) != nullptr; }),
+         "after a failure no rank waits with the call");
   if (where.from == device_id{})
     collectives_ = std::max(collectives_, where.index + 1);
 }
@@ -291,6 +300,7 @@ void admission::give_up(uint64_t ticket, const caf::error& why) {
           open.push_back(x.where);
   for (auto& where : open)
     fail(where, why);
+  ensure(open.empty() || !verdicts_.empty(), "a call that is given up has a verdict");
 }
 
 void admission::give_up_all(const caf::error& why) {
@@ -298,6 +308,7 @@ void admission::give_up_all(const caf::error& why) {
     const auto where = queues_.begin()->second.front().open.front().where; // `fail` removes the part, or its queue
     fail(where, why);
   }
+  ensure(queues_.empty(), "after the end no call is open");
 }
 
 std::string admission::text_of(const open_part& x) const {
@@ -319,7 +330,7 @@ std::string admission::waits_for(uint64_t ticket, sequence_number number) const 
       auto& x = call->open.front();
       for (auto before = queue.begin(); before != call; ++before)
         number.value += before->open.size();
-      std::vector<std::string> missing, behind; // whoever is behind another call waits for the same ones
+      std::vector<std::string> missing, blocked; // calls after another one wait for the same ranks
       auto others = x.where.from == device_id{} ? ranks_ : std::vector<device_id>{x.where.from, x.where.to};
       for (auto other : others) {
         auto has = called_.find({other, key{x.where.from, x.where.to, 0}});
@@ -331,11 +342,11 @@ std::string admission::waits_for(uint64_t ticket, sequence_number number) const 
           missing.push_back(fmt::format("{} has not called {} #{}{}", name_of_rank(other), what, number,
                                         elsewhere_ ? elsewhere_(other) : ""));
         else if (other != device && front(other, x.where) == nullptr)
-          behind.push_back(fmt::format("{} has called {} before it, which still waits", name_of_rank(other),
-                                       text_of(queues_.at(other).front().open.front())));
+          blocked.push_back(fmt::format("{} has called {} before it, which still waits", name_of_rank(other),
+                                        text_of(queues_.at(other).front().open.front())));
       }
       if (missing.empty())
-        missing = std::move(behind);
+        missing = std::move(blocked);
       if (missing.empty() && call != queue.begin())
         missing.push_back(fmt::format("its own call of {} still waits", text_of(queue.front().open.front())));
       return fmt::format("{}", fmt::join(missing, ", "));

@@ -24,46 +24,47 @@ struct call_part {
   proto::RankCall::Part what;
 };
 
-/// Matches the calls that the ranks of a communicator make, each for itself. The k-th collective of one rank meets the
-/// k-th of all others, the k-th send from a to b the k-th receive of b from a. A rank's calls are met in its order;
-/// those of one group call at once, in any order, so that two ranks may each send before they receive. What cannot
-/// match fails on every rank that takes part, also on those that call it later, and takes nothing else with it.
+/// Matches the calls that the ranks of a communicator make for themselves. The k-th collective of one rank matches the
+/// k-th of all others, the k-th send from a to b the k-th receive of b from a. The calls of a rank match in their
+/// order; those of one group match in any order, so that two ranks may each send before they receive. Calls that cannot
+/// match fail on every rank that takes part, also on ranks that call later; other calls do not fail with them.
 ///
-/// Ranks are known by their devices, which outlive changes of membership. No clock, no actor: a pure state machine.
+/// Ranks are identified by their devices, which do not change with the membership. No clock, no actor: a pure state
+/// machine.
 class admission {
 public:
   static constexpr size_t history_max = 64; ///< Epochs that calls may be for: the latest.
 
-  /// Parts that belong together, those of a collective in rank order, of a transfer the sender's first: either they
-  /// match, with rank numbers of their epoch, or `problem` says why not.
+  /// Parts of one operation, of a collective in rank order, of a transfer the sender's first: either they match, with
+  /// rank numbers of their epoch, or `problem` says why not.
   struct verdict {
     std::vector<call_part> parts;
     caf::error problem;
   };
 
-  /// The members from this epoch on, in rank order. A device at the place of another one, where there are as many as
-  /// before, replaces it. What lost devices have called, or others with them, fails.
+  /// The members from this epoch on, in rank order. If their number is the same as before, a device at the rank of
+  /// another one replaces it. The calls of lost devices fail, and transfers with them.
   void set_ranks(epoch_number epoch, std::vector<device_id> devices);
 
-  /// How people are told of a device; else by its number.
+  /// The name of a device in messages; without one, messages have its number.
   void name(device_id device, std::string text) { names_[device] = std::move(text); }
 
-  /// Says of a device that has not called where its rank waits instead, for sentences: see `waiting_ranks`.
+  /// `look` says where the rank of a device that has not called waits instead, for messages: see `waiting_ranks`.
   void look_elsewhere(std::function<std::string(device_id)> look) { elsewhere_ = std::move(look); }
 
   /// A call of one rank: one part, or those of a group. Error: unknown_device, if the caller has no rank. A call for an
   /// epoch that is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
   caf::error call(uint64_t ticket, device_id device, epoch_number epoch, std::vector<proto::RankCall::Part> parts);
 
-  /// What can be said now; to be asked until there is nothing.
+  /// The next verdict; to be called until there is none.
   std::optional<verdict> next();
 
-  /// Gives the call up: what it has still open fails, on all ranks that take part in it.
+  /// Gives the call up: its open parts fail, on all ranks that take part in them.
   void give_up(uint64_t ticket, const caf::error& why);
   /// The same for every open call.
   void give_up_all(const caf::error& why);
 
-  /// Who is missing, for what: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
+  /// What is missing: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
   std::string waits_for(uint64_t ticket, sequence_number number) const;
 
   /// By device, the call that its rank waits with: "all_reduce #17". `number`: of the next operation.
@@ -73,11 +74,11 @@ public:
   /// Failed operations that are kept because some rank has yet to make its call.
   size_t failures_kept() const { return failed_.size(); }
 
-  /// Why this device has no part in what the members do now: device_lost, "device 0x3 was lost"; none for a member.
+  /// The error of a device that is no member: device_lost, "device 0x3 was lost"; none for a member.
   caf::error loss_of(device_id device) const;
 
 private:
-  /// What an open part is to be matched by.
+  /// What matching parts have in common.
   struct key {
     device_id from; ///< Devices of a transfer; 0 for a collective.
     device_id to;
@@ -100,7 +101,7 @@ private:
 
   bool is_member(device_id device) const { return rank_of(device).has_value(); }
   std::optional<uint32_t> rank_of(device_id device) const;
-  /// Who had that rank then, or who replaced it; 0: nobody.
+  /// The device that had that rank then, or the one that replaced it; 0: none.
   device_id device_of(epoch_number epoch, uint32_t rank) const;
   std::string name_of_rank(device_id device) const;
   key next_key(const call_part& part);
@@ -110,7 +111,7 @@ private:
   const open_part* front(device_id device, const key& where) const;
   bool match_collective();
   bool match_transfer();
-  /// Every rank has called something, and nothing can ever be met.
+  /// Every rank waits with a call, and none can ever match: they fail.
   bool find_standstill();
   void judge(std::vector<call_part> parts);
   std::string text_of(const open_part& x) const;
@@ -124,7 +125,7 @@ private:
   std::map<std::pair<device_id, key>, uint64_t> called_; ///< By device and channel (its index is 0).
   std::map<key, failure> failed_;
   std::deque<verdict> verdicts_;
-  uint64_t collectives_ = 0; ///< That have been met or have failed on all ranks, counted from the first.
+  uint64_t collectives_ = 0; ///< Collectives that have matched or have failed on all ranks.
 };
 
 } // namespace ringmaster

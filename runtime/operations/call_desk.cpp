@@ -21,6 +21,7 @@ void call_desk::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
 
 void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now) {
   ensure(calls_.count(ticket) == 0, "a ticket is of one call");
+  ensure(calls_.empty() || calls_.rbegin()->first < ticket, "tickets rise");
   auto& entry = calls_[ticket];
   entry.parts = 1;
   entry.called_at = now;
@@ -40,9 +41,10 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
 
 std::optional<call_desk::decision> call_desk::next() {
   while (decisions_.empty() && !paused_) {
-    auto found = admission_.next();
+    const auto found = admission_.next();
     if (!found)
       break;
+    ensure(!found->parts.empty(), "a verdict is about calls");
     if (!found->problem) {
       begin(found->parts);
       continue;
@@ -58,6 +60,7 @@ std::optional<call_desk::decision> call_desk::next() {
 }
 
 void call_desk::begin(const std::vector<call_part>& parts) {
+  ensure(!paused_, "nothing starts while members change");
   if (parts.front().what.split()) {
     begin_split made{{}, parts};
     made.request.set_comm_id(owner_.value);
@@ -69,10 +72,10 @@ void call_desk::begin(const std::vector<call_part>& parts) {
     decisions_.emplace_back(std::move(made));
     return;
   }
-  static const std::vector<device_id> nobody;
-  auto epoch = parts.front().epoch;
-  auto then = ranks_.find(epoch);
-  auto& world = then == ranks_.end() ? nobody : then->second; // whom the call is about; some may be lost since
+  static const std::vector<device_id> none;
+  const auto epoch = parts.front().epoch;
+  const auto then = ranks_.find(epoch);
+  auto& world = then == ranks_.end() ? none : then->second; // the ranks of the call; some may have been lost since
   std::vector<uint32_t> ranks;
   for (auto& x : parts)
     ranks.push_back(static_cast<uint32_t>(std::find(world.begin(), world.end(), x.device) - world.begin()));
@@ -92,14 +95,17 @@ uint64_t call_desk::group_of(const std::vector<call_part>& parts) {
     tickets.push_back(x.ticket);
     grouped = grouped && calls_.count(x.ticket) != 0 && calls_.at(x.ticket).grouped;
   }
+  ensure(!tickets.empty(), "an operation has callers");
   if (!grouped || std::exchange(last_tickets_, tickets) != tickets)
     ++groups_;
+  ensure(groups_ > 0 && groups_ < operation::rank_groups, "groups of ranks are numbered after those of the host");
   return operation::rank_groups + groups_;
 }
 
 void call_desk::began(sequence_number sequence, const std::vector<call_part>& parts) {
   auto& under_way = under_way_[sequence];
   ensure(under_way.empty(), "an operation begins once");
+  ensure(sequence != sequence_number{} && !parts.empty(), "an operation that starts has a number and callers");
   for (auto& x : parts)
     under_way.push_back({x.ticket, x.device});
 }
@@ -111,6 +117,7 @@ void call_desk::operation_ended(sequence_number sequence, const caf::error& erro
   if (!ended)
     return;
   for (auto& x : ended.mapped()) {
+    ensure(x.ticket != 0, "a caller has a ticket");
     const auto lost = error ? caf::error{} : admission_.loss_of(x.device);
     if (lost)
       part_ended(x.ticket, make_error(errc::device_lost, render(lost) + ": the operation has ended without it"));
@@ -128,15 +135,15 @@ std::vector<communicator_id> call_desk::split_made(const proto::CommDeriveRespon
                                                    const std::vector<call_part>& parts) {
   std::vector<communicator_id> unwanted;
   for (auto& part : made.parts()) {
-    bool anybody = false;
+    bool is_wanted = false;
     for (int rank = 0; rank < part.comm().devices_size(); ++rank)
       for (auto& x : parts)
         if (auto call = calls_.find(x.ticket); x.device == id_of(part.comm().devices(rank)) && call != calls_.end()) {
           call->second.answer.set_split_comm_id(part.comm().commid());
           call->second.answer.set_split_rank(static_cast<uint32_t>(rank));
-          anybody = true;
+          is_wanted = true;
         }
-    if (!anybody)
+    if (!is_wanted)
       unwanted.push_back(id_of(part.comm()));
   }
   parts_ended(parts, error_from_wire(made.code(), made.error()));
@@ -162,6 +169,7 @@ void call_desk::part_ended(uint64_t ticket, const caf::error& error) {
   if (--its->second == 0)
     open_of_.erase(its);
   calls_.erase(i);
+  ensure(open_of_.size() <= calls_.size(), "open calls are counted for each device");
 }
 
 call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequence, const std::string& last_ended,
@@ -186,9 +194,10 @@ std::vector<call_desk::waiting_call> call_desk::waiting(sequence_number next_seq
   std::vector<waiting_call> result;
   size_t looked_at = 0;
   for (auto& [ticket, call] : calls_) { // tickets rise: the oldest first
+    ensure(call.called_at <= now, "time does not run backwards");
     auto text = admission_.waits_for(ticket, next_sequence);
     if (text.empty())
-      continue; // it is under way
+      continue; // its operation runs
     if (std::none_of(result.begin(), result.end(), [&](auto& x) { return x.waits_for == text; }))
       result.push_back({std::move(text), now - call.called_at});
     if (++looked_at == looked_at_max)
@@ -198,6 +207,7 @@ std::vector<call_desk::waiting_call> call_desk::waiting(sequence_number next_seq
 }
 
 void call_desk::fail_all(const caf::error& error) {
+  ensure(static_cast<bool>(error), "calls fail for a reason");
   admission_.give_up_all(error);
   while (auto found = admission_.next())
     parts_ended(found->parts, found->problem);

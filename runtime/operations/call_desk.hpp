@@ -10,24 +10,27 @@
 
 namespace ringmaster {
 
-/// Where the ranks of a communicator call for themselves: each tells its part, and when all parts of an operation are
-/// there and match, it is begun as if the host had called it. Every call that is taken has a ticket, and is answered
-/// once: when all of its parts have ended, one way or the other. Tickets are the caller's numbers, which only he reads.
+/// The ranks' own calls on a communicator. Each rank calls its part; when all parts of an operation have come and
+/// match, it starts as if the host had called it. Every call has a ticket and is answered once: when all of its parts
+/// have ended. Tickets are numbers of the user of this class.
 ///
-/// It is told what happens, and `next()` answers with what is to be done, and why, until there is nothing. No clock, no
-/// actor: whoever asks carries it out.
+///   call --its parts match--> begun --operations end--> answered
+///     |                                                    |
+///     +-- does not match, limit, end of communicator ------+
+///
+/// The user reports events; `next()` returns decisions, with their reasons, until there are none. No clock, no actor.
 class call_desk {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// The request is to be enqueued, for the ranks of `epoch`: `began` or `parts_ended` says what came of it.
+  /// Enqueue the request for the ranks of `epoch`. To be answered with `began` or `parts_ended`.
   struct begin_operation {
     proto::CollectiveRequest request;
     std::vector<call_part> parts;
-    uint64_t group = 0; ///< What ranks have called it in; behind all groups of the host.
+    uint64_t group = 0; ///< The ranks' group; numbered after all groups of the host.
     epoch_number epoch;
   };
-  /// The coordinator is to be asked for these communicators: `split_made` or `parts_ended` says what came of it.
+  /// Ask the coordinator for these communicators. To be answered with `split_made` or `parts_ended`.
   struct begin_split {
     proto::CommDeriveRequest request;
     std::vector<call_part> parts;
@@ -38,7 +41,7 @@ public:
   };
   struct answer_call {
     uint64_t ticket = 0;
-    proto::RankCallResponse answer; ///< But for the epoch of now.
+    proto::RankCallResponse answer; ///< Without the current epoch.
   };
   using decision = std::variant<begin_operation, begin_split, refuse, answer_call>;
 
@@ -46,33 +49,33 @@ public:
 
   /// The epoch is open over these devices, in rank order.
   void set_ranks(epoch_number epoch, std::vector<device_id> devices);
-  /// How people are told of a device.
+  /// The name of a device in messages.
   void name(device_id device, std::string text) { admission_.name(device, std::move(text)); }
   /// See `admission::look_elsewhere`.
   void look_elsewhere(std::function<std::string(device_id)> look) { admission_.look_elsewhere(std::move(look)); }
-  /// While members change, ranks are not what they will be in a moment: nothing is begun.
+  /// While paused, because members change, nothing starts.
   void pause(bool paused) { paused_ = paused; }
 
-  /// `limited`: the limit is the caller's; operations that are under way end by it, too.
+  /// `limited`: the caller has set a limit; it also ends operations that have started.
   void call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now);
   bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
   /// The parts are operation `sequence`.
   void began(sequence_number sequence, const std::vector<call_part>& parts);
-  /// Without an error the operation succeeded, and fails only for callers that were lost meanwhile: their results are
-  /// not there.
+  /// Without an error the operation has succeeded, and fails only for callers that were lost meanwhile, with their
+  /// results.
   void operation_ended(sequence_number sequence, const caf::error& error);
   void parts_ended(const std::vector<call_part>& parts, const caf::error& error);
-  /// Tells the callers their new communicators. Returns those that nobody waits for any more.
+  /// Writes the new communicators into the callers' answers. Returns those that no caller waits for.
   std::vector<communicator_id> split_made(const proto::CommDeriveResponse& made, const std::vector<call_part>& parts);
 
-  /// What a call whose limit has passed still waited for.
+  /// What a call was waiting for when its limit passed.
   struct expiry {
-    std::vector<sequence_number> late; ///< Operations that are to end by it.
+    std::vector<sequence_number> late; ///< Operations that fail by the limit.
     std::string waited;                ///< "2.0 s"
   };
-  /// `next_sequence`, `last_ended`: of operations, as people count them.
+  /// `next_sequence`, `last_ended`: operations, for messages.
   expiry expire(uint64_t ticket, sequence_number next_sequence, const std::string& last_ended, time_point now);
-  /// The communicator ends: nobody shall wait, but for operations under way, which end, too.
+  /// The communicator ends: all calls fail, except those whose operations have started, which end with these.
   void fail_all(const caf::error& error);
 
   std::optional<decision> next();
@@ -87,9 +90,9 @@ public:
     std::string waits_for; ///< As in `expire`.
     std::chrono::nanoseconds age{};
   };
-  /// What the oldest of those that wait for other ranks' calls wait for, each once.
+  /// What the oldest calls that wait for other ranks' calls are waiting for, each once.
   std::vector<waiting_call> waiting(sequence_number next_sequence, time_point now) const;
-  /// By device, what its rank waits with.
+  /// By device, the call that its rank waits with.
   std::map<device_id, std::string> waiting_ranks(sequence_number next_sequence) const {
     return admission_.waiting(next_sequence);
   }
@@ -107,7 +110,7 @@ private:
 
   void part_ended(uint64_t ticket, const caf::error& error);
   void begin(const std::vector<call_part>& parts);
-  /// One number for parts that all of their ranks have called in one group, and another for what comes then.
+  /// Parts that all ranks have called in one group get one number, later parts another one.
   uint64_t group_of(const std::vector<call_part>& parts);
 
   communicator_id owner_;

@@ -9,11 +9,11 @@ namespace ringmaster {
 
 namespace {
 
-using company = std::vector<operation*>;
+using operations_together = std::vector<operation*>;
 
 constexpr uint64_t part_bytes_max = 256u << 10; ///< Copying more in and out costs more than its messages.
 
-/// But for its count.
+/// The same collective, whatever its count.
 bool same_collective(const proto::Collective& a, const proto::Collective& b) {
   return a.kind() == b.kind() && a.algorithm() == b.algorithm() && a.datatype() == b.datatype() && a.op() == b.op()
          && a.user_op() == b.user_op() && a.chunk_count() == b.chunk_count() && a.root() == b.root()
@@ -21,8 +21,8 @@ bool same_collective(const proto::Collective& a, const proto::Collective& b) {
          && std::equal(a.factors().begin(), a.factors().end(), b.factors().begin(), b.factors().end());
 }
 
-/// Whether an element's result has the same bits wherever it lies in its block: else a packed call's rounding would
-/// depend on its company.
+/// Whether an element's result has the same bits wherever it lies in its block. Otherwise the rounding of a packed call
+/// would depend on the calls that are packed with it.
 bool place_does_not_matter(const proto::Collective& what) {
   if (what.op() == gpu_sim::USER && reduces(what.kind())) // which operand is the first may matter to it, too
     return false;
@@ -60,32 +60,32 @@ bool write_the_same(const operation& a, const operation& b) {
   return false;
 }
 
-/// Whether its result may lie apart until the release.
-bool is_kept_apart(const operation& op) {
+/// Whether its result may be kept separate until the release.
+bool is_kept_separate(const operation& op) {
   return op.in_place() || op.packed_with != sequence_number{};
 }
 
-/// Whether they may be in one series: outputs are written as ranks go, but those that are kept apart, at the end and in
-/// order.
+/// Whether they may be in one series: outputs are written during the walk, except for separate ones, which are written
+/// at the end and in order.
 bool may_be_in_series(const operation& later, const operation& earlier) {
   return !reads_what_it_writes(later, earlier) && !reads_what_it_writes(earlier, later)
-         && (!is_kept_apart(earlier) || later.packed_with != sequence_number{} || !write_the_same(later, earlier));
+         && (!is_kept_separate(earlier) || later.packed_with != sequence_number{} || !write_the_same(later, earlier));
 }
 
 bool called_together(const operation& a, const operation& b) {
   return a.group == b.group && (a.group != 0 || (a.may_wait && b.may_wait));
 }
 
-uint64_t bytes_of(const company& all) {
+uint64_t bytes_of(const operations_together& all) {
   uint64_t result = 0;
   for (auto each : all)
     result += each->bytes;
   return result;
 }
 
-/// Whether `op` may be walked as one with those, which are. What it writes may be anybody's output: all inputs are read
-/// before any output is written, and outputs are written in order.
-bool can_pack(const operation& op, const company& packed, const fusing_limits& limits) {
+/// Whether `op` may be walked as one with operations that are. It may write the output of any of them: all inputs are
+/// read before any output is written, and outputs are written in order.
+bool can_pack(const operation& op, const operations_together& packed, const fusing_limits& limits) {
   constexpr size_t pieces_max = 4096; // of a rank's buffers: each is copied by itself
   auto& first = *packed.front();
   if (op.packed_with != sequence_number{} || first.attempts > 1)
@@ -102,11 +102,12 @@ proto::OperationBatch pack(proto::OperationBatch batch, operation_queue& operati
   auto& plans = *batch.mutable_plans();
   auto at = [&](int i) { return operations.find(sequence_number{plans[i].sequence()}); };
   for (int first = 0, end = 0; first < plans.size(); first = end) {
-    company packed{at(first)};
+    operations_together packed{at(first)};
     for (end = first + 1; end < plans.size() && can_pack(*at(end), packed, limits); ++end)
       packed.push_back(at(end));
     auto& plan = *result.add_plans();
     plan = std::move(plans[first]);
+    ensure(packed.front() != nullptr, "a plan that is sent is of an operation in flight");
     if (packed.size() == 1 && packed.front()->packed_with == sequence_number{})
       continue;
     plan.mutable_collective()->set_count(0);
@@ -118,6 +119,7 @@ proto::OperationBatch pack(proto::OperationBatch batch, operation_queue& operati
       if (op.leader == sequence_number{})
         op.leader = op.packed_with;
       op.joint = false;
+      ensure(op.leader <= op.sequence, "the leader of fused operations is the first of them");
       auto& part = *plan.add_fused();
       part.set_sequence(op.sequence.value);
       part.set_count(op.what().count());
@@ -129,25 +131,28 @@ proto::OperationBatch pack(proto::OperationBatch batch, operation_queue& operati
   return result;
 }
 
-company operations_of(const proto::OperationPlan& plan, operation_queue& operations) {
-  company result;
+operations_together operations_of(const proto::OperationPlan& plan, operation_queue& operations) {
+  operations_together result;
   for (auto& part : plan.fused())
     result.push_back(operations.find(sequence_number{part.sequence()}));
   if (result.empty())
     result.push_back(operations.find(sequence_number{plan.sequence()}));
+  ensure(std::none_of(result.begin(), result.end(), [](auto x) { return x == nullptr; }),
+         "a plan that is sent is of operations in flight");
   return result;
 }
 
-/// Whether these, of one plan, may be walked behind those.
-bool can_follow(const company& next, const company& series, const fusing_limits& limits) {
+/// Whether these, of one plan, may be walked after those.
+bool can_follow(const operations_together& next, const operations_together& series, const fusing_limits& limits) {
   auto &op = *next.front(), &first = *series.front();
   if (first.attempts > 1 || op.attempts > 1)
     return op.leader != sequence_number{} && op.leader == first.leader; // as at the first attempt
   if (op.joint || first.joint || !called_together(op, first))
     return false;
-  auto apart = [](auto each) { return is_kept_apart(*each); };
-  bool some_apart = std::any_of(series.begin(), series.end(), apart) || std::any_of(next.begin(), next.end(), apart);
-  if (bytes_of(series) + bytes_of(next) > (some_apart ? limits.shadow_bytes : limits.series_bytes))
+  auto separate = [](auto each) { return is_kept_separate(*each); };
+  bool some_separate = std::any_of(series.begin(), series.end(), separate)
+                       || std::any_of(next.begin(), next.end(), separate);
+  if (bytes_of(series) + bytes_of(next) > (some_separate ? limits.shadow_bytes : limits.series_bytes))
     return false;
   return std::all_of(next.begin(), next.end(), [&](auto later) {
     return std::all_of(series.begin(), series.end(), [&](auto earlier) { return may_be_in_series(*later, *earlier); });
@@ -156,7 +161,7 @@ bool can_follow(const company& next, const company& series, const fusing_limits&
 
 proto::OperationBatch in_series(proto::OperationBatch batch, operation_queue& operations, const fusing_limits& limits) {
   proto::OperationBatch result;
-  company series;
+  operations_together series;
   for (auto& plan : *batch.mutable_plans()) {
     auto next = operations_of(plan, operations);
     auto latest = series.empty() ? nullptr : result.mutable_plans(result.plans_size() - 1);
@@ -183,6 +188,7 @@ bool may_wait_for_company(const operation& op, const operation* latest, const fu
 }
 
 proto::OperationBatch fuse(proto::OperationBatch batch, operation_queue& operations, const fusing_limits& limits) {
+  ensure(limits.packed_bytes <= limits.series_bytes, "what is packed fits a series");
   return in_series(pack(std::move(batch), operations, limits), operations, limits);
 }
 

@@ -95,6 +95,7 @@ std::vector<operation::slot>::iterator operation::slot_of(device_id device) {
 }
 
 void operation::lay_out() {
+  ensure(!moving, "addresses do not change while data moves");
   auto world = request_of(what(), static_cast<uint32_t>(slots.size()), 0);
   auto element = size_of(what().datatype());
   for (uint32_t rank = 0; rank < slots.size(); ++rank) {
@@ -153,6 +154,8 @@ caf::error operation::drop(device_id device) {
 }
 
 void operation::begin(epoch_number in_epoch, uint32_t ranks, uint64_t unix_ns) {
+  ensure(state == phase::running && !moving, "an attempt starts that was neither decided nor cancelled");
+  ensure(in_epoch != epoch_number{} && slots.size() == ranks, "an attempt is over all ranks of an epoch");
   epoch = in_epoch;
   world_size = ranks;
   started_ns = unix_ns;
@@ -162,6 +165,7 @@ void operation::begin(epoch_number in_epoch, uint32_t ranks, uint64_t unix_ns) {
 }
 
 proto::OperationPlan operation::plan_of_attempt() const {
+  ensure(attempts > 0 && sequence != sequence_number{}, "a plan is of an attempt");
   auto result = plan;
   result.set_epoch(epoch.value);
   result.set_sequence(sequence.value);

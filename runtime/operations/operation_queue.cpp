@@ -58,7 +58,7 @@ operation* operation_queue::find(sequence_number sequence) {
 }
 
 bool operation_queue::counts(const proto::RankReport& x) {
-  const auto op = find(sequence_number{x.sequence()});
+  const auto* op = find(sequence_number{x.sequence()});
   return op != nullptr && op->epoch != epoch_number{} && op->epoch == epoch_number{x.epoch()}
          && x.phase() != proto::RankReport::INTERRUPTED;
 }
@@ -98,6 +98,9 @@ void operation_queue::cancel_all(const caf::error& error) {
   std::move(waiting_.begin(), waiting_.end(), std::back_inserter(in_flight_));
   waiting_.clear();
   cancel_running(error);
+  ensure(std::none_of(in_flight_.begin(), in_flight_.end(),
+                      [](auto& op) { return op.state == operation::phase::running; }),
+         "after the end no operation runs");
   ensure(waiting_.empty() && !group_open_, "after the end no group is open");
 }
 
@@ -153,6 +156,7 @@ std::vector<operation_queue::memory_range> operation_queue::inputs_of(device_id 
 
 std::vector<operation_queue::memory_range> operation_queue::outputs_of(const operation& op) {
   std::vector<memory_range> result;
+  result.reserve(op.slots.size());
   for (auto& x : op.slots)
     result.push_back({x.device, x.output, x.output_bytes});
   return result;
@@ -175,6 +179,7 @@ std::vector<operation> operation_queue::take(const std::function<bool(const oper
   for (auto i = in_flight_.begin(); i != in_flight_.end();)
     if (ended(*i)) {
       ensure(result.empty() || result.back().sequence != i->sequence, "an operation ends once");
+      ensure(i->sequence <= latest_, "an operation was numbered when it was added");
       result.push_back(std::move(*i));
       i = in_flight_.erase(i);
     } else {

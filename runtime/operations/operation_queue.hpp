@@ -11,8 +11,8 @@
 namespace ringmaster {
 
 /// The operations of a communicator that were called and have not ended, in the order of the calls: those in flight,
-/// and those that wait for GroupEnd. What becomes of them when ranks are lost, epochs change and ranks report, is
-/// decided by `epoch_change`; here it is done. No clock, no actor.
+/// and those that wait for GroupEnd. `epoch_change` decides what happens to them when ranks are lost, epochs change and
+/// ranks report. No clock, no actor.
 class operation_queue {
 public:
   explicit operation_queue(communicator_id owner) : owner_(owner) {}
@@ -25,14 +25,14 @@ public:
   const std::deque<operation>& in_flight() const { return in_flight_; }
   size_t waiting() const { return waiting_.size(); }
 
-  /// Numbers it. `rank_group`: what ranks have called it in, which does not wait for the host's group; 0: the host.
+  /// Numbers it. `rank_group`: the group of the ranks' calls, which do not wait for GroupEnd; 0: the host has called.
   operation& add(operation op, uint64_t rank_group);
   /// Whether such a call waits for GroupEnd.
   bool collects(uint64_t rank_group) const { return group_open_ && rank_group == 0; }
   /// Error of both: group_misuse.
   caf::error open_group();
   caf::error close_group();
-  /// Those of the group that was closed last, which are in flight now. Asked once.
+  /// The operations of the group that was closed last, which are in flight now. Cleared by the call.
   std::vector<sequence_number> take_closed();
 
   /// nullptr: it has ended, or waits for GroupEnd.
@@ -41,15 +41,15 @@ public:
   bool counts(const proto::RankReport& x);
   /// Those that are fused with it, or it alone.
   std::vector<operation*> fused_with(operation& op);
-  /// It fails, and those with it. What is decided cannot be cancelled.
+  /// It fails, with those that are fused with it. Decided operations are not cancelled.
   void cancel(operation& op, const caf::error& error);
   void cancel_running(const caf::error& error);
-  /// As `cancel_running`, also of what waits for GroupEnd, which never comes.
+  /// Like `cancel_running`, including operations that wait for GroupEnd, which never comes.
   void cancel_all(const caf::error& error);
-  /// The device is gone from all that runs: what cannot go on without it is cancelled.
+  /// The device loses its rank in all running operations. Those that cannot go on without it are cancelled.
   void drop(device_id device);
-  /// Another device has the lost one's ranks, at the same places of its memory. `input_error(op)`: why the operation's
-  /// input is not there.
+  /// Another device takes the lost one's ranks, with the same offsets in its memory. `input_error(op)`: why the spare
+  /// lacks the operation's input.
   void replace(device_id lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,
                const std::function<caf::error(const operation&)>& input_error);
 
@@ -58,14 +58,14 @@ public:
     uint64_t address = 0;
     uint64_t bytes = 0;
   };
-  /// What a device in the lost one's place must hold before everything runs again: inputs, but those that an earlier
-  /// operation that runs again makes.
+  /// What a spare must hold before operations run again: the lost device's inputs, except outputs of earlier operations
+  /// that run again as well.
   std::vector<memory_range> inputs_of(device_id lost) const;
   static std::vector<memory_range> outputs_of(const operation& op);
 
-  /// Streams are being stopped: whatever ranks still say of an attempt does not count. Returns what was cancelled.
+  /// Streams are being stopped: later reports of running attempts do not count. Returns the cancelled operations.
   std::vector<sequence_number> stop();
-  /// Takes those out for which `ended` holds.
+  /// Removes and returns those for which `ended` holds.
   std::vector<operation> take(const std::function<bool(const operation&)>& ended);
 
 private:

@@ -1,13 +1,14 @@
 #include "runtime/operations/packing.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/reduction.hpp"
 
 namespace ringmaster {
 
 std::vector<packed_piece> packed_pieces(const proto::OperationPlan& plan, uint32_t rank, buffer_side side,
                                         uint64_t bytes) {
-  auto address_in = [&](auto& x) {
-    auto at = static_cast<int>(rank);
+  const auto address_in = [&](auto& x) {
+    const auto at = static_cast<int>(rank);
     return side == buffer_side::input ? x.input_addresses(at) : x.output_addresses(at);
   };
   if (bytes == 0)
@@ -15,7 +16,7 @@ std::vector<packed_piece> packed_pieces(const proto::OperationPlan& plan, uint32
   if (plan.fused().empty())
     return {{0, address_in(plan), bytes}};
   auto element = size_of(plan.collective().datatype());
-  auto block_bytes = plan.collective().count() * element;
+  const auto block_bytes = plan.collective().count() * element;
   std::vector<packed_piece> result;
   uint64_t before = 0; // of the block, what earlier ones take
   for (auto& x : plan.fused()) {
@@ -24,6 +25,7 @@ std::vector<packed_piece> packed_pieces(const proto::OperationPlan& plan, uint32
       result.push_back({block * block_bytes + before, address_in(x) + block * own, own});
     before += own;
   }
+  ensure(before == block_bytes, "the blocks of packed operations fill a block of the packed buffer");
   return result;
 }
 

@@ -7,7 +7,7 @@
 
 namespace ringmaster {
 
-/// A run of bytes of a rank's buffer, and where it lies among those that are walked as one.
+/// A run of bytes of a rank's buffer, and its place in the packed buffer.
 struct packed_piece {
   uint64_t offset = 0; ///< In the packed buffer, bytes.
   uint64_t address = 0;
@@ -18,10 +18,10 @@ struct packed_piece {
 
 enum class buffer_side : uint8_t { input, output };
 
-/// The pieces of one side of `rank`'s buffers, none without bytes, in the order of the operations. `bytes`: of that
-/// side, of all of them. Where they are fused, block b of the packed buffer is what the operations' blocks b are, one
-/// behind the other: so what goes from rank to rank is what would go without company, and each element stays in its
-/// block. Else it is one piece.
+/// The pieces of one side of `rank`'s buffers, without empty ones, in the order of the operations. `bytes`: of that
+/// side, of all operations. If they are packed, block b of the packed buffer consists of the operations' blocks b, one
+/// after the other: so each element stays in its block and goes from rank to rank as without packing. Else it is one
+/// piece.
 std::vector<packed_piece> packed_pieces(const proto::OperationPlan& plan, uint32_t rank, buffer_side side,
                                         uint64_t bytes);
 

@@ -62,6 +62,7 @@ std::string name_of(const part& what) {
 }
 
 std::optional<std::string> difference_of(std::span<const call_part> parts, std::span<const uint32_t> ranks) {
+  ensure(!parts.empty() && parts.size() == ranks.size(), "every part has its rank");
   auto& first = parts.front().what;
   auto& asked = first.collective();
   bool transfer = !first.split() && asked.kind() == proto::SEND_RECV;
@@ -109,6 +110,7 @@ std::optional<std::string> difference_of(std::span<const call_part> parts, std::
 
 proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks,
                                 uint32_t world_size) {
+  ensure(!parts.empty() && parts.size() == ranks.size(), "every part has its rank");
   auto& first = parts.front().what;
   proto::CollectiveRequest result;
   auto& what = *result.mutable_collective();
@@ -126,7 +128,8 @@ proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<cons
     result.mutable_outputs()->Resize(static_cast<int>(world_size), 0);
   for (size_t i = 0; i < parts.size(); ++i) {
     auto& x = parts[i].what;
-    auto rank = static_cast<int>(ranks[i]);
+    ensure(ranks[i] < world_size, "a part is of a rank of its epoch");
+    const auto rank = static_cast<int>(ranks[i]);
     result.set_inputs(rank, x.input());
     if (outputs)
       result.set_outputs(rank, x.output());

@@ -1,5 +1,7 @@
 #include "runtime/operations/rank_hosts.hpp"
 
+#include "runtime/invariants/ensure.hpp"
+
 #include <map>
 #include <tuple>
 
@@ -15,6 +17,7 @@ std::vector<uint32_t> numbers_of(const Places& places) {
   result.reserve(places.size());
   for (const auto& x : places)
     result.push_back(hosts.emplace(x, static_cast<uint32_t>(hosts.size())).first->second);
+  ensure(result.size() == places.size(), "every rank lies on a host");
   if (hosts.size() < 2)
     result.clear();
   return result;

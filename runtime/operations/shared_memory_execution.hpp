@@ -9,27 +9,26 @@
 
 namespace ringmaster {
 
-/// A joint operation: a collective whose ranks all lie in this address space, and whose data is moved for all of them
-/// at once.
+/// A shared-memory operation: a collective whose ranks' memories are all in this address space, and whose data is moved
+/// for all of them at once.
 struct shared_memory_operation {
   proto::CollectiveKind kind = proto::ALL_REDUCE;
   plan_request request;
   reducer combine;
   std::vector<double> factors;          ///< PREMUL_SUM: by rank.
   std::vector<const std::byte*> inputs; ///< By rank; nullptr where a rank has none.
-  std::vector<std::byte*> outputs;      ///< The same. In place as `in_place` has it, else apart from every input.
+  std::vector<std::byte*> outputs;      ///< The same. In place as in `in_place`, else separate from every input.
 };
 
-/// The shortest way there is: each output element is computed straight from all ranks' inputs and written to all ranks
-/// that want it, in one pass over memory. Reductions add in rank order, ((x0 + x1) + x2) + ..., which is what the
-/// algorithms that are `joint` do with messages.
+/// Computes each output element directly from all ranks' inputs and writes it to all ranks that receive it, in one pass
+/// over memory. Reductions add in rank order, ((x0 + x1) + x2) + ..., as the shared-memory algorithms do with messages.
 ///
-/// The work is cut into slices that depend on nothing but the inputs: any number of threads may run different slices at
-/// once, in any order. An in-place operation destroys its inputs slice by slice; once begun it must be completed.
-/// Nobody but whoever runs the slices takes part, so that is always possible, whoever has died.
+/// The work is cut into slices that depend on the inputs alone: any number of threads may run different slices at once,
+/// in any order. An in-place operation destroys its inputs slice by slice: once started it must be completed. That is
+/// always possible, since only the threads that run slices take part, even if the ranks have died.
 class shared_memory_execution {
 public:
-  /// `slice_bytes`: how much memory one slice touches, about.
+  /// `slice_bytes`: about the bytes that one slice reads and writes.
   shared_memory_execution(shared_memory_operation operation, uint64_t slice_bytes);
 
   uint32_t slices() const noexcept { return static_cast<uint32_t>(slice_starts_.size()) - 1; }
@@ -38,16 +37,16 @@ public:
   uint64_t bytes() const noexcept { return bytes_; }
 
 private:
-  static constexpr uint32_t everybody = UINT32_MAX;
+  static constexpr uint32_t all_ranks = UINT32_MAX;
 
   /// `count` elements that go the same way.
   struct piece {
-    uint32_t from = everybody; ///< Whose input; everybody: the reduction of all.
-    uint32_t to = everybody;   ///< Whose output.
+    uint32_t from = all_ranks; ///< Whose input; all_ranks: the reduction of all.
+    uint32_t to = all_ranks;   ///< Whose output.
     uint64_t source = 0;       ///< Element of the input.
     uint64_t destination = 0;  ///< Element of the output.
     uint64_t count = 0;
-    bool swap = false; ///< With the block that lies there: two ranks' blocks, in place.
+    bool swap = false; ///< Two ranks' blocks change places.
   };
 
   void plan();
@@ -56,8 +55,8 @@ private:
   uint64_t bytes_per_element(const piece& x) const;
   void run(const piece& x) const;
   void reduce(const piece& x) const;
-  /// The reduction of `count` elements of all inputs from `at` on. `touched_bytes`: `bytes_` where `out` is an output,
-  /// 0 where it is to stay in the caches.
+  /// The reduction of `count` elements of all inputs from `at` on. `touched_bytes`: `bytes_` if `out` is an output, 0
+  /// if it is to stay in the caches.
   void reduce_to(std::byte* out, uint64_t at, uint64_t count, uint64_t touched_bytes) const;
   void copy(const piece& x) const;
   void swap(const piece& x) const;

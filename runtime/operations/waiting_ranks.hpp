@@ -9,13 +9,13 @@
 
 namespace ringmaster {
 
-/// Which devices' ranks wait for other ranks, over all communicators of a process: a communicator that misses a rank's
+/// Which devices' ranks wait for other ranks, in all communicators of a process: a communicator that misses a rank's
 /// call can say where that rank waits instead. Thread-safe.
 class waiting_ranks {
 public:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// What a communicator published longer ago no longer counts.
+  /// Entries older than `lifetime` do not count.
   explicit waiting_ranks(std::chrono::nanoseconds lifetime = std::chrono::milliseconds{500}) : lifetime_(lifetime) {}
 
   /// By device, what its rank has called and waits for: "all_reduce #17". Replaces what the communicator said before.

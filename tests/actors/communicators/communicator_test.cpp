@@ -55,7 +55,8 @@ TEST_CASE("communicator: every datatype and reduction, each algorithm, in place 
           }
 }
 
-TEST_CASE("communicator: between processes data is cut for their network, in one process as ever, and as was told") {
+TEST_CASE(
+  "communicator: between processes data is cut for their network, within one it is not, and a requested cut is kept") {
   for (bool one_process : {true, false}) {
     CAPTURE(one_process);
     auto how = with_devices(8);
@@ -84,7 +85,7 @@ TEST_CASE("communicator: between processes data is cut for their network, in one
   }
 }
 
-TEST_CASE("communicator: what is called behind an operation comes behind it, also where relays stand between") {
+TEST_CASE("communicator: a later call comes to the streams after an operation, also through relays") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     auto how = with_devices(4, seed);
@@ -93,7 +94,7 @@ TEST_CASE("communicator: what is called behind an operation comes behind it, als
     auto what = on_ranks(4);
     what.algorithm = seed % 2 == 0 ? "direct" : "ring";
     all_reduce_trial trial{cluster, what};
-    REQUIRE(trial.launch() == ""); // answered, and nobody waits for its end
+    REQUIRE(trial.launch() == ""); // answered; no client waits for its end
     CHECK(trial.judge(trial.ranks_but({}), trial.ranks_but({})) == "");
   }
 }
@@ -127,7 +128,7 @@ TEST_CASE("communicator: several at once have devices of their own; too many ask
   CHECK(contains(cluster.ask_coordinator<gpu_sim::CommInitResponse>(unknown_policy).error(), "failure policy 7"));
 }
 
-TEST_CASE("communicator: when it has ended nobody keeps its memory, though devices and coordinator live on") {
+TEST_CASE("communicator: after its end its memory is freed, although devices and coordinator live on") {
   simulated_cluster cluster{with_devices(3)};
   simulated_client host{cluster};
   caf::actor_addr first;
@@ -208,7 +209,7 @@ TEST_CASE("communicator: no scratch on one rank fails the operation on all, name
     CHECK(state_of<device_state>(device).memory->scratch_used() == 0);
 }
 
-TEST_CASE("communicator: a failure is told to whoever waits, though operations called behind it have ended well") {
+TEST_CASE("communicator: a client that waits hears of a failure, although later operations have succeeded") {
   simulated_cluster cluster{with_devices(3)};
   all_reduce_trial trial{cluster, on_ranks(3)};
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
@@ -222,7 +223,7 @@ TEST_CASE("communicator: a failure is told to whoever waits, though operations c
   run();
   REQUIRE_FALSE(memory.free_scratch(*hoard));
   run();
-  // Whoever looks on does not take the answer away.
+  // A read-only status does not count as having heard of the end.
   CHECK(comm.whole_status().status() == gpu_sim::FAILED);
   proto::ClusterInfoRequest info;
   info.set_communicators(true);

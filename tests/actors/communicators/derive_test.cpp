@@ -102,7 +102,7 @@ TEST_CASE("derive: a refusal is in the journal") {
   CHECK(found->communicator_refused().devices() == 9);
 }
 
-TEST_CASE("derive: ranks that wait for each other in two communicators are told where the other one waits") {
+TEST_CASE("derive: ranks that wait for each other in two communicators hear where the other one waits") {
   rank_cluster x{with_devices(2), 2};
   auto made = derive(x, split({}));
   REQUIRE(made.error() == "");

@@ -1,5 +1,5 @@
 // Deterministic mode on real memory: a reduction's bits are those of a plain loop over the ranks, whatever the
-// algorithm, the way the bytes take and whoever dies.
+// algorithm, the route of the bytes and the ranks that die.
 #include "actors/configuration/settings.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/rank_order_reference.hpp"
@@ -185,7 +185,7 @@ TEST_CASE("deterministic: every algorithm has the bits of a plain loop over the 
   });
 }
 
-TEST_CASE("deterministic: whoever dies at whatever step, the survivors have the bits of a loop over the survivors") {
+TEST_CASE("deterministic: when any rank dies at any step, the survivors have the bits of a loop over the survivors") {
   uint64_t seed = 0;
   for_each_reducing_algorithm([&](const algorithm& which) {
     for (auto op : {gpu_sim::AVG, gpu_sim::PREMUL_SUM}) {

@@ -49,7 +49,7 @@ TEST_CASE("epoch: a device or a stream that hangs is suspected in time, excluded
     }
 }
 
-TEST_CASE("epoch: a joint operation is completed, whoever dies between two of its slices") {
+TEST_CASE("epoch: a shared-memory operation is completed if any rank dies between two of its slices") {
   constexpr uint64_t count = 1u << 16; // of float64, on four ranks, in place: eight slices
   uint32_t completed = 0, run_again = 0;
   for (uint32_t steps = 0; steps <= 40; ++steps) {
@@ -103,7 +103,7 @@ TEST_CASE("epoch: who is lost is named by the rank it had, also behind another o
   CHECK(contains(status.asyncerror(), "rank 2 (device 0x3) was lost"));
 }
 
-TEST_CASE("epoch: where most are slow together it is the hosts' load: nobody is lost, unless it lasts") {
+TEST_CASE("epoch: if most ranks are slow together it is the hosts' load: none is lost, unless it lasts") {
   for (auto delay : {900ms, 20'000ms}) {
     simulated_cluster cluster{{}};
     all_reduce_trial trial{cluster, {}};
@@ -156,7 +156,8 @@ TEST_CASE("epoch: a member hangs while the others are being stopped") {
   }
 }
 
-TEST_CASE("epoch: who calls by the ranks of an earlier epoch is told so, who calls by those of now gets a result") {
+TEST_CASE(
+  "epoch: a call for the ranks of an earlier epoch is refused with the epoch, one for those of now gets a result") {
   simulated_cluster cluster{seeded(1)};
   all_reduce_trial trial{cluster, {}};
   cluster.inject(trial.device(1), fault(kill)); // nothing runs: only the monitor can notice

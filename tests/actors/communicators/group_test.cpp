@@ -76,7 +76,7 @@ TEST_CASE("group: does not nest, does not end without a start, and may be empty"
   CHECK(contains(start(cluster, 9), "there is no communicator 9"));
 }
 
-TEST_CASE("group: a wait for a group that nobody ends says so") {
+TEST_CASE("group: a wait for a group that is not ended says so") {
   simulated_cluster cluster{{}};
   all_reduce_trial trial{cluster, {}};
   CHECK(start(cluster, 1) == "");

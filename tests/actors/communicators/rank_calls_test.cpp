@@ -276,7 +276,7 @@ TEST_CASE("rank calls: sends and receives, in any order within a group") {
   }
 }
 
-TEST_CASE("rank calls: sends that wait for each other in a circle are told so at once") {
+TEST_CASE("rank calls: sends that wait for each other in a circle fail at once") {
   four_ranks x;
   auto f = proto::FLOAT32;
   std::vector<work> all;
@@ -350,7 +350,7 @@ TEST_CASE("rank calls: ranks split by colour and key, and use the parts and the 
   CHECK(x.read(2, out + 8, 1) == floats{20});
 }
 
-TEST_CASE("rank calls: a split under way while a member is lost goes by the callers, or fails for all of them") {
+TEST_CASE("rank calls: a split during the loss of a member is over its callers, or fails for all of them") {
   uint32_t made = 0, refused = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
@@ -402,7 +402,7 @@ TEST_CASE("rank calls: the parts of a split whose callers have been answered oth
       unknown += !told && status.error().find("has been destroyed") != std::string::npos ? 1 : 0;
     }
   }
-  CHECK(unknown > 0); // parts that were made, and that nobody has been told
+  CHECK(unknown > 0); // parts that were made, and that no rank has heard of
 }
 
 TEST_CASE("rank calls: when a rank is lost the others' calls go on, with rank numbers of when they were made") {

@@ -25,7 +25,7 @@ trial_options three_ranks(uint64_t count = 13) {
   return result;
 }
 
-/// Where the rank's result is now, on whichever device has the rank.
+/// Where the rank's result is now, on the device that has the rank.
 std::vector<std::byte> result_of(all_reduce_trial& trial, const gpu_sim::GetCommStatusResponse& status, uint32_t rank) {
   auto& now = status.devices(static_cast<int>(rank));
   auto& then = trial.comm.devices(static_cast<int>(rank));
@@ -57,7 +57,7 @@ std::string launch_now(all_reduce_trial& trial, const gpu_sim::GetCommStatusResp
 
 } // namespace
 
-TEST_CASE("replace: whichever rank dies or hangs at whatever step, a spare makes the result that of the whole group") {
+TEST_CASE("replace: if any rank dies or hangs at any step, a spare makes the result that of the whole group") {
   uint64_t seed = 0;
   auto rounds = plan(proto::ALL_REDUCE, "ring", {.world_size = 3, .count = 13})->rounds;
   for (auto kind : {proto::FaultRequest::KILL, proto::FaultRequest::HANG})
@@ -106,7 +106,7 @@ TEST_CASE("replace: a spare that hangs while it gets its inputs is ended, and th
     CAPTURE(seed);
     simulated_cluster cluster{with_spares(seed, 2)};
     all_reduce_trial trial{cluster, three_ranks()};
-    caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::HANG)); // the first spare; nobody knows
+    caf::anon_send(device_of(cluster, 4), fault(proto::FaultRequest::HANG)); // the first spare; no other actor knows
     cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
     REQUIRE(trial.launch() == "");
     auto status = cluster.wait(1);
@@ -150,7 +150,7 @@ TEST_CASE("replace: SUCCESS is not said where a spare took the place of one that
         auto what = three_ranks();
         what.in_place = in_place;
         all_reduce_trial trial{cluster, what};
-        for (auto victim : victims) // when it is told that all have finished
+        for (auto victim : victims) // when it hears that all have finished
           cluster.inject(trial.device(victim), fault(proto::FaultRequest::KILL, rounds + 1));
         REQUIRE(trial.launch() == "");
         auto status = cluster.wait(1);
@@ -182,8 +182,8 @@ TEST_CASE("replace: SUCCESS is not said where a spare took the place of one that
       }
 }
 
-// Guards the answer to whoever calls several before he waits: the first may have ended before the second comes.
-TEST_CASE("replace: SUCCESS is not said either where an operation behind the one whose result was lost ends well") {
+// For clients that make several calls before they wait: the first may have ended before the second comes.
+TEST_CASE("replace: the status is not SUCCESS if an operation after the one whose result was lost succeeds") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     simulated_cluster cluster{with_spares(seed)};
@@ -315,12 +315,14 @@ TEST_CASE("replace: a call that waits for GroupEnd has its input on the spare") 
   REQUIRE(trial.launch() == "");
   cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL));
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return comm.epochs().epoch() >= epoch_number{3} && comm.epochs().state().phase() == epoch_change::phase::active; });
+  cluster.run_until([&] {
+    return comm.epochs().epoch() >= epoch_number{3} && comm.epochs().state().phase() == epoch_change::phase::active;
+  });
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   judge(trial, cluster.wait(1));
 }
 
-TEST_CASE("replace: an input is restored to what the operation reads, whatever the host has sent behind it") {
+TEST_CASE("replace: an input is restored to what the operation reads, although the host has sent more since") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     simulated_cluster cluster{with_spares(seed)};
@@ -330,7 +332,7 @@ TEST_CASE("replace: an input is restored to what the operation reads, whatever t
     all_reduce_trial trial{cluster, what};
     cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, static_cast<uint32_t>(seed % 4)));
     REQUIRE(trial.launch() == "");
-    // Queued behind the operation, on every rank: the next round's input.
+    // Queued after the operation, on every rank: the next round's input.
     for (uint32_t rank = 0; rank < 3; ++rank)
       host.copy_in(trial.device(rank), trial.input_address(rank), counted_bytes(trial.bytes));
     auto status = cluster.wait(1);

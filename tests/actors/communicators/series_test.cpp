@@ -150,7 +150,8 @@ TEST_CASE("series: a rank that dies at any step of any walk leaves one group's s
         CAPTURE(walk);
         series_calls x{step + 1, step % 2 == 0, false};
         auto change = [&](uint64_t i, proto::CollectiveRequest& y) {
-          y.mutable_collective()->set_algorithm(i == walk ? "ring" : "one_shot"); // only the ring has so many rounds
+          y.mutable_collective()->set_algorithm(i == walk ? "ring"
+                                                          : "one_shot"); // only the ring has that number of rounds
           if (in_place)
             y.clear_outputs();
         };

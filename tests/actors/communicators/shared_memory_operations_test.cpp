@@ -1,5 +1,5 @@
-// Joint operations on nodes in virtual time: when streams are told of those that are done, by the messages that cross,
-// when a slow device comes to one, and what happens to memory and members before and while data moves.
+// Shared-memory operations on nodes in virtual time: when streams hear of operations that are done, by the messages
+// sent, when a slow device comes to one, and what happens to memory and members before and while data moves.
 #include "tests/faults/history_check.hpp"
 #include "tests/support/actor_state.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
@@ -78,14 +78,14 @@ struct shared_memory_calls {
 
 } // namespace
 
-TEST_CASE("joint release: while everybody waits at the next operation, the streams are told of many at once") {
+TEST_CASE("shared-memory release: while all ranks wait at the next operation, streams hear of many at once") {
   shared_memory_calls x{1us};
   CHECK(x.run() <= 6); // the plans, the arrivals, the releases
   CHECK(x.right());
   CHECK(x.cluster.end() == "");
 }
 
-TEST_CASE("joint release: nobody waits a millisecond for the next, where that takes long") {
+TEST_CASE("shared-memory release: no stream waits more than a millisecond for a next operation that takes long") {
   shared_memory_calls x{600us};
   auto messages = x.run();
   CHECK(messages >= 2 + shared_memory_calls::calls / 3);

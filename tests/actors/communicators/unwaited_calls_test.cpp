@@ -34,7 +34,7 @@ bool all_end(rank_cluster& x, const std::vector<work>& calls) {
 
 } // namespace
 
-TEST_CASE("unwaited calls: ranks that call 1,500 times ahead of a late one lose nobody, and every sum is right") {
+TEST_CASE("unwaited calls: if ranks call 1,500 times ahead of a late one, no rank is lost and every sum is right") {
   constexpr uint64_t calls = 1500; // more than a communicator may have in flight, or a rank's handle
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);

@@ -75,7 +75,7 @@ struct burst : rank_cluster {
       call(request(2 * i, 64 + 2 * i, may_wait));
   }
 
-  /// Until so many calls have been answered. Returns how many were taken: the first ones.
+  /// Until that number of calls has been answered. Returns the number of accepted ones, which are the first.
   uint64_t taken(size_t number) {
     cluster.run_until([&] { return said->answers.size() >= number; });
     uint64_t result = 0;
@@ -142,7 +142,7 @@ TEST_CASE("waiting calls: what is called while another operation runs is walked 
   }
 }
 
-TEST_CASE("waiting calls: whoever waits for his answer has it at once, and a walk of his own") {
+TEST_CASE("waiting calls: a caller that waits for its answer has it at once, and its own walk") {
   burst x{1};
   x.slow(100ms);
   auto before = x.now();
@@ -153,7 +153,7 @@ TEST_CASE("waiting calls: whoever waits for his answer has it at once, and a wal
   CHECK(x.walks() == 5);
 }
 
-TEST_CASE("waiting calls: one behind them that does not wait takes them along") {
+TEST_CASE("waiting calls: a later one that does not wait takes them along") {
   burst x{2};
   auto before = x.keep_busy(50ms);
   x.call(x.request(2, 66));
@@ -167,7 +167,7 @@ TEST_CASE("waiting calls: one behind them that does not wait takes them along") 
   CHECK(x.walks() == 3);
 }
 
-TEST_CASE("waiting calls: one behind them that is refused, or waits in a group, is answered at once") {
+TEST_CASE("waiting calls: a later one that is refused, or waits in a group, is answered at once") {
   for (bool refused : {true, false}) {
     CAPTURE(refused);
     burst x{2};
@@ -226,7 +226,7 @@ TEST_CASE("waiting calls: one that reads an earlier one's result sees it, and of
   }
 }
 
-TEST_CASE("waiting calls: one with a limit ends nobody's but its own operation") {
+TEST_CASE("waiting calls: one with a limit ends only its own operation") {
   burst x{4};
   x.slow(100ms);
   x.calls(1);
@@ -254,7 +254,7 @@ TEST_CASE("waiting calls: a rank that dies at any step leaves one group's sums, 
       x.cluster.inject(x.device(2), fault(proto::FaultRequest::KILL, step));
       x.calls(8);
       auto taken = x.taken(8);
-      for (auto& answer : x.said->answers) // what is called for ranks that are not there any more is refused
+      for (auto& answer : x.said->answers) // calls for ranks that were lost are refused
         CHECK((answer.sequence() != 0 || contains(answer.error(), "rank 2 (device 0x3) was lost")));
       CHECK(taken > 0);
       CHECK(x.ended() == "");

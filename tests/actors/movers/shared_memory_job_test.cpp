@@ -45,7 +45,7 @@ struct all_reduce_of_three {
 
 constexpr uint64_t slice_bytes = 240; // ten elements, of three inputs and three outputs
 
-/// Stands for a communicator, and notes which jobs it is told of.
+/// In place of a communicator: notes the jobs that it hears of.
 struct owner_double {
   explicit owner_double(deterministic_system& system)
     : handle(system.sys.spawn(
@@ -62,7 +62,7 @@ struct owner_double {
 
 } // namespace
 
-TEST_CASE("shared_memory_job: one worker moves all slices, those of the others behind its own") {
+TEST_CASE("shared_memory_job: one worker moves all slices, its own first") {
   for (uint64_t count : {0, 1, 9, 10, 11, 1000}) {
     CAPTURE(count);
     all_reduce_of_three data{count};
@@ -79,7 +79,7 @@ TEST_CASE("shared_memory_job: one worker moves all slices, those of the others b
   }
 }
 
-TEST_CASE("shared_memory_job: its owner is told of the end if it waits for it, and not otherwise") {
+TEST_CASE("shared_memory_job: its owner gets a message at the end only if it waits") {
   deterministic_system system;
   owner_double communicator{system};
   for (bool waits : {false, true}) {
@@ -138,18 +138,18 @@ TEST_CASE("shared_memory_movers: a thread that looks for something else moves sl
       all_reduce_of_three data{count};
       auto job = job_of(data);
       spin_until([] { return false; }, 100us); // so its thread sleeps
-      CHECK(!pool.has_enough_lookers());
+      CHECK(!pool.has_enough_pollers());
       uint32_t looks = 0;
       const bool came = pool.help_until(
         [&] {
-          CHECK(pool.has_enough_lookers());
+          CHECK(pool.has_enough_pollers());
           if (looks++ == 0)
-            pool.help_with(job); // wakes nobody
+            pool.help_with(job); // wakes no thread
           return !stays || job->slices_moved() == job->slices();
         },
         10s);
       CHECK(came);
-      CHECK(!pool.has_enough_lookers());
+      CHECK(!pool.has_enough_pollers());
       CHECK(spin_until([&] { return job->slices_moved() == job->slices(); }, 10s));
       CHECK(data.right());
     }
@@ -157,8 +157,7 @@ TEST_CASE("shared_memory_movers: a thread that looks for something else moves sl
   CHECK(!pool.help_until([] { return false; }, 1us));
 }
 
-TEST_CASE(
-  "shared_memory_movers: a job is let go when a looker leaves that finds nothing to take, whoever has moved it") {
+TEST_CASE("shared_memory_movers: a job is dropped when a poller finds no slice left and leaves") {
   using namespace std::chrono_literals;
   shared_memory_movers pool{1};
   spin_until([] { return false; }, 100us); // so its thread sleeps
@@ -167,7 +166,7 @@ TEST_CASE(
     data.operation(), slice_bytes, std::vector<std::shared_ptr<mapped_memory>>{}, 2, communicator_actor{}, 1);
   pool.help_until(
     [&] {
-      pool.help_with(job); // wakes nobody
+      pool.help_with(job); // wakes no thread
       while (job->move_slice(0)) {
       }
       return true;
@@ -176,7 +175,7 @@ TEST_CASE(
   CHECK(spin_until([&] { return job.use_count() == 1; }, 10s));
 }
 
-TEST_CASE("shared_memory_movers: a process has one set of them, as long as somebody holds it") {
+TEST_CASE("shared_memory_movers: a process has one set of them, as long as it has an owner") {
   CHECK(shared_memory_movers::of_this_process() == nullptr);
   auto held = shared_memory_movers::begin_of_this_process();
   REQUIRE((held != nullptr || std::thread::hardware_concurrency() < 2));
@@ -199,7 +198,7 @@ TEST_CASE("shared_memory_movers: they end right behind a job, however their thre
   CHECK(data.right());
 }
 
-TEST_CASE("shared_memory_movers: it ends with jobs that nobody has begun") {
+TEST_CASE("shared_memory_movers: it ends with jobs that no thread has started") {
   all_reduce_of_three data{10};
   auto job = std::make_shared<shared_memory_job>(
     data.operation(), slice_bytes, std::vector<std::shared_ptr<mapped_memory>>{}, 2, communicator_actor{}, 1);

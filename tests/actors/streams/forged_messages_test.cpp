@@ -52,7 +52,7 @@ struct lone_stream : deterministic_system {
   stream_state& state() { return state_of<stream_state>(handle); }
   std::span<std::byte> at(uint64_t offset, uint64_t bytes) { return *memory->at(base + offset, bytes); }
 
-  /// A receive of so many bytes to the start of the memory, with our offer of them, from which it has to pull.
+  /// A receive of `bytes` to the start of the memory, with our offer of them, from which it has to pull.
   void receive(uint64_t bytes) {
     gpu_sim::BeginReceiveRequest request;
     request.mutable_streamid()->set_value(number);
@@ -64,7 +64,7 @@ struct lone_stream : deterministic_system {
     send(offer{key, {device_id{peer}, 4096, bytes, nullptr}, me()});
   }
 
-  /// A send of so many bytes from 512 on.
+  /// A send of `bytes` from 512 on.
   void send_block(uint64_t bytes) {
     gpu_sim::BeginSendRequest request;
     request.mutable_sendbuffaddr()->set_value(base + 512);
@@ -175,7 +175,7 @@ TEST_CASE("forged messages: a chunk of another place, or of more than was asked 
   }
 }
 
-TEST_CASE("forged messages: a chunk that comes twice ends the transfer, one of another transfer is nobody's") {
+TEST_CASE("forged messages: a chunk that comes twice ends the transfer, one of an unknown transfer is ignored") {
   lone_stream x;
   x.receive(256);
   x.send(chunk{transfer_key{.channel = number + 1}, 0, some_bytes(64)});
@@ -224,7 +224,7 @@ TEST_CASE("forged messages: a release that comes before every step has ended cha
 TEST_CASE("forged messages: what is more than the block, or none of it, is not served") {
   lone_stream x;
   auto all = x.at(0, 8192);
-  std::fill(all.begin(), all.end(), std::byte{'s'}); // for nobody
+  std::fill(all.begin(), all.end(), std::byte{'s'}); // for no transfer
   auto block = x.at(512, 100);
   std::fill(block.begin(), block.end(), std::byte{'x'});
   x.send_block(100);
@@ -252,11 +252,11 @@ TEST_CASE("forged messages: what is more than the block, or none of it, is not s
   CHECK(x.state().queue.size() == 1);
   x.send(taken{key});
   CHECK(x.state().queue.empty());
-  x.send(pull{key, 0, 100}); // it is not on offer any more
+  x.send(pull{key, 0, 100}); // it is no longer on offer
   CHECK(x.chunks.size() == 2);
 }
 
-TEST_CASE("forged messages: a stream keeps so many offers for commands to come, and refuses the rest") {
+TEST_CASE("forged messages: a stream keeps a limited number of offers for later commands, and refuses the rest") {
   lone_stream x;
   auto offered = [&](epoch_number epoch, uint32_t index) {
     x.send(offer{transfer_key{.channel = 5, .epoch = epoch, .sequence = {1}, .index = index},

@@ -44,7 +44,7 @@ void abort(simulated_client& host, const all_reduce_trial& trial) {
 
 } // namespace
 
-TEST_CASE("stream: a command that was told to go on later does not wake the one after it") {
+TEST_CASE("stream: a command that was to resume later does not wake the one after it") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     simulated_cluster cluster{seeded(seed)};
@@ -76,7 +76,7 @@ TEST_CASE("stream: what comes after a stalled command does not wait for the stal
   CHECK(time_of(cluster) - began < 1s);
 }
 
-TEST_CASE("stream: large outputs get their memory in turns, between which the stream hears others") {
+TEST_CASE("stream: large outputs get their memory part by part, and the stream handles messages in between") {
   constexpr uint64_t mebibyte = 1u << 20, bytes = 24 * mebibyte;
   simulation_options opts;
   opts.devices = 2;

@@ -14,7 +14,7 @@ using namespace ringmaster;
 using namespace ringmaster::epoch_tests;
 
 // Else the host would restore a spare from copies that the device has not held since.
-TEST_CASE("epoch change: what a failed operation may have written in part is told before it ends") {
+TEST_CASE("epoch change: outputs that a failed operation may have written in part are reported before it ends") {
   for (bool in_place : {false, true}) {
     CAPTURE(in_place);
     epoch_change x{{1}, proto::REPLACE, devices(2)};
@@ -225,7 +225,7 @@ TEST_CASE("epoch change: where members may have lost each other's words, what ru
   CHECK(opened.reason == "nodes a and b have no direct way");
   CHECK(opened.rerun == std::vector{op.sequence});
   CHECK(epochs.ranks().size() == 3);
-  CHECK(epochs.async_error().empty()); // nobody was lost
+  CHECK(epochs.async_error().empty()); // no member was lost
 }
 
 TEST_CASE("epoch change: all losses are named, of very many the latest and how many there were before") {
@@ -281,7 +281,7 @@ TEST_CASE("epoch change: a call made while a rank is being replaced fails, for t
   CHECK(third.state == operation::phase::running);
 }
 
-TEST_CASE("epoch change: a spare that is lost lacks no result any more, the one in its place does") {
+TEST_CASE("epoch change: a spare that is lost is no longer missing a result, the one in its place is") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
   x.batch().start(true);
   x.operations().add(sum_of(x.ranks()), 0).begin({1}, 2, 0);

@@ -44,7 +44,7 @@ TEST_CASE("epoch change: every order of losses, reports and answers leaves the s
   }
 }
 
-TEST_CASE("epoch change: every order of a loss and the end of a communicator ends whoever waits") {
+TEST_CASE("epoch change: every order of a loss and the end of a communicator answers all that wait") {
   for (uint32_t ranks : {2, 3})
     for (auto policy : {proto::SHRINK, proto::ABORT, proto::REPLACE}) {
       CAPTURE(ranks);

@@ -22,7 +22,7 @@ std::vector<epoch_world::event> epoch_world::possible() const {
       result.push_back({kind::fall, id});
     if (!x.alive && !x.noticed && is_known(id))
       result.push_back({kind::notice, id});
-    for (auto epoch : x.answers) // those that are under way come, whoever falls
+    for (auto epoch : x.answers) // messages in flight arrive, even if their sender has died
       result.push_back({kind::quiesced, id, {}, epoch});
     if (x.alive)
       for (auto& [sequence, epoch] : x.walks) {

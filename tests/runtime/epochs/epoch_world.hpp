@@ -1,4 +1,4 @@
-// A model of all that a communicator's epochs can meet: each event that may come next, and what must hold behind it.
+// A model of the environment of a communicator's epochs: each event that may come next, and what must hold after it.
 #pragma once
 
 #include "runtime/epochs/epoch_change.hpp"
@@ -11,10 +11,10 @@
 
 namespace ringmaster::epoch_tests {
 
-/// What may still happen, each so often.
+/// How often each event may still happen.
 struct budget {
   uint32_t losses = 2;
-  uint32_t calls = 1; ///< Behind the first.
+  uint32_t calls = 1; ///< After the first.
   uint32_t broken = 0;
   uint32_t overdue = 0;
   uint32_t aborts = 0;
@@ -62,10 +62,10 @@ public:
   std::vector<event> possible() const;
   void apply(const event& x);
 
-  /// Nothing is left that somebody who lives owes: whoever waits has been answered.
+  /// When no live member or client has anything left to do, all waiting clients have been answered.
   void check_rest();
 
-  /// All that the future depends on.
+  /// A hash of everything that later events depend on.
   uint64_t fingerprint() const;
 
 private:
@@ -75,7 +75,7 @@ private:
     bool noticed = false;
     std::set<epoch_number> answers;                ///< Whose Quiesced is under way.
     std::map<sequence_number, epoch_number> walks; ///< What it runs, and the epoch of the plan.
-    std::set<sequence_number> commits;             ///< What it was told to put in place.
+    std::set<sequence_number> commits;             ///< Operations whose results it is to put in place.
     epoch_number stopped_at{1};
   };
 
@@ -98,10 +98,10 @@ private:
   void check(epoch_change::communicator_aborted&);
   void check(epoch_change::communicator_gone&);
 
-  /// How much has been said so far.
+  /// The number of reports so far.
   size_t said() const;
 
-  /// What carries an older epoch, or comes twice, changes nothing.
+  /// Messages of an older epoch, and second ones, change nothing.
   void check_ghosts();
   void expect(bool holds, const char* what) const;
   std::string path() const;
@@ -118,7 +118,7 @@ private:
   sequence_number moving_;
   uint32_t calls_ = 0;
   bool ending_ = false, destroyed_ = false, gone_ = false;
-  std::vector<event> path_; ///< What has happened.
+  std::vector<event> path_; ///< The events so far.
 };
 
 } // namespace ringmaster::epoch_tests

@@ -1,4 +1,4 @@
-// What must hold behind every event, and of every decision.
+// What must hold after every event, and for every decision.
 #include "tests/runtime/epochs/epoch_operands.hpp"
 #include "tests/runtime/epochs/epoch_world.hpp"
 
@@ -57,11 +57,11 @@ void epoch_world::check_rest() {
   bool someone_hangs = std::any_of(streams_.begin(), streams_.end(),
                                    [&](auto& x) { return !x.second.alive && is_there(x.first); });
   if (someone_hangs)
-    return; // he will be noticed
+    return; // it will be noticed
   expect(!epochs_.state().is_changing(), "an epoch opens in the end");
   expect(epochs_.operations().idle(), "every operation ends");
-  expect(destroyed_ == gone_, "whoever wants it gone hears so");
-  expect(asked_to_leave_.empty(), "whoever wants a member to leave is answered");
+  expect(destroyed_ == gone_, "a client that destroys it is answered");
+  expect(asked_to_leave_.empty(), "a client that wants a member to leave is answered");
 }
 
 uint64_t epoch_world::fingerprint() const {
@@ -88,12 +88,12 @@ void epoch_world::check(epoch_change::stop_streams& x) {
   expect(x.epoch > stopped_, "epochs only rise");
   stopped_ = x.epoch;
   expect(x.forget == epochs_.state().is_ending(), "streams forget it at its end");
-  std::set<device_id> told{x.devices.begin(), x.devices.end()};
-  for (auto id : told)
-    expect(lost_.count(id) == 0, "who was lost is not asked");
+  std::set<device_id> stopped{x.devices.begin(), x.devices.end()};
+  for (auto id : stopped)
+    expect(lost_.count(id) == 0, "a lost device is not stopped");
   for (auto& rank : epochs_.ranks())
-    expect((rank.lost || told.count(rank.id()) != 0 || epochs_.has_stopped(rank.id())), "everybody else is");
-  for (auto id : told)
+    expect((rank.lost || stopped.count(rank.id()) != 0 || epochs_.has_stopped(rank.id())), "all others are");
+  for (auto id : stopped)
     if (auto& to = streams_[id]; to.alive) { // it stops walking; what it has to commit it commits
       to.walks.clear();
       to.answers.insert(x.epoch);
@@ -104,7 +104,7 @@ void epoch_world::check(epoch_change::release_operation& x) {
   auto op = epochs_.operations().find(x.sequence);
   decided_.insert(x.sequence);
   if (op == nullptr)
-    return; // nobody is left who has to commit
+    return; // no rank is left that has to commit
   expect(op->finished.size() == op->slots.size(), "all have finished it");
   for (auto& slot : op->slots)
     if (auto& to = streams_[slot.device]; to.alive)
@@ -112,7 +112,7 @@ void epoch_world::check(epoch_change::release_operation& x) {
 }
 
 void epoch_world::check(epoch_change::outputs_changed&) {
-  expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
+  expect(policy_ == proto::REPLACE, "without \"replace\" there are no copies and no spares");
 }
 
 void epoch_world::check(epoch_change::operation_ended& x) {
@@ -128,7 +128,7 @@ void epoch_world::check(epoch_change::spare_wanted& x) {
   expect(asked_for_ == device_id{}, "one is asked for at a time");
   asked_for_ = id_of(x.lost);
   expect((lost_.count(asked_for_) != 0) != x.leaving, "it is for a lost one, or one that leaves");
-  expect(policy_ == proto::REPLACE, "else nobody keeps copies, or gives spares");
+  expect(policy_ == proto::REPLACE, "without \"replace\" there are no copies and no spares");
   auto& queue = epochs_.operations().in_flight();
   bool runs = std::any_of(queue.begin(), queue.end(), [](auto& op) { return op.state == operation::phase::running; });
   expect(x.leaving ? x.inputs.size() == 1 && x.inputs[0].bytes == memory_size : x.inputs.empty() != runs,
@@ -136,29 +136,29 @@ void epoch_world::check(epoch_change::spare_wanted& x) {
 }
 
 void epoch_world::check(epoch_change::epoch_opened& x) {
-  expect(!ending_, "behind the end nothing opens");
+  expect(!ending_, "no epoch opens after the end");
   expect(x.epoch == stopped_, "it is the one that was announced last");
   expect(!x.reason.empty(), "it has a reason");
   for (auto& rank : epochs_.ranks()) {
-    expect(lost_.count(rank.id()) == 0, "who was lost does not come back");
-    expect(left_for_good_.count(rank.id()) == 0, "nor does who has left");
-    expect(streams_[rank.id()].stopped_at == x.epoch, "everybody has stopped");
+    expect(lost_.count(rank.id()) == 0, "a lost device does not come back");
+    expect(left_for_good_.count(rank.id()) == 0, "a device that has left does not come back");
+    expect(streams_[rank.id()].stopped_at == x.epoch, "all members have stopped");
   }
   for (auto& op : epochs_.operations().in_flight())
     if (op.state == operation::phase::running) {
       expect((op.attempts > 0) == (std::count(x.rerun.begin(), x.rerun.end(), op.sequence) != 0),
-             "what runs again is told");
+             "operations that run again are listed");
       begin(op);
     }
 }
 
 void epoch_world::check(epoch_change::members_left& x) {
-  expect(!x.devices.empty(), "it is of somebody");
+  expect(!x.devices.empty(), "it names members");
   for (auto id : x.devices) {
-    expect(asked_to_leave_.erase(id) != 0, "it was asked to, and is answered once");
+    expect(asked_to_leave_.erase(id) != 0, "a member that was asked to leave is answered once");
     if (!x.problem)
       left_for_good_.insert(id);
-    expect(x.problem || !is_there(id), "who has left is no member");
+    expect(x.problem || !is_there(id), "a device that has left is no member");
   }
 }
 
@@ -170,13 +170,13 @@ void epoch_world::check(epoch_change::end_began& x) {
 
 void epoch_world::check(epoch_change::communicator_aborted&) {
   expect(ending_, "it has begun to end");
-  expect(epochs_.operations().idle(), "it ends behind its operations");
+  expect(epochs_.operations().idle(), "it ends after its operations");
 }
 
 void epoch_world::check(epoch_change::communicator_gone&) {
-  expect(destroyed_, "somebody wants it gone");
+  expect(destroyed_, "a client has destroyed it");
   expect(!gone_, "it goes once");
-  expect(epochs_.operations().idle(), "it goes behind its operations");
+  expect(epochs_.operations().idle(), "it goes after its operations");
   gone_ = true;
 }
 
@@ -207,7 +207,7 @@ void epoch_world::check_ghosts() {
 
 void epoch_world::expect(bool holds, const char* what) const {
   if (!holds)
-    FAIL("not so: ", std::string{what}, "; behind ", path());
+    FAIL("not so: ", std::string{what}, "; after ", path());
 }
 
 std::string epoch_world::path() const {

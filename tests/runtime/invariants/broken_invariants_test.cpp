@@ -3,15 +3,15 @@
 #include "runtime/coordination/pending_calls.hpp"
 #include "runtime/coordination/rendezvous_desk.hpp"
 #include "runtime/coordination/spare_desk.hpp"
+#include "runtime/epochs/epoch_change.hpp"
 #include "runtime/mailbox/shared_mailbox.hpp"
 #include "runtime/memory/host_copies.hpp"
 #include "runtime/memory/range_allocator.hpp"
 #include "runtime/operations/call_desk.hpp"
-#include "runtime/epochs/epoch_change.hpp"
 #include "runtime/operations/shared_memory_execution.hpp"
 #include "runtime/schedule/schedule_run.hpp"
-#include "tests/runtime/invariants/broken_invariant.hpp"
 #include "tests/runtime/epochs/epoch_operands.hpp"
+#include "tests/runtime/invariants/broken_invariant.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
@@ -118,12 +118,12 @@ TEST_CASE("broken invariants: memory and schedules") {
     (void)run.start_round();
   });
   breaks("a round ends with the last of its steps", [] { one_round().next_round(); });
-  breaks("a joint operation has the buffers of every rank", [] {
+  breaks("a shared-memory operation has the buffers of every rank", [] {
     shared_memory_operation without{
       proto::ALL_REDUCE, {.world_size = 2, .count = 1}, *reducer::of(proto::FLOAT32, gpu_sim::SUM), {}, {}, {}};
     shared_memory_execution{std::move(without), 64};
   });
-  breaks("a rank has its place in the page", [] {
+  breaks("a rank has its place in the mailbox", [] {
     alignas(64) static std::byte memory[64 << 10];
     shared_mailbox{memory, 2, 64, 2};
   });

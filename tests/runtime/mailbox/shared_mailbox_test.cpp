@@ -60,7 +60,7 @@ struct walker {
     if (step == 0) {
       if (what == intent::passes || !page.others_are_near(number())) {
         page.pass(number());
-        return settle(outcome::apart);
+        return settle(outcome::by_messages);
       }
       page.arrive(number(), print);
       ++step;
@@ -134,7 +134,7 @@ TEST_CASE("ranks that call alike meet, and find each other's inputs") {
 
 TEST_CASE("in every order two ranks come to the same, whatever each of them does") {
   constexpr intent all_intents[] = {intent::arrives, intent::arrives_with_another, intent::passes, intent::gives_up};
-  constexpr uint32_t choices = 12; // steps whose order is tried in both ways; behind them they take turns
+  constexpr uint32_t choices = 12; // steps whose order is tried in both ways; later steps alternate
   size_t met = 0, apart = 0;
   for (auto a : all_intents)
     for (auto b : all_intents)
@@ -180,7 +180,7 @@ TEST_CASE("threads come to the same, and find the inputs of the calls that they 
       auto& own = page.views[rank];
       std::mt19937 random{rank};
       for (uint64_t number = 1; number <= calls; ++number) {
-        auto how = outcome::apart;
+        auto how = outcome::by_messages;
         if (random() % 16 == 0 || !own.others_are_near(number)) {
           own.pass(number);
         } else {
@@ -206,7 +206,7 @@ TEST_CASE("threads come to the same, and find the inputs of the calls that they 
   }
 }
 
-TEST_CASE("nobody waits for a rank that is not there, is far behind, or has a second handle") {
+TEST_CASE("no rank waits for one that has not joined, is far behind, or has a second handle") {
   SUBCASE("not there") {
     met_ranks page{2};
     shared_mailbox::fingerprint none{};
@@ -214,7 +214,7 @@ TEST_CASE("nobody waits for a rank that is not there, is far behind, or has a se
     REQUIRE(page.views[0].join());
     CHECK(!page.views[0].others_are_near(1));
     page.views[0].pass(1);
-    CHECK(page.views[0].look(1, none) == outcome::apart);
+    CHECK(page.views[0].look(1, none) == outcome::by_messages);
   }
   SUBCASE("behind") {
     met_ranks page{2};
@@ -222,7 +222,7 @@ TEST_CASE("nobody waits for a rank that is not there, is far behind, or has a se
     page.views[0].pass(2);
     CHECK(!page.views[0].others_are_near(3));
     page.views[1].arrive(1, same);
-    CHECK(page.views[1].look(1, same) == outcome::apart);
+    CHECK(page.views[1].look(1, same) == outcome::by_messages);
   }
   SUBCASE("twice") {
     met_ranks page{2};
@@ -230,18 +230,18 @@ TEST_CASE("nobody waits for a rank that is not there, is far behind, or has a se
     CHECK(!again.join());
     CHECK(!page.views[0].others_are_near(1));
   }
-  SUBCASE("closed while somebody waits") {
+  SUBCASE("closed while a rank waits") {
     met_ranks page{2};
     page.views[0].arrive(1, same);
     page.views[1].close();
-    CHECK(page.views[0].look(1, same) == outcome::apart);
+    CHECK(page.views[0].look(1, same) == outcome::by_messages);
     page.views[1].pass(1);
-    CHECK(page.views[1].look(1, same) == outcome::apart);
+    CHECK(page.views[1].look(1, same) == outcome::by_messages);
   }
 }
 
 // `pass` writes the arrival, then settles it: here the other rank looks between the two.
-TEST_CASE("a call that goes by messages is not met by a rank that looks before that is settled") {
+TEST_CASE("a call that is made by messages is not met by a rank that looks before that is settled") {
   met_ranks page{2};
   auto* words = reinterpret_cast<uint64_t*>(page.memory.get());
   const std::vector<uint64_t> before(words, words + met_ranks::bytes_for(2) / sizeof(uint64_t));
@@ -253,10 +253,10 @@ TEST_CASE("a call that goes by messages is not met by a rank that looks before t
   REQUIRE(arrivals.size() == 1);
   words[arrivals[0]] |= 1; // by messages
   page.views[0].arrive(1, same);
-  CHECK(page.views[0].look(1, same) == outcome::apart);
+  CHECK(page.views[0].look(1, same) == outcome::by_messages);
 }
 
-TEST_CASE("after millions of calls that went by messages ranks do not try to meet any more") {
+TEST_CASE("after millions of calls that went by messages ranks stop trying to meet") {
   met_ranks page{2};
   for (auto& x : page.views)
     x.pass(9'000'000);

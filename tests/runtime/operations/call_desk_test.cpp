@@ -95,7 +95,7 @@ TEST_CASE("call desk: calls that match begin one operation, and each is answered
   CHECK(x.answers.at(4).code() == static_cast<uint32_t>(errc::device_lost));
 }
 
-TEST_CASE("call desk: a group is answered once, behind the last of its parts, with each error") {
+TEST_CASE("call desk: a group is answered once, after the last of its parts, with each error") {
   fixture x{2};
   x.call(1, sum(10, 2));
   x.call(2, sum(11, 2));
@@ -177,7 +177,7 @@ TEST_CASE("call desk: while members change nothing is begun") {
   CHECK(x.begun[0].epoch == epoch_number{1});
 }
 
-TEST_CASE("call desk: a split's parts go to those who called, and what nobody waits for is told") {
+TEST_CASE("call desk: a split's parts go to the callers, and parts without a caller are returned") {
   fixture x{3};
   for (uint64_t rank = 0; rank < 3; ++rank) {
     proto::RankCall call;

@@ -99,7 +99,7 @@ TEST_CASE("report_desk: what was gathered is not lost with the epoch") {
   CHECK(desk.stop(communicator_id{8}).empty());
 }
 
-TEST_CASE("report_desk: a report that nobody gathers for goes on as it is") {
+TEST_CASE("report_desk: a report of an unknown communicator is passed on unchanged") {
   report_desk desk;
   CHECK(devices_of(desk.on_report(report(3, 1, finished))) == numbers{3});
   desk.expect(comm, second, two_devices);
@@ -109,7 +109,7 @@ TEST_CASE("report_desk: a report that nobody gathers for goes on as it is") {
   CHECK(devices_of(desk.on_report(report(3, 1, finished, second))) == numbers{3});
 }
 
-TEST_CASE("report_desk: a rank that is alone in its process waits for nobody") {
+TEST_CASE("report_desk: a rank that is alone in its process waits for no other") {
   report_desk desk;
   desk.expect(comm, first, {device_id{3}});
   CHECK(desk.on_arrival(arrival(3, 1)));
