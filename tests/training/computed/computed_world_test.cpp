@@ -201,8 +201,8 @@ TEST_CASE("layers that cannot be cut by the columns of their output are named") 
   auto refused = layers_for(*strategy_of("tensor-naive"), job.layers);
   REQUIRE(!refused);
   CHECK(render(refused.error())
-        == "tensor-naive has ranks make columns of what a layer gives, and layer 0, feed-forward 8x10 tanh, cannot be "
-           "cut so: linear layers can");
+        == "tensor-naive cuts layers by the columns of their outputs, and layer 0, feed-forward 8x10 tanh, "
+           "cannot be cut like that: linear layers can");
   auto error_of = [](training_job x, std::string_view strategy) {
     x.strategy = strategy_of(strategy);
     auto result = computed_world{x, 2, 4 << 20}.run_step();
