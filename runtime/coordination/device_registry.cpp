@@ -98,7 +98,6 @@ std::string device_registry::place_of(node_id id) const {
 
 void device_registry::joined(known_device device) {
   auto id = id_of(device.metadata);
-  ensure(id != device_id{}, "a device's number is not 0");
   ensure(device.communicators.empty(), "a device that joins is in no communicator");
   ids_->taken(id); // one may have chosen its own
   if (tells_places_)
