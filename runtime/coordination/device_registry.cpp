@@ -48,9 +48,9 @@ void device_registry::node_apart(node_id id, const std::string& peer, const caf:
     node->second.apart.erase(peer);
 }
 
-void device_registry::set_draining(node_id id, bool is_so) {
+void device_registry::set_draining(node_id id, bool draining) {
   if (auto node = nodes_.find(id); node != nodes_.end())
-    node->second.draining = is_so;
+    node->second.draining = draining;
 }
 
 bool device_registry::is_draining(const known_device& x) const {
