@@ -60,6 +60,7 @@ caf::error check_reach(const coordinator_state& state, const device_ids& ranks) 
 
 gpu_sim::CommInitResponse make_communicator(coordinator_state& state, const device_ids& ranks,
                                             known_communicator like) {
+  ensure(!ranks.empty(), "a communicator has a rank");
   auto opts = state.options.communicators;
   state.mark_ids();
   opts.id = state.communicators.new_id();
@@ -91,6 +92,8 @@ gpu_sim::CommInitResponse make_communicator(coordinator_state& state, const devi
   auto handle = state.self->spawn<fair_communicator, caf::monitored>(opts, std::move(metadata), std::move(handles));
   like.handle = caf::actor_cast<caf::strong_actor_ptr>(handle);
   like.lost.clear();
+  ensure(state.devices.members_of(opts.id).size() == ranks.size(),
+         "each rank of a communicator has a device of its own");
   state.communicators.made(opts.id, std::move(like));
   response.set_success(true);
   response.set_commid(opts.id.value);

@@ -3,7 +3,6 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/communicator_creation.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
-#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <caf/send.hpp>
@@ -196,7 +195,6 @@ void coordinator_state::expire_calls() {
 }
 
 void coordinator_state::expire(uint64_t number) {
-  ensure(number <= last_number_, "the limit that has passed is that of a request");
   // Each object knows its own numbers. The request may have been answered meanwhile: then none knows it.
   (void)(spares.expire(number) || drains.expire(number) || inits.expire(number) || info.expire(number)
          || ranks.expire(number));

@@ -126,7 +126,7 @@ void drain_calls::node_gone(node_id node, const std::string& place, const caf::e
   if (!ended)
     return;
   auto answer = verdict<proto::DrainResponse>(
-    ended->told
+    ended->asked_to_exit
       ? caf::error{}
       : make_error(errc::device_lost, fmt::format("{} was lost before it was drained: {}", place, render(reason))));
   for (auto& line : ended->done)

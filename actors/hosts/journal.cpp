@@ -2,12 +2,12 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/hosts/flight_recorder.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace ringmaster {
@@ -15,7 +15,7 @@ namespace {
 
 using self_pointer = journal_actor::stateful_pointer<journal_state>;
 
-// Tells people when failure begins, changes or ends.
+// Logs when failure starts, changes or stops.
 void report(caf::error& known, const caf::error& err, const char* what) {
   auto text = [](const caf::error& x) { return x ? render(x) : std::string{}; };
   if (text(err) == text(known))
@@ -27,8 +27,8 @@ void report(caf::error& known, const caf::error& err, const char* what) {
   known = err;
 }
 
-// Behind everything that waits in the mailbox, or later: while writing fails, and for company where a record need not
-// be durable at once.
+// The flush comes after everything in the mailbox; later while writing fails, and to batch records that need not be
+// durable at once.
 void send_flush(self_pointer self) {
   auto& state = self->state;
   if (std::exchange(state.flush_sent, true))
@@ -47,13 +47,14 @@ void send_flush(self_pointer self) {
 
 void enqueue(self_pointer self, proto::Record record) {
   auto& state = self->state;
-  if (!record.has_rank_ended()) // one for each rank of an operation: they would leave room for nothing else
+  if (!record.has_rank_ended()) // one for each rank of an operation: they would displace all others
     flight_recorder::instance().note(record);
   if (state.queue.size() >= state.options.queue_records_max) {
     ++state.lost;
     state.options.health->lost(1);
   } else {
     state.queue.push_back(std::move(record));
+    ensure(state.queue.size() <= state.options.queue_records_max, "the queue of records has a limit");
     if (!state.write_failure && state.queue.size() >= state.options.batch_records_max)
       state.write();
     if (state.write_failure)
@@ -104,7 +105,7 @@ void on_flush(self_pointer self) {
   plan_sync(self);
 }
 
-// Who asks often does not have a failing disk tried as often: what it said stands until it is due again.
+// A failing disk is not tried for each request: the latest error holds until the next try is due.
 caf::error write_soon(self_pointer self) {
   auto& state = self->state;
   const bool waits = state.write_failure && state.flush_sent && self->clock().now() < state.flush_due;
@@ -116,6 +117,7 @@ proto::JournalFlushResponse flush_now(self_pointer self, const proto::JournalFlu
   proto::JournalFlushResponse response;
   auto err = x.unsynced() ? write_soon(self) : state.sync();
   auto lost = std::exchange(state.lost, 0);
+  ensure(state.synced <= state.written, "no more records are durable than were written");
   response.set_records(state.written);
   response.set_success(!err && lost == 0);
   if (lost > 0)
@@ -163,7 +165,7 @@ journal_state::~journal_state() {
   options.health->waiting(0);
   options.health->lost(queue.size());
   if (!queue.empty())
-    spdlog::error("journal: ends, {} records were never written", queue.size());
+    spdlog::error("journal: exits, {} records were never written", queue.size());
 }
 
 caf::error journal_state::look_after_store() {
@@ -188,6 +190,7 @@ caf::error journal_state::write() {
   report(write_failure, err, "write");
   options.health->failing(err);
   if (!err) {
+    ensure(written + queue.size() > written, "records that are written are counted");
     written += queue.size();
     queue.clear();
   }
@@ -200,6 +203,7 @@ caf::error journal_state::sync() {
   if (err || synced == written)
     return err;
   err = options.store->flush();
+  ensure(queue.empty() && synced < written, "all records are written before they are made durable");
   report(sync_failure, err, "sync");
   if (!err)
     synced = written;
@@ -207,7 +211,7 @@ caf::error journal_state::sync() {
 }
 
 journal_actor::behavior_type journal(self_pointer self, journal_options options) {
-  assert(options.store != nullptr);
+  ensure(options.store != nullptr, "the journal has a store");
   self->state.options = std::move(options);
   plan_look(self);
   self->set_exit_handler([self](caf::exit_msg& msg) { leave(self, std::move(msg.reason)); });

@@ -13,7 +13,8 @@
 namespace ringmaster {
 
 void relay_directory::add(const proto::DeviceReady& x, const device_handle& handle) {
-  ensure(handle.device && handle.stream, "a device that is ready has a stream");
+  if (!handle.device || !handle.stream)
+    return; // from a peer: our own devices have both
   std::lock_guard guard{mutex_};
   std::erase_if(devices_, [](auto& known) { return !caf::actor_cast<caf::strong_actor_ptr>(known.second.stream); });
   devices_[id_of(x.metadata())] = {handle.device->address(), handle.stream->address()};

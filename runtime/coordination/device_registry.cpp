@@ -48,9 +48,9 @@ void device_registry::node_apart(node_id id, const std::string& peer, const caf:
     node->second.apart.erase(peer);
 }
 
-void device_registry::set_draining(node_id id, bool is_so) {
+void device_registry::set_draining(node_id id, bool draining) {
   if (auto node = nodes_.find(id); node != nodes_.end())
-    node->second.draining = is_so;
+    node->second.draining = draining;
 }
 
 bool device_registry::is_draining(const known_device& x) const {
@@ -98,7 +98,6 @@ std::string device_registry::place_of(node_id id) const {
 
 void device_registry::joined(known_device device) {
   auto id = id_of(device.metadata);
-  ensure(id != device_id{}, "a device's number is not 0");
   ensure(device.communicators.empty(), "a device that joins is in no communicator");
   ids_->taken(id); // one may have chosen its own
   if (tells_places_)

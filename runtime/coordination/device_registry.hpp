@@ -58,7 +58,7 @@ public:
   /// The two, if each has reported that it has no direct connection to the other; else none.
   std::vector<known_node> apart_from_each_other(node_id one, const std::string& other) const;
   const std::map<node_id, known_node>& nodes() const { return nodes_; }
-  void set_draining(node_id id, bool is_so);
+  void set_draining(node_id id, bool draining);
   /// Empty for an unknown node.
   std::string name_of(node_id id) const;
   /// "node-2 on hostb, pid 812"; empty for an unknown node.

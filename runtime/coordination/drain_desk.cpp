@@ -38,7 +38,7 @@ drain_desk::step drain_desk::next(node_id node) {
   auto& x = drains_.at(node);
   auto used = communicators_of(node);
   if (used.empty())
-    result.end_node = !std::exchange(x.told, true);
+    result.end_node = !std::exchange(x.asked_to_exit, true);
   for (auto& [id, devices] : used) {
     auto known = communicators_.find(id);
     bool would_end = known == nullptr || known->policy == proto::ABORT; // then its own end is waited for
@@ -62,8 +62,7 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
   if (i == drains_.end())
     return; // the node has exited, or its drain was cancelled
   auto& x = i->second;
-  const auto erased = x.asked.erase(communicator);
-  ensure(erased <= 1 && (erased == 1 || !x.told), "a communicator answers before the node is asked to exit");
+  x.asked.erase(communicator);
   x.problems.erase(communicator);
   if (problem)
     x.problems[communicator] = problem;
@@ -74,7 +73,7 @@ void drain_desk::answered(node_id node, communicator_id communicator, const std:
 
 bool drain_desk::is_given(node_id node) const {
   auto i = drains_.find(node);
-  return drained_.contains(node) || (i != drains_.end() && i->second.told);
+  return drained_.contains(node) || (i != drains_.end() && i->second.asked_to_exit);
 }
 
 std::optional<drain_desk::ending> drain_desk::gone(node_id node) {
@@ -82,14 +81,14 @@ std::optional<drain_desk::ending> drain_desk::gone(node_id node) {
   if (!found)
     return std::nullopt;
   auto& x = found.mapped();
-  if (x.told)
+  if (x.asked_to_exit)
     drained_.insert(node);
-  ensure(x.told || !drained_.contains(node), "a node exits once");
-  return ending{{x.waiting.begin(), x.waiting.end()}, std::move(x.done), x.told};
+  ensure(x.asked_to_exit || !drained_.contains(node), "a node exits once");
+  return ending{{x.waiting.begin(), x.waiting.end()}, std::move(x.done), x.asked_to_exit};
 }
 
 std::string drain_desk::waits_for(node_id node, const drain& x) const {
-  if (x.told)
+  if (x.asked_to_exit)
     return "it was asked to exit, and has not";
   std::vector<std::string> result;
   for (auto& [id, devices] : communicators_of(node)) {
@@ -110,7 +109,7 @@ std::optional<std::string> drain_desk::expired(number who) {
     if (x.waiting.erase(who) == 0)
       continue;
     auto result = waits_for(node, x);
-    if (x.waiting.empty() && !x.told) {
+    if (x.waiting.empty() && !x.asked_to_exit) {
       devices_.set_draining(node, false);
       drains_.erase(i);
       result += "; its devices are available for new communicators again";

@@ -43,7 +43,7 @@ public:
   struct ending {
     std::vector<number> to;
     std::vector<std::string> done; ///< A line for each communicator that goes on.
-    bool told = false;             ///< It was asked to exit; else it was lost before that.
+    bool asked_to_exit = false;    ///< It was asked to exit; else it was lost before that.
   };
   /// Whether it was asked to exit. Also true of a node that has exited: its devices' down messages may come later.
   bool is_given(node_id node) const;
@@ -58,7 +58,7 @@ private:
     std::set<communicator_id> asked;
     std::map<communicator_id, caf::error> problems;
     std::vector<std::string> done;
-    bool told = false;
+    bool asked_to_exit = false;
   };
 
   std::map<communicator_id, std::vector<device_id>> communicators_of(node_id node) const;

@@ -1,6 +1,7 @@
 #include "runtime/memory/mapped_memory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/open_file.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +39,7 @@ std::filesystem::path memory_file(const std::filesystem::path& directory, device
 uint64_t this_host() {
   static const uint64_t known = [] {
     std::string boot;
-    std::ifstream{"/proc/sys/kernel/random/boot_id"} >> boot; // drawn anew whenever a kernel starts
+    std::ifstream{"/proc/sys/kernel/random/boot_id"} >> boot; // drawn again at each start of the kernel
     uint64_t result = boot.empty() ? 0 : 14695981039346656037u;
     for (auto x : boot) // FNV-1a: the same in all our programs, as std::hash need not be
       result = (result ^ static_cast<unsigned char>(x)) * 1099511628211u;
@@ -50,11 +51,11 @@ uint64_t this_host() {
 caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_place& place, access what) {
   constexpr auto largest_file = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
   if (place.file.empty())
-    return cannot_reach(place, "it does not say where it lies");
+    return cannot_reach(place, "it has no file");
   if (place.host == 0 || place.host != this_host())
     return cannot_reach(place, "it is on another host");
   if (!place.file.ends_with(memory_file("/", place.device).string()))
-    return cannot_reach(place, "that is no name of a device's memory"); // whatever a peer says
+    return cannot_reach(place, "that is not the name of a device's memory"); // a peer may send any name
   if (place.bytes == 0 || place.bytes > largest_file / 2)
     return cannot_reach(place, fmt::format("it cannot be {} bytes long", place.bytes));
   const bool writes = what == access::write;
@@ -63,7 +64,7 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
   if (file.descriptor < 0 || ::fstat(file.descriptor, &there) != 0)
     return cannot_reach(place, std::strerror(errno));
   if (!S_ISREG(there.st_mode) || there.st_dev != place.file_system || there.st_ino != place.inode)
-    return cannot_reach(place, "another file has that name here, as in a container of its own");
+    return cannot_reach(place, "another file has that name here, as in another container");
   if (there.st_uid != ::geteuid())
     return cannot_reach(place, "it belongs to another user");
   if (static_cast<uint64_t>(there.st_size) < 2 * place.bytes)
@@ -85,6 +86,8 @@ mapped_memory::~mapped_memory() {
 
 caf::expected<std::span<std::byte>> mapped_memory::within(uint64_t begin, uint64_t end, uint64_t address,
                                                           uint64_t bytes) const {
+  ensure(begin <= end && begin >= min_address() && end - min_address() <= 2 * place_->bytes,
+         "an area lies within the memory");
   if (address >= begin && address <= end && bytes <= end - address)
     return std::span<std::byte>{mapping_ + (address - min_address()), bytes};
   std::string_view why = "begins beyond";
@@ -111,6 +114,8 @@ caf::expected<std::span<std::byte>> mapped_memory::at_runtime(uint64_t address, 
 }
 
 void mapped_memory::expect_bytes(std::span<const std::byte> range) const {
+  ensure(range.empty() || (range.data() >= mapping_ && range.data() + range.size() <= mapping_ + 2 * place_->bytes),
+         "a range that will be written lies within the memory");
   if (range.size() >= huge_pages::page_bytes)
     pages_.prepare(static_cast<uint64_t>(range.data() - mapping_), range.size());
 }

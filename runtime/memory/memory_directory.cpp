@@ -1,6 +1,7 @@
 #include "runtime/memory/memory_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/file_size_limit.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -150,6 +151,7 @@ caf::expected<memory_directory> memory_directory::open(const fs::path& configure
 }
 
 caf::error memory_directory::lock() {
+  ensure(!path_.empty(), "a directory that is locked was made");
   auto unlocked = path_ / unnamed_lock; // takes its name when it is locked: it is not swept in between
   const int fresh = ::open(unlocked.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fresh < 0 || ::flock(fresh, LOCK_EX | LOCK_NB) != 0
@@ -167,6 +169,7 @@ caf::error memory_directory::lock() {
 caf::expected<bool> memory_directory::keep() {
   static std::mutex one_at_a_time; // of this process's devices
   std::lock_guard guard{one_at_a_time};
+  ensure(lock_ >= 0, "a directory that is kept is locked");
   struct stat held {
   }, named{}, found{};
   if (::fstat(lock_, &held) == 0 && ::stat((path_ / lock_name).c_str(), &named) == 0 && held.st_dev == named.st_dev

@@ -73,7 +73,7 @@ TEST_CASE("drain_desk: each communicator is asked once, and the node is asked to
   CHECK_FALSE(x.desk.next(x.second).end_node); // it has been told
   auto ended = x.desk.gone(x.second);
   REQUIRE(ended);
-  CHECK(ended->told);
+  CHECK(ended->asked_to_exit);
   CHECK(ended->to == std::vector<uint64_t>{1});
   CHECK(ended->done
         == std::vector<std::string>{"communicator 7 goes on without device 0x3 0x4, in epoch 2",
@@ -115,7 +115,7 @@ TEST_CASE("drain_desk: a node that goes before it was told to is no success") {
   x.desk.next(x.second);
   auto ended = x.desk.gone(x.second);
   REQUIRE(ended);
-  CHECK_FALSE(ended->told);
+  CHECK_FALSE(ended->asked_to_exit);
   CHECK_FALSE(x.desk.is_given(x.second));
   CHECK(ended->to.size() == 1);
   x.desk.answered(x.second, {7}, {{3}}, {2}, {}); // late: no one waits, but the device has left

@@ -84,11 +84,11 @@ TEST_CASE("neighbours: a memory that is not surely the one that is meant is not 
   place.file.insert(place.file.rfind('/'), "/gone");
   CHECK(contains(why_not(place), "No such file"));
   place.file = "/etc/passwd";
-  CHECK(contains(why_not(place), "that is no name of a device's memory"));
+  CHECK(contains(why_not(place), "that is not the name of a device's memory"));
   place = x.place();
   ++place.device.value;
-  CHECK(contains(why_not(place), "that is no name of a device's memory"));
-  CHECK(contains(why_not({}), "it does not say where it lies"));
+  CHECK(contains(why_not(place), "that is not the name of a device's memory"));
+  CHECK(contains(why_not({}), "it has no file"));
 }
 
 TEST_CASE("neighbours: a symbolic link of that name is not followed") {
