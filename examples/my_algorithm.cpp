@@ -1,6 +1,5 @@
 // An algorithm of your own: an all-gather in which ranks swap blocks in pairs, as in a tournament. It is registered,
 // proved for worlds of 1 to 16 ranks, and refuted where one step is wrong. It prints
-//
 //   swap, 4 ranks: proved; rank 0 sends 9 elements in 3 messages, in 4 rounds
 //   swap, 1 to 16 ranks: 16 proofs hold
 //   with a mistake:

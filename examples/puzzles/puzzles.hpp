@@ -2,8 +2,8 @@
 //
 //   ./run build && build/release/ringmaster puzzles N
 //
-// prints what is wrong with it, or how long it takes and how much memory a rank holds. The program runs on every rank of
-// the puzzle's world. docs/strategies.md has a whole one; <ringmaster/strategy/rank.hpp> has the operations.
+// prints what is wrong with it, or how long it takes and how much memory a rank holds. The program runs on every rank
+// of the puzzle's world. docs/strategies.md has a whole one; <ringmaster/strategy/rank.hpp> has the operations.
 #pragma once
 
 #include <ringmaster/strategy.hpp>
