@@ -92,8 +92,8 @@ void run_options::add_to(option_table& table, const std::string& called) {
               "devices' memory and the cluster's collectives. A device that dies costs the step under way: the "
               "others repeat it. The models:\n\n"
               + known_model_lines()
-              + (trained_models().size() > 1 ? "" : "\nringmaster-train (./run train) has others.\n")
-              + "\nThe strategies:\n\n" + known_strategies());
+              + (trained_models().size() > 1 ? "" : "\nringmaster-train (./run train) has others.\n"));
+  table.closing("The strategies:\n\n" + known_strategies());
   add_model_to(table);
   add_data_to(table);
   add_learning_to(table);

@@ -64,6 +64,14 @@ TEST_CASE("bash completion: the options of the command that is there") {
   CHECK(caf_run_offers("--device.c") == word_list{"--device.count="});
 }
 
+TEST_CASE("bash completion: after the dashes the options that are used most, and all after a letter") {
+  const auto common = ringmaster_offers("plan --");
+  CHECK(offers(common, "--model"));
+  CHECK(offers(common, "--help-all"));
+  CHECK(!offers(common, "--gpu-mttf"));
+  CHECK(ringmaster_offers("plan --gpu-m") == word_list{"--gpu-mttf"});
+}
+
 TEST_CASE("bash completion: what an option's value may be, also behind an equals sign") {
   CHECK(ringmaster_offers("bench --datatype flo")
         == word_list{"float16", "float32", "float64", "float8_e4m3", "float8_e5m2"});

@@ -196,10 +196,9 @@ TEST_CASE("simulate: wrong options are answered with a sentence") {
   CHECK(refused({"all_gather", "--bytes", "16"})
         == "ringmaster simulate: --bytes 16: less than an element of float32 for each of 8 ranks; 32 would be one\n");
   CHECK(refused({"all_reduce", "--bytes", "1.5M"}).find("is not a whole number of bytes") != std::string::npos);
-  CHECK(
-    refused({"all_reduce", "--hosts", "3"})
-    == "ringmaster simulate: --hosts: 8 ranks cannot fill 3 hosts evenly; give the ranks of each host, such as "
-       "4,4\n");
+  CHECK(refused({"all_reduce", "--hosts", "3"})
+        == "ringmaster simulate: --hosts: 8 ranks cannot fill 3 hosts evenly; give the ranks of each host, such as "
+           "4,4\n");
   CHECK(refused({"all_reduce", "--ranks", "1", "--hosts", "2"})
         == "ringmaster simulate: --hosts: 1 rank cannot fill 2 hosts evenly\n");
   CHECK(refused({"all_reduce", "--hosts", "4,3"})

@@ -269,6 +269,19 @@ TEST_CASE("demo options: read, and refused with a sentence") {
         == "there is no option --element; did you mean --elements? Or see ringmaster demo --help");
 }
 
+TEST_CASE("help: commands show ten options at most, and how to see all") {
+  for (const std::string command :
+       {"demo", "train", "bench", "prove", "simulate", "plan", "explain", "tune", "log", "status", "info", "node"}) {
+    launch::launched_program help{{RINGMASTER_PROGRAM, command, "--help"}};
+    CHECK(help.finish() == 0);
+    CHECK_MESSAGE(help.output.ends_with("ringmaster " + command + " --help-all shows all options.\n"), help.output);
+    size_t options = 0;
+    for (size_t at = 0; (at = help.output.find("\n  -", at)) != std::string::npos; ++at)
+      ++options;
+    CHECK_MESSAGE(options <= option_table::common_max + 1, command); // with --help
+  }
+}
+
 TEST_CASE("info: a number of devices that is none is refused before anybody is waited for") {
   launch::launched_program info{{RINGMASTER_PROGRAM, "info", "--join", "127.0.0.1:1", "--devices", "many"}};
   CHECK(info.finish() == 2);

@@ -104,10 +104,9 @@ TEST_CASE("schedule file: simulate refuses options that contradict it, and names
         == "ringmaster simulate: --bytes 32: " + of_file
              + " is for 6 elements of float32, 24 bytes, or a multiple of it\n");
   CHECK(contains(refusal({"--bytes=26"}), "--bytes 26: not a whole number of float32 elements of 4 bytes; 24 or 28"));
-  CHECK(
-    refusal({"--hosts=2"})
-    == "ringmaster simulate: --hosts: 3 ranks cannot fill 2 hosts evenly; give the ranks of each host, such as "
-       "2,1\n");
+  CHECK(refusal({"--hosts=2"})
+        == "ringmaster simulate: --hosts: 3 ranks cannot fill 2 hosts evenly; give the ranks of each host, such as "
+           "2,1\n");
 }
 
 TEST_CASE("schedule file: simulate and bench do not run what the proof refuses; draw shows it and says so") {
