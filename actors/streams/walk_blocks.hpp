@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/streams/route.hpp"
-#include "runtime/schedule/schedule.hpp"
+#include "runtime/schedule/collective.hpp"
 
 #include <cstdint>
 #include <list>
