@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, and the CMake package that finds it again. A prefix may be moved as a whole. Two
-# components: `programs` is what runs, `development` what compiles and links.
+# components: `programs`, and `development` for headers, libraries and examples.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -7,12 +7,14 @@ set(ringmaster_series "ringmaster-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MIN
 set(ringmaster_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/ringmaster")
 set(ringmaster_data_dir "${CMAKE_INSTALL_DATADIR}/ringmaster")
 
-# A folder of our own below include/: sources name headers as in the tree, "client/client.hpp".
+# Headers have a folder of their own below include/: sources name them as in the tree, "client/client.hpp".
 target_include_directories(ringmaster_options INTERFACE
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
-# What this links, however the floors are divided.
+target_include_directories(ringmaster_ringmaster INTERFACE
+  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}>")
+# The libraries that it links, directly or not.
 set(ringmaster_libraries)
-set(libraries_to_see ringmaster_trainer)
+set(libraries_to_see ringmaster_ringmaster)
 if(NOT RINGMASTER_LIBTORCH)
   set(without_libtorch PATTERN libtorch EXCLUDE)
 endif()
@@ -24,13 +26,16 @@ while(libraries_to_see)
     add_library(ringmaster::${CMAKE_MATCH_1} ALIAS ${library})
     list(APPEND ringmaster_libraries ${library})
     get_target_property(linked ${library} INTERFACE_LINK_LIBRARIES)
-    list(APPEND libraries_to_see ${linked})
+    if(linked)
+      list(APPEND libraries_to_see ${linked})
+    endif()
   endif()
 endwhile()
-# Whoever links the client from outside writes strategies, too.
+# A program that links the client may define strategies.
 target_link_libraries(ringmaster_client INTERFACE "$<INSTALL_INTERFACE:ringmaster_training>")
 install(TARGETS ${ringmaster_libraries} EXPORT ringmaster
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+install(DIRECTORY include/ringmaster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development)
 install(DIRECTORY messages runtime training planner actors client "${PROJECT_BINARY_DIR}/messages"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/${ringmaster_series}" COMPONENT development
   FILES_MATCHING PATTERN CMakeFiles EXCLUDE ${without_libtorch} PATTERN "*.hpp" PATTERN "*.proto" PATTERN "*.pb.h")
@@ -46,7 +51,7 @@ install(
     "${PROJECT_BINARY_DIR}/ringmaster-config.cmake"
     "${PROJECT_BINARY_DIR}/ringmaster-config-version.cmake"
   DESTINATION "${ringmaster_package_dir}" COMPONENT development)
-# Targets of their own: the package defines them where libtorch is found.
+# A separate export: the package defines it where libtorch is found.
 if(RINGMASTER_LIBTORCH)
   set_target_properties(ringmaster_libtorch PROPERTIES EXPORT_NAME libtorch)
   add_library(ringmaster::libtorch ALIAS ringmaster_libtorch)
@@ -62,11 +67,11 @@ install(TARGETS ringmaster caf-run RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
 install(DIRECTORY bench/data/ DESTINATION "${ringmaster_data_dir}" COMPONENT programs)
 install(FILES CHANGELOG.md LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
-# Where Debian looks for the licence, of each of its packages.
+# Debian wants the licence of each package here.
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster" RENAME copyright COMPONENT programs)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster-dev" RENAME copyright COMPONENT development)
-# Programs look beside themselves and then in /etc, which is where what is installed in /usr has its configuration. One
-# that is there already stays: somebody, or `ringmaster tune`, has written into it.
+# Programs look for the configuration beside themselves and then in /etc, where an installation in /usr has it. An
+# existing file is kept: the user or `ringmaster tune` may have changed it.
 install(CODE "set(ringmaster_configuration \"${PROJECT_SOURCE_DIR}/config/caf-application.conf\")" COMPONENT programs)
 install(CODE [[
   if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
@@ -81,20 +86,33 @@ install(CODE [[
   endif()]]
   COMPONENT programs)
 
-# Manual pages and completion are what a program itself says of its options: made when it is built, so that whoever
-# installs writes nothing here.
-function(install_texts program man completion)
+# Man pages and completion are made when a program is built: the installation writes nothing into the build tree.
+# "## 0.2.0 - 2026-11-22"
+file(STRINGS CHANGELOG.md ringmaster_date LIMIT_COUNT 1 REGEX "^## ${PROJECT_VERSION} - ")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS CHANGELOG.md)
+string(REGEX REPLACE "^.* - " "" ringmaster_date "${ringmaster_date}")
+find_program(HELP2MAN help2man)
+if(NOT HELP2MAN)
+  message(STATUS "help2man is not installed: there are no man pages")
+endif()
+function(install_texts program completion summary see_also)
   set(texts "${PROJECT_BINARY_DIR}/texts")
   file(MAKE_DIRECTORY "${texts}")
-  separate_arguments(man)
   separate_arguments(completion)
-  add_custom_command(OUTPUT "${texts}/${program}.1" "${texts}/${program}"
-    COMMAND ${program} ${man} > "${texts}/${program}.1"
-    COMMAND ${program} ${completion} > "${texts}/${program}"
+  add_custom_command(OUTPUT "${texts}/${program}" COMMAND ${program} ${completion} > "${texts}/${program}"
     DEPENDS ${program} VERBATIM)
-  add_custom_target(${program}-texts ALL DEPENDS "${texts}/${program}.1" "${texts}/${program}")
-  install(FILES "${texts}/${program}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT programs)
+  set(made "${texts}/${program}")
   install(FILES "${texts}/${program}" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT programs)
+  if(HELP2MAN)
+    add_custom_command(OUTPUT "${texts}/${program}.1.made"
+      COMMAND "${PROJECT_SOURCE_DIR}/cmake/man_pages" "$<TARGET_FILE:${program}>" "${texts}/${program}.man"
+        "${summary}" ${see_also} "${ringmaster_date}"
+      COMMAND "${CMAKE_COMMAND}" -E touch "${texts}/${program}.1.made"
+      DEPENDS ${program} cmake/man_pages VERBATIM)
+    list(APPEND made "${texts}/${program}.1.made")
+    install(DIRECTORY "${texts}/${program}.man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT programs)
+  endif()
+  add_custom_target(${program}-texts ALL DEPENDS ${made})
 endfunction()
-install_texts(ringmaster "man" "completion bash")
-install_texts(caf-run "--man" "--completion")
+install_texts(ringmaster "completion bash" "collective communication and training on simulated devices" caf-run)
+install_texts(caf-run "--completion" "starts a cluster and runs a program against it" ringmaster)

@@ -1,6 +1,6 @@
-// How long a step of training takes in a strategy's program on one rank, beside the same model in libtorch alone: the
-// same BLAS, one thread, samples that are drawn once. Rounds alternate; the median of each counts. The processor's
-// time, which on a machine of one's own is the clock's.
+// Compares a step of training in a strategy's program on one rank with the same model in plain libtorch: the same BLAS,
+// one thread, the same samples. Rounds alternate; the median of each counts. Times are processor times, which equal the
+// elapsed times on an idle machine.
 //
 //   ./run train --help                              # configures with libtorch
 //   cmake --build build/release --target training_real

@@ -38,6 +38,12 @@ void keep(std::vector<planned>& all, const planned& x, size_t most) {
 
 } // namespace
 
+memory_lack lack_of(const planned& x, const gpu_system& on) {
+  const memory_lack result{std::max(0.0, x.cost.memory_bytes - on.room_bytes()),
+                           std::max(0.0, x.cost.host_bytes - on.host_memory_bytes)};
+  return result;
+}
+
 size_t found_plans::family_of(const parallel_setting& how) {
   return how.shard == 0                ? static_cast<size_t>(how.schedule)
          : how.shard == how.replicas() ? pipeline_schedules

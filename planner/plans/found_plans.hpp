@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/plans/planner.hpp"
+#include "planner/plans/transformer_plans.hpp"
 
 #include <array>
 #include <vector>

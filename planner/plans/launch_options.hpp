@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/plans/planner.hpp"
+#include "planner/plans/plan_question.hpp"
 
 #include <string>
 

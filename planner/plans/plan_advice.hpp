@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/plans/planner.hpp"
+#include "planner/plans/plan_search.hpp"
 
 #include <functional>
 #include <optional>

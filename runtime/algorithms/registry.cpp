@@ -12,7 +12,7 @@ namespace ringmaster {
 
 namespace {
 
-/// "ring, naive": what somebody may ask for.
+/// "ring, naive": the names that a caller may give.
 std::string names_of(proto::CollectiveKind kind) {
   std::string result;
   for (const auto& candidate : algorithms())
@@ -27,7 +27,7 @@ caf::error refusal_of(const algorithm& chosen, const plan_request& request) {
   return chosen.check != nullptr ? chosen.check(request) : caf::error{};
 }
 
-/// Nobody has anything to send.
+/// No rank has anything to send.
 bool is_empty(proto::CollectiveKind kind, const plan_request& request) {
   if (kind == proto::BARRIER)
     return false;
@@ -35,7 +35,7 @@ bool is_empty(proto::CollectiveKind kind, const plan_request& request) {
          && (!request.counts.empty() || request.count == 0);
 }
 
-/// What every collective comes to where there is nobody to talk to: one copy from input to output.
+/// Every collective of one rank: one copy from input to output.
 schedule plan_alone(proto::CollectiveKind kind, const plan_request& request) {
   schedule result;
   auto count = output_count(kind, request, 0);

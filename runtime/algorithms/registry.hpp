@@ -9,10 +9,10 @@
 
 namespace ringmaster {
 
-/// What else is so of an algorithm. Nothing asks for one by its name but people.
+/// An algorithm's other properties. Only users select an algorithm by name; code asks for properties.
 struct algorithm_facts {
   /// Where all ranks lie on one host, whose memory a process reaches, their data is moved for all of them at once, as
-  /// `shared_memory_execution` does, and nobody walks a schedule. Its result must have the same bits.
+  /// `shared_memory_execution` does, and no rank walks a schedule. Its result must have the same bits.
   bool joint = false;
   /// An element's result has the same bits wherever it lies in its block (of a kind without blocks, in the buffer): its
   /// operands are always added in one order. So small operations can be made one, whose rounding does not depend on its

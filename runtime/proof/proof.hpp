@@ -13,7 +13,7 @@ using proof = walk_result;
 /// Whether the schedules of all ranks do what the kind says, on every network and in every order of events. They are
 /// walked on symbols in place of numbers (see `walk_schedules` for what that checks by itself); beyond it these are
 /// faults:
-/// - an element is read that nobody has written (a barrier's messages say nothing, so they may);
+/// - an element is read that no rank has written (a barrier's messages say nothing, so they may);
 /// - two partial reductions are combined that are not of the same element, or that share a rank's contribution;
 /// - a step reduces or finishes where the kind does not reduce; it finishes what is not the reduction over all ranks,
 ///   or combines what is finished;

@@ -14,7 +14,7 @@ constexpr uint32_t memo_runs = 16;
 
 } // namespace
 
-rank_sets::rank_sets() : table_(64, nobody) {
+rank_sets::rank_sets() : table_(64, none) {
   interned(); // the empty set gets id 0
 }
 
@@ -63,7 +63,7 @@ rank_sets::id rank_sets::interned() {
   }
   auto mask = table_.size() - 1;
   auto slot = static_cast<uint32_t>(hash) & mask;
-  for (; table_[slot] != nobody; slot = (slot + 1) & mask) {
+  for (; table_[slot] != none; slot = (slot + 1) & mask) {
     auto known = table_[slot];
     if (places_[known].hash == static_cast<uint32_t>(hash)
         && std::equal(begin(known), end(known), built_.begin(), built_.end()))
@@ -79,11 +79,11 @@ rank_sets::id rank_sets::interned() {
 }
 
 void rank_sets::grow_table() {
-  table_.assign(4 * table_.size(), nobody);
+  table_.assign(4 * table_.size(), none);
   auto mask = table_.size() - 1;
   for (id set = 0; set < places_.size(); ++set) {
     auto slot = places_[set].hash & mask;
-    while (table_[slot] != nobody)
+    while (table_[slot] != none)
       slot = (slot + 1) & mask;
     table_[slot] = set;
   }
@@ -99,7 +99,7 @@ uint32_t rank_sets::size(id set) const {
 
 std::string rank_sets::text(id set) const {
   if (set == empty)
-    return "nobody";
+    return "no rank";
   std::string result;
   for (const auto* x = begin(set); x != end(set); ++x)
     result += fmt::format("{}{}{}", result.empty() ? "" : ", ", x->first,

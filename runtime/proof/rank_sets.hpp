@@ -14,7 +14,7 @@ class rank_sets {
 public:
   using id = uint32_t;
   static constexpr id empty = 0;
-  static constexpr uint32_t nobody = UINT32_MAX;
+  static constexpr uint32_t none = UINT32_MAX;
 
   /// Ranks [first, last).
   struct run {
@@ -25,7 +25,7 @@ public:
   /// Two sets together.
   struct united {
     id both = empty;
-    uint32_t common = nobody; ///< A rank that is in each of the two.
+    uint32_t common = none; ///< A rank that is in each of the two.
   };
 
   rank_sets();
@@ -38,7 +38,7 @@ public:
   uint32_t size(id set) const;
   /// Sorted, none next to another. Valid until a set is added.
   std::span<const run> runs(id set) const { return {begin(set), end(set)}; }
-  /// "ranks 0 to 3, 7"; "rank 2"; "nobody".
+  /// "ranks 0 to 3, 7"; "rank 2"; "no rank".
   std::string text(id set) const;
 
 private:
@@ -58,7 +58,7 @@ private:
 
   std::vector<run> runs_;
   std::vector<place> places_; ///< By id.
-  std::vector<id> table_;     ///< Open addressing by hash; `nobody` where there is none. A power of two.
+  std::vector<id> table_;     ///< Open addressing by hash; `none` where there is none. A power of two.
   std::vector<run> built_;
   std::unordered_map<uint64_t, united> memo_; ///< Of the pairs that take long.
 };

@@ -98,7 +98,7 @@ caf::error symbol_walk::read(uint32_t rank, const block_range& range, std::vecto
   if (kind_ != proto::BARRIER)
     for (const auto& x : result)
       if (x.of == rank_sets::empty)
-        return invalid(fmt::format("reads {} of rank {}, where nobody has written element {}", text_of(range), rank,
+        return invalid(fmt::format("reads {} of rank {}, where no rank has written element {}", text_of(range), rank,
                                    range.offset + x.start));
   return {};
 }
@@ -113,7 +113,7 @@ caf::error symbol_walk::combine(uint64_t count) {
     if (a.shift != b.shift || a.finished || b.finished)
       return invalid(fmt::format("combines {} with {}", describe(a, start), describe(b, start)));
     auto united = sets_.unite(a.of, b.of);
-    if (united.common != rank_sets::nobody)
+    if (united.common != rank_sets::none)
       return invalid(fmt::format("combines {} with {}: rank {} would count twice", describe(a, start),
                                  describe(b, start), united.common));
     symbol_run both{start, a.shift, united.both, false};

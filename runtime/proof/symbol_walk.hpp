@@ -12,7 +12,7 @@ namespace ringmaster {
 
 /// In which order a schedule may add.
 enum class addition_order : uint8_t {
-  any,  ///< Whichever: each contribution exactly once.
+  any,  ///< Any order: each contribution exactly once.
   ranks ///< x0 op x1 op x2 ..., from left to right, over all ranks: by a fold of their inputs, and by nothing else.
 };
 
@@ -27,7 +27,7 @@ public:
 
   caf::error moved(step_ref from, step_ref to) override;
 
-  /// Of the step that `moved` was told of last: the runs that it took, and those that it wrote.
+  /// Of the step that `moved` was last called with: the runs that it took, and those that it wrote.
   const std::vector<symbol_run>& taken() const { return incoming_; }
   const std::vector<symbol_run>& written() const { return *result_; }
 

@@ -16,7 +16,7 @@ namespace ringmaster {
 // Rounds and peers stay as they are, but blocks grow by the contributions that they stand for. All-reduce of N ranks: a
 // ring's scratch is (N-1)/2 times the buffer and so is what a rank sends at most for the reduction; one_shot and
 // butterfly need N times the buffer, a tree's root the same, direct one buffer. Integers, MIN and MAX give the same
-// bits in any order: nobody needs this for them.
+// bits in any order: they do not need this.
 
 /// Whether the order of the ranks shows in the bits of the result: the kind reduces, and `order_shows`.
 bool order_matters(proto::CollectiveKind kind, proto::DataType type, gpu_sim::ReduceOp op);

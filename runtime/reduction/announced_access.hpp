@@ -11,8 +11,8 @@ void __tsan_write_range(void* to, long bytes);
 
 namespace ringmaster {
 
-// Loops over bulk memory are built without the thread sanitizer, which would look at each element: it is told of whole
-// ranges. Nothing where there is no sanitizer.
+// Loops over bulk memory are built without the thread sanitizer, which would look at each element: it is notified of
+// whole ranges. Nothing where there is no sanitizer.
 
 inline void announce_read([[maybe_unused]] const std::byte* from, [[maybe_unused]] size_t bytes) {
 #ifdef RINGMASTER_THREAD_SANITIZER

@@ -5,10 +5,10 @@
 
 namespace ringmaster {
 
-/// Whether an operation that reads and writes so many bytes in all had better write past the caches, with non-temporal
-/// stores: the result would not stay there anyway, and a line written as a whole is not fetched first. Measured on
-/// Zen 4 with 32 MiB of L3: copies of 64 MiB take 0.6 of memcpy's time, of 4 MiB 1.8 times as long. glibc decides
-/// alike, but from a cache size that is wrong by a factor of 10 in some virtual machines.
+/// Whether an operation that reads and writes this number of bytes in all is faster when it writes past the caches,
+/// with non-temporal stores: the result would not stay there anyway, and a line written as a whole is not fetched
+/// first. Measured on Zen 4 with 32 MiB of L3: copies of 64 MiB take 0.6 of memcpy's time, of 4 MiB 1.8 times as long.
+/// glibc decides alike, but from a cache size that is wrong by a factor of 10 in some virtual machines.
 bool writes_past_caches(uint64_t touched_bytes);
 
 /// memcpy that chooses. The ranges may be the same, but not overlap otherwise. `touched_bytes`: what the operation that

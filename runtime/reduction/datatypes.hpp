@@ -9,7 +9,7 @@
 
 namespace ringmaster {
 
-/// A datatype, and all that is so of it. Everything else asks this, and none is forgotten in a switch.
+/// A datatype and its properties. All other code asks this table, so no switch misses a datatype.
 struct known_datatype {
   proto::DataType value;
   std::string_view name;    ///< As people write it.

@@ -24,8 +24,8 @@ public:
   /// Ends a reduction over `world_size` > 0 ranks: AVG divides, the others do nothing.
   void finish(uint32_t world_size, std::byte* values, uint64_t count) const;
 
-  /// By what AVG and PREMUL_SUM over so many ranks multiply every input before they add, where partial sums are of the
-  /// datatype: a power of two, so that no partial sum is too large; 1 where nothing is to be scaled. See
+  /// By what AVG and PREMUL_SUM over this number of ranks multiply every input before they add, where partial sums are
+  /// of the datatype: a power of two, so that no partial sum is too large; 1 where nothing is to be scaled. See
   /// `needs_all_inputs` for the datatypes that have too few exponents for it.
   double scale_before(uint32_t world_size) const;
   /// out[i] = a[i] * a_scale + b[i] * b_scale, where `scale_before` says that operands are to be scaled.

@@ -18,7 +18,7 @@ size_t size_of(proto::DataType type);
 /// "float64", "sum", ...: as people write them in options and logs.
 std::string_view name_of(proto::DataType type);
 std::string_view name_of(gpu_sim::ReduceOp op);
-/// Errors: invalid_argument, naming what is allowed. USER cannot be parsed: such a reduction goes by a name of its own.
+/// Errors: invalid_argument, naming what is allowed. USER cannot be parsed: such a reduction has a name of its own.
 caf::expected<proto::DataType> parse_datatype(std::string_view text);
 caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text);
 
@@ -33,7 +33,7 @@ bool needs_all_inputs(proto::DataType type, gpu_sim::ReduceOp op);
 
 /// out[i] = op(a[i], b[i]) for `count` elements; AVG and PREMUL_SUM add. `out` may be `a` or `b`, but not overlap them
 /// otherwise. The pointers need no alignment; type and op must exist, and the op not be USER: see
-/// runtime/reduction/reducer.hpp. The same bits whichever instruction set runs it: one operation an element, no
+/// runtime/reduction/reducer.hpp. The same bits with every instruction set: one operation an element, no
 /// contraction, no reordering, and every NaN is the one positive quiet NaN. Integers wrap around. MIN and MAX give NaN
 /// where either side is NaN, and -0 is smaller than +0: their result does not depend on the order of the ranks.
 ///

@@ -37,7 +37,7 @@ struct accumulation_step {
   size_t inputs;
 };
 
-/// The step that takes the most of so many inputs.
+/// The step that takes the most of this number of inputs.
 accumulation_step next_step(const operation_kernels& operation, size_t inputs, bool begun) {
   if (begun)
     return inputs >= 4   ? accumulation_step{operation.extend_4, 4}

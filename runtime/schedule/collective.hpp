@@ -46,7 +46,7 @@ bool has_root(proto::CollectiveKind kind); ///< Including SEND_RECV's sender.
 bool has_v_variant(proto::CollectiveKind kind);
 
 /// Whether the request makes sense for the kind. Errors: invalid_argument, with a sentence: a world size of 0, a rank,
-/// root or peer outside of it, counts where there are none or not as many as needed, more elements than 2^63, hosts of
+/// root or peer outside of it, counts where there are none or the wrong number, more elements than 2^63, hosts of
 /// more or fewer ranks than there are.
 caf::error check_request(proto::CollectiveKind kind, const plan_request& request);
 

@@ -40,7 +40,7 @@ caf::error check_step(uint32_t rank, uint32_t world_size, const schedule& all, c
   if (auto fault = check_range(x.destination, limit_of(x.destination)))
     return fault;
   if (x.destination.where == buffer::input)
-    return invalid(fmt::format("writes {}, and nobody writes an input", text_of(x.destination)));
+    return invalid(fmt::format("writes {}, and no rank writes an input", text_of(x.destination)));
   if (!reads_own(x))
     return {};
   if (x.what == action::fold ? x.source.count % x.destination.count != 0 : x.source.count != x.destination.count)

@@ -26,9 +26,9 @@ public:
 
   /// From the first round on. Errors: the planner's.
   caf::error begin(planner plan);
-  /// Nothing that was started ends any more.
+  /// No started step finishes after this.
   void stop();
-  /// Lets go of the steps: it may be kept for long behind its end.
+  /// Releases the steps: the object may be kept long after its end.
   void forget_steps();
 
   uint32_t round() const { return round_; } ///< Rounds done.
@@ -41,7 +41,7 @@ public:
   bool at_end() const { return !started_ && round_ == window_.rounds; }
   /// Begins the round. Returns the steps that start with it. Errors: the planner's.
   caf::expected<std::vector<size_t>> start_round();
-  /// Returns the step that starts behind it, if one does.
+  /// Returns the step that starts after it, if one does.
   std::optional<size_t> ended(size_t index);
   bool round_over() const { return started_ && open_ == 0; }
   void next_round();

@@ -119,7 +119,7 @@ private:
     return {rank, wanted};
   }
 
-  /// When no step can run any more, all ranks have finished, or some wait for each other in a circle: a deadlock.
+  /// When no further step can run, all ranks have finished, or some wait for each other in a circle: a deadlock.
   caf::error check_end() {
     auto stuck = std::find_if(open_.begin(), open_.end(), [](auto& x) { return x.left != 0; });
     if (stuck == open_.end())

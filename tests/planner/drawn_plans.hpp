@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planner/models/known_models.hpp"
-#include "planner/plans/planner.hpp"
+#include "planner/plans/plan_search.hpp"
 #include "training/simulated/simulator.hpp"
 #include "training/strategies/strategies.hpp"
 

@@ -2,7 +2,7 @@
 #include "planner/costs/transformer_costs.hpp"
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/models/known_models.hpp"
-#include "planner/plans/planner.hpp"
+#include "planner/plans/plan_search.hpp"
 #include "tools/validation/iteration_rows.hpp"
 #include "training/simulated/simulator.hpp"
 #include "training/strategies/strategies.hpp"

@@ -1,5 +1,5 @@
-// Reads the sources: two classes of one name in one namespace would be one class to the linker, which takes either's
-// functions for both.
+// Reads the sources. Two classes with one name in one namespace are one class to the linker, which then takes the
+// functions of either for both.
 #include "tests/support/file_content.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Where each class of a namespace is defined; names in unnamed namespaces are their file's own.
+/// The files that define each class. Classes in unnamed namespaces are left out, since they belong to their file.
 class class_names {
 public:
   void read(const std::string& text, const std::string& file) {
@@ -33,7 +33,7 @@ public:
     }
   }
 
-  /// "ringmaster::event: a.hpp, b.hpp", a line each.
+  /// "ringmaster::event: a.hpp b.hpp" for each class that two files define.
   std::string defined_twice() const {
     std::string result;
     for (auto& [name, files] : files_) {
@@ -54,7 +54,7 @@ private:
     std::string name; ///< Empty: unnamed.
   };
 
-  /// Comments, literals and preprocessor lines left out.
+  /// The text without comments, literals and preprocessor lines.
   static std::string without_texts(const std::string& text) {
     std::string result;
     for (size_t i = 0; i < text.size(); ++i) {
@@ -78,7 +78,7 @@ private:
     return result;
   }
 
-  /// Names, "::", and other characters one by one; an empty one at the end.
+  /// The text as names, "::" and single other characters, with an empty word at the end.
   static std::vector<std::string> words_of(const std::string& head) {
     const auto is_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     std::vector<std::string> result;
@@ -94,7 +94,7 @@ private:
     return result;
   }
 
-  /// The name of the class that is defined behind this head, or "".
+  /// The name of the class whose definition these words open, or "".
   static std::string class_of(const std::vector<std::string>& words) {
     for (size_t i = 0; i + 1 < words.size(); ++i) {
       auto& key = words[i];
@@ -105,8 +105,8 @@ private:
         name += 5;
       if (name + 1 >= words.size())
         continue;
-      auto& behind = words[name + (words[name + 1] == "final" ? 2 : 1)];
-      if (behind.empty() || behind == ":")
+      auto& next = words[name + (words[name + 1] == "final" ? 2 : 1)];
+      if (next.empty() || next == ":")
         return words[name];
     }
     return {};
@@ -114,10 +114,10 @@ private:
 
   void open(const std::string& head, const std::string& file) {
     const auto words = words_of(head);
-    if (auto room = std::ranges::find(words, "namespace"); room - words.begin() <= 1 && room != words.end()) {
+    if (auto key = std::ranges::find(words, "namespace"); key - words.begin() <= 1 && key != words.end()) {
       std::string name;
-      while (++room != words.end())
-        name += *room;
+      while (++key != words.end())
+        name += *key;
       scopes_.push_back({true, name});
       return;
     }
@@ -138,7 +138,7 @@ private:
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-std::string twice(const std::string& first, const std::string& second) {
+std::string defined_in_both(const std::string& first, const std::string& second) {
   class_names names;
   names.read(first, "a");
   names.read(second, "b");
@@ -149,9 +149,9 @@ std::string twice(const std::string& first, const std::string& second) {
 
 TEST_CASE("class names: no class is defined twice in one namespace") {
   class_names names;
-  for (auto* floor : {"actors", "client", "messages", "runtime", "tests", "tools"})
+  for (auto* layer : {"actors", "client", "messages", "planner", "runtime", "tests", "tools", "training"})
     for (auto& entry :
-         std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + floor}) {
+         std::filesystem::recursive_directory_iterator{std::string{RINGMASTER_SOURCE_DIR} + "/" + layer}) {
       if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp")
         continue;
       names.read(ringmaster::test::content_of(entry.path()),
@@ -161,14 +161,20 @@ TEST_CASE("class names: no class is defined twice in one namespace") {
   CHECK(names.defined_twice() == "");
 }
 
-TEST_CASE("class names: what is found twice, and what is not") {
-  CHECK(twice("namespace n { class x { int y; }; }", "namespace n {\nstruct x final : z {};\n}") == "n::x: a b\n");
-  CHECK(twice("namespace n { enum class x : int { a, b }; }", "namespace n::m { enum class x { a }; }").empty());
-  CHECK(twice("namespace n { struct x; }", "namespace n { struct x {}; struct x y{1}; }").empty()); // declared, used
-  CHECK(twice("namespace n { namespace { struct x {}; } }", "namespace n { struct x {}; }").empty());
+TEST_CASE("class names: what counts as two definitions, and what does not") {
+  CHECK(defined_in_both("namespace n { class x { int y; }; }", "namespace n {\nstruct x final : z {};\n}")
+        == "n::x: a b\n");
   CHECK(
-    twice("namespace n { template <class T> struct x {}; }", "namespace n { template <> struct x<int> {}; }").empty());
-  CHECK(twice("namespace n { void f() { struct x {}; } }", "namespace n { struct y { struct x {}; }; }").empty());
-  CHECK(twice("namespace n { auto t = R\"(struct x {)\"; }", "namespace n { struct x {}; /* } */ struct y {}; // {\n}")
+    defined_in_both("namespace n { enum class x : int { a, b }; }", "namespace n::m { enum class x { a }; }").empty());
+  CHECK(defined_in_both("namespace n { struct x; }", "namespace n { struct x {}; struct x y{1}; }")
+          .empty()); // declared, used
+  CHECK(defined_in_both("namespace n { namespace { struct x {}; } }", "namespace n { struct x {}; }").empty());
+  CHECK(defined_in_both("namespace n { template <class T> struct x {}; }",
+                        "namespace n { template <> struct x<int> {}; }")
+          .empty());
+  CHECK(
+    defined_in_both("namespace n { void f() { struct x {}; } }", "namespace n { struct y { struct x {}; }; }").empty());
+  CHECK(defined_in_both("namespace n { auto t = R\"(struct x {)\"; }",
+                        "namespace n { struct x {}; /* } */ struct y {}; // {\n}")
           .empty());
 }

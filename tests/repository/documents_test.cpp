@@ -1,4 +1,4 @@
-// What documents and comments name is there, and what is there is named.
+// Every file, message, strategy and algorithm that documents name exists, and those that exist are documented.
 #include "runtime/algorithms/registry.hpp"
 #include "tests/repository/repository_files.hpp"
 #include "training/strategies/strategies.hpp"
@@ -22,11 +22,11 @@ std::vector<std::string> all_of(const std::string& text, const std::regex& what,
 
 } // namespace
 
-TEST_CASE("documents: every file of ours that a comment or a page names is there") {
-  const std::regex path{R"((?:^|[^A-Za-z0-9_./-])((?:actors|messages|runtime|client|tools|examples|tests|bench|cmake|)"
-                        R"(config|docs)/[A-Za-z0-9_/-]+\.(?:cpp|hpp|proto|md|conf|cmake|py|svg)))"};
+TEST_CASE("documents: every file of the project that a comment or a page names exists") {
+  const std::regex path{R"((?:^|[^A-Za-z0-9_./-])((?:actors|messages|runtime|training|planner|client|tools|examples|)"
+                        R"(tests|bench|cmake|config|docs)/[A-Za-z0-9_/-]+\.(?:cpp|hpp|proto|md|conf|cmake|py|svg)))"};
   const auto all = repository_files();
-  const std::set<std::string> there{all.begin(), all.end()};
+  const std::set<std::string> existing{all.begin(), all.end()};
   size_t named = 0;
   for (auto& file : all) {
     const auto extension = std::filesystem::path{file}.extension();
@@ -35,21 +35,21 @@ TEST_CASE("documents: every file of ours that a comment or a page names is there
     CAPTURE(file);
     for (auto& each : all_of(text_of_file(file), path, 1)) {
       ++named;
-      const bool stands_for_any = each.find("NAME") != each.npos || each.find("_N.") != each.npos;
-      const bool is_there = there.count(each) + there.count(each + ".in") == 1; // or is made when it is configured
-      CHECK_MESSAGE((stands_for_any || is_there), each);
+      const bool is_placeholder = each.find("NAME") != each.npos || each.find("_N.") != each.npos;
+      const bool exists = existing.count(each) + existing.count(each + ".in") == 1; // .in: CMake makes the file
+      CHECK_MESSAGE((is_placeholder || exists), each);
     }
   }
   CHECK(named > 2000); // includes are among them
 }
 
-TEST_CASE("documents: the page of the protocol has every message that an actor takes") {
+TEST_CASE("documents: docs/PROTOCOL.md has every message that an actor handles") {
   const auto page = text_of_file("docs/PROTOCOL.md");
-  // A table's first two cells, and what stands in backquotes or asterisks: prose has such words, too.
-  const std::regex word{R"([A-Za-z_:]+)"}, told{R"((?:^|\n)\|([^|]*\|[^|]*)\||`([^`\n]*)`|\*([a-z_]+)\*)"};
+  // The first two cells of tables, and words in backquotes or asterisks. Other prose may have the same words by chance.
+  const std::regex word{R"([A-Za-z_:]+)"}, marked{R"((?:^|\n)\|([^|]*\|[^|]*)\||`([^`\n]*)`|\*([a-z_]+)\*)"};
   std::set<std::string> named;
   for (size_t group : {1, 2, 3})
-    for (auto& each : all_of(page, told, group))
+    for (auto& each : all_of(page, marked, group))
       for (auto& name : all_of(each, word, 0))
         named.insert(name);
   const std::regex taken{R"((?:reacts_to|replies_to)<([^>]*)>)"}, ours{R"((?:^|[ ,<])(?:proto::|gpu_sim::)?(\w+))"};
@@ -67,15 +67,13 @@ TEST_CASE("documents: the page of the protocol has every message that an actor t
   CHECK(messages > 90);
 }
 
-TEST_CASE(
-  "documents: each strategy has its section in docs/strategies.md, each algorithm is told in docs/collectives.md") {
-  const auto strategies_page = text_of_file("docs/strategies.md"),
-             collectives_page = text_of_file("docs/collectives.md");
+TEST_CASE("documents: docs/strategies.md has a section for each strategy, docs/algorithms.md names each algorithm") {
+  const auto strategies_page = text_of_file("docs/strategies.md"), algorithms_page = text_of_file("docs/algorithms.md");
   const std::regex word{R"([a-z][a-z_]*)"};
-  const auto words = all_of(collectives_page, word, 0);
-  const std::set<std::string> told{words.begin(), words.end()};
+  const auto words = all_of(algorithms_page, word, 0);
+  const std::set<std::string> named{words.begin(), words.end()};
   for (auto& each : ringmaster::training::strategies())
     CHECK_MESSAGE(strategies_page.find(fmt::format("\n### {}: ", each.name)) != std::string::npos, each.name);
   for (auto& each : ringmaster::algorithms())
-    CHECK_MESSAGE(told.contains(std::string{each.name}), each.name);
+    CHECK_MESSAGE(named.contains(std::string{each.name}), each.name);
 }

@@ -14,7 +14,7 @@ bool starts(const std::string& text, const std::string& with) {
   return text.compare(0, with.size(), with) == 0;
 }
 
-/// "x" of `| "x" ...`, with these two quotes and nothing but blanks before the first; "" if there is no such thing.
+/// The text between the two quotes that follow `head` at the start of a line, or "". Blanks may stand between.
 std::string quoted_after(const std::string& line, const std::string& head, char open, char close) {
   auto at = line.find_first_not_of(" \t");
   if (at == std::string::npos || line.compare(at, head.size(), head) != 0)
@@ -26,7 +26,7 @@ std::string quoted_after(const std::string& line, const std::string& head, char 
   return end == std::string::npos ? std::string{} : line.substr(at + 1, end - at - 1);
 }
 
-/// The source that a line of a list has for itself, or "".
+/// The source file that a line of a list consists of, or "".
 std::string lone_source(const std::string& line) {
   auto from = line.find_first_not_of(' ');
   auto to = line.find_last_not_of(" )");
@@ -51,21 +51,21 @@ module_order module_order::of(std::istream& architecture) {
   auto inside = false;
   while (std::getline(architecture, line)) {
     if (!inside) {
-      inside = starts(line, "| room |");
+      inside = starts(line, "| module |");
       continue;
     }
     if (!starts(line, "|"))
       break;
-    if (auto room = quoted_after(line, "|", '`', '`'); !room.empty())
-      result.rooms_.push_back(std::move(room));
+    if (auto module = quoted_after(line, "|", '`', '`'); !module.empty())
+      result.modules_.push_back(std::move(module));
   }
   return result;
 }
 
 int module_order::row_of(const std::string& folder) const {
-  auto row = [&](const std::string& room) {
-    auto i = std::find(rooms_.begin(), rooms_.end(), room);
-    return i == rooms_.end() ? -1 : static_cast<int>(i - rooms_.begin());
+  auto row = [&](const std::string& module) {
+    auto i = std::find(modules_.begin(), modules_.end(), module);
+    return i == modules_.end() ? -1 : static_cast<int>(i - modules_.begin());
   };
   if (auto own = row(folder); own >= 0)
     return own;
@@ -79,7 +79,7 @@ std::vector<std::string> module_order::complaints(const std::string& path, std::
   std::vector<std::string> result;
   const auto from = row_of(folder_of(path));
   if (from < 0)
-    return {fmt::format("{}:1: the folder {} is no room: give it a row", path, folder_of(path))};
+    return {fmt::format("{}:1: the folder {} is no module: give it a row", path, folder_of(path))};
   std::string line;
   for (size_t number = 1; std::getline(text, line); ++number) {
     auto included = quoted_after(line, "#include", '"', '"');
@@ -87,10 +87,10 @@ std::vector<std::string> module_order::complaints(const std::string& path, std::
       continue;
     auto to = row_of(folder_of(included));
     if (to < 0)
-      result.push_back(fmt::format("{}:{}: \"{}\" lies in no room", path, number, included));
+      result.push_back(fmt::format("{}:{}: \"{}\" is in no module", path, number, included));
     else if (to > from)
-      result.push_back(fmt::format("{}:{}: \"{}\" lies in {}, which stands below {}", path, number, included,
-                                   rooms_[to], rooms_[from]));
+      result.push_back(fmt::format("{}:{}: \"{}\" is in {}, which is below {}", path, number, included, modules_[to],
+                                   modules_[from]));
   }
   return result;
 }

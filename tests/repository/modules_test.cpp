@@ -16,7 +16,7 @@ using namespace ringmaster::test;
 
 namespace {
 
-module_order house() {
+module_order documented_order() {
   std::ifstream architecture{repository_root / "docs/ARCHITECTURE.md"};
   return module_order::of(architecture);
 }
@@ -25,19 +25,20 @@ std::string lines(const std::vector<std::string>& complaints) {
   return fmt::format("{}", fmt::join(complaints, "\n"));
 }
 
-/// What the order of three rooms has to say of a file with this text.
+/// What the order of three modules reports for a file with this text.
 std::string judged(const std::string& path, const std::string& text) {
-  std::istringstream table{"prose\n| room | what |\n|---|---|\n| `cellar` | a |\n| `hall` | b |\n| `roof/...` | c |\n\n"
-                           "| `later` | no room |\n"};
+  std::istringstream table{
+    "prose\n| module | what it is |\n|---|---|\n| `cellar` | a |\n| `hall` | b |\n| `roof/...` | c |\n\n"
+    "| `later` | no module |\n"};
   std::istringstream file{text};
   return lines(module_order::of(table).complaints(path, file));
 }
 
 } // namespace
 
-TEST_CASE("rooms: every include goes to the file's own room or to one above it in docs/ARCHITECTURE.md") {
-  const auto order = house();
-  REQUIRE(order.rooms().size() > 30);
+TEST_CASE("modules: a file includes headers of its own module and of those above it in docs/ARCHITECTURE.md") {
+  const auto order = documented_order();
+  REQUIRE(order.modules().size() > 30);
   std::vector<std::string> found;
   for (auto& path : repository_files())
     if (is_source(path)) {
@@ -48,28 +49,28 @@ TEST_CASE("rooms: every include goes to the file's own room or to one above it i
   CHECK(lines(found) == "");
 }
 
-TEST_CASE("rooms: each of the table's rows has a folder with sources") {
+TEST_CASE("modules: each row of the table has a folder with sources") {
   std::set<std::string> folders;
   for (auto& path : repository_files())
     if (is_source(path))
       folders.insert(folder_of(path));
-  const auto order = house();
-  for (auto& room : order.rooms())
-    if (room.find("...") == std::string::npos)
-      CHECK_MESSAGE(folders.count(room) == 1, room);
+  const auto order = documented_order();
+  for (auto& module : order.modules())
+    if (module.find("...") == std::string::npos)
+      CHECK_MESSAGE(folders.count(module) == 1, module);
 }
 
-TEST_CASE("rooms: no folder is so full that nobody finds anything") {
-  constexpr size_t about_25 = 28;
+TEST_CASE("modules: no folder has too many files") {
+  constexpr size_t files_max = 28;
   std::map<std::string, size_t> count;
   for (auto& path : repository_files())
-    if (std::filesystem::path{path}.extension() != ".patch") // the faults of tests/mutants: a list, read by its names
+    if (std::filesystem::path{path}.extension() != ".patch") // tests/mutants is a list, found by name
       ++count[folder_of(path)];
   for (auto& [folder, number] : count)
-    CHECK_MESSAGE(number <= about_25, fmt::format("{} has {} files: divide it", folder, number));
+    CHECK_MESSAGE(number <= files_max, fmt::format("{} has {} files: divide it", folder, number));
 }
 
-TEST_CASE("rooms: lists of sources are sorted") {
+TEST_CASE("modules: lists of sources are sorted") {
   std::vector<std::string> found;
   for (auto& path : repository_files())
     if (std::filesystem::path{path}.filename() == "CMakeLists.txt") {
@@ -80,29 +81,29 @@ TEST_CASE("rooms: lists of sources are sorted") {
   CHECK(lines(found) == "");
 }
 
-TEST_CASE("rooms: an include that runs back up is named with its line") {
+TEST_CASE("modules: an include of a module below is reported with its line") {
   CHECK(judged("hall/door.hpp", "#pragma once\n#include \"cellar/key.hpp\"\n#include \"hall/lamp.hpp\"\n") == "");
   CHECK(judged("cellar/key.cpp", "#include \"cellar/key.hpp\"\n\n#include \"hall/door.hpp\" // why\n")
-        == "cellar/key.cpp:3: \"hall/door.hpp\" lies in hall, which stands below cellar");
+        == "cellar/key.cpp:3: \"hall/door.hpp\" is in hall, which is below cellar");
   CHECK(judged("hall/door.hpp", "#include \"roof/loft/beam.hpp\"\n")
-        == "hall/door.hpp:1: \"roof/loft/beam.hpp\" lies in roof/..., which stands below hall");
+        == "hall/door.hpp:1: \"roof/loft/beam.hpp\" is in roof/..., which is below hall");
 }
 
-TEST_CASE("rooms: a file or an include that is in no room is named") {
-  CHECK(judged("later/x.cpp", "") == "later/x.cpp:1: the folder later is no room: give it a row");
-  CHECK(judged("hall/side/x.cpp", "") == "hall/side/x.cpp:1: the folder hall/side is no room: give it a row");
+TEST_CASE("modules: a file or an include outside of all modules is reported") {
+  CHECK(judged("later/x.cpp", "") == "later/x.cpp:1: the folder later is no module: give it a row");
+  CHECK(judged("hall/side/x.cpp", "") == "hall/side/x.cpp:1: the folder hall/side is no module: give it a row");
   CHECK(judged("roof/x.cpp", "#include <vector>\n#include \"door.hpp\"\n")
-        == "roof/x.cpp:2: \"door.hpp\" lies in no room");
+        == "roof/x.cpp:2: \"door.hpp\" is in no module");
 }
 
-TEST_CASE("rooms: a source that stands behind a later one in its list is named") {
-  std::istringstream sorted{"add_library(x\n  a.cpp\n  b.cpp)\nroom(x y\n  a.cpp\n  c.cpp)\n"};
+TEST_CASE("modules: an unsorted source is reported") {
+  std::istringstream sorted{"add_library(x\n  a.cpp\n  b.cpp)\nadd_sources(x y\n  a.cpp\n  c.cpp)\n"};
   CHECK(lines(unsorted_sources("CMakeLists.txt", sorted)) == "");
-  std::istringstream unsorted{"room(x y\n  b.cpp\n  a.cpp)\n"};
+  std::istringstream unsorted{"add_sources(x y\n  b.cpp\n  a.cpp)\n"};
   CHECK(lines(unsorted_sources("CMakeLists.txt", unsorted)) == "CMakeLists.txt:3: a.cpp belongs before b.cpp");
 }
 
-TEST_CASE("rooms: no code reads a message") {
+TEST_CASE("modules: no code reads a message") {
   // What a program must distinguish is a code or a field. RocksDB has no code for a database that another process
   // holds.
   const std::set<std::string> allowed{"runtime/journal/rocksdb_directory.cpp"};

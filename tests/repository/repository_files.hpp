@@ -11,7 +11,7 @@ namespace ringmaster::test {
 
 inline const std::filesystem::path repository_root = RINGMASTER_SOURCE_DIR;
 
-/// Every file of the tree, as its path from the root; nothing that is built, and nothing hidden.
+/// The path from the root of every file in the tree, without the build folder and hidden files.
 inline std::vector<std::string> repository_files() {
   std::vector<std::string> result;
   for (std::filesystem::recursive_directory_iterator i{repository_root}, end; i != end; ++i) {

@@ -72,6 +72,8 @@ void bench_arguments::add_to(option_table& table) {
     "result was right, and the average bus bandwidth of all rows.\n\n"
     "Sizes are whole elements; where each rank has a block, they are rounded down to blocks of the same size, "
     "and the first column says to what. The exit status is 0 if every result was right.");
+  table.common({"--algorithm", "--devices", "--min-bytes", "--max-bytes", "--factor", "--datatype", "--op",
+                "--iterations", "--in-place", "--json"});
   table.add_example("ringmaster bench -b 8 -e 64M -f 2", "as nccl-tests would have it");
   table.add_example("ringmaster bench broadcast --algorithm all --json rows.json",
                     "every algorithm; `ringmaster chart` "

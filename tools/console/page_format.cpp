@@ -6,19 +6,21 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace ringmaster {
 
 page_format page_format::of_console(bool wide) {
-  page_format result{.wide = wide};
   size_t columns = 0;
   if (const auto* text = std::getenv("COLUMNS"); text != nullptr) {
     const auto* end = text + std::strlen(text);
-    const auto read = std::from_chars(text, end, columns);
-    if (read.ec == std::errc{} && read.ptr == end && columns > 0)
-      result.columns = std::clamp(columns, columns_min, columns_max);
+    if (const auto read = std::from_chars(text, end, columns); read.ec != std::errc{} || read.ptr != end)
+      columns = 0;
+  } else if (winsize size{}; ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+    columns = size.ws_col;
   }
-  return result;
+  return {.columns = columns == 0 ? columns_max : std::clamp(columns, columns_min, columns_max), .wide = wide};
 }
 
 std::string page_format::line(std::string_view text, size_t indent) const {

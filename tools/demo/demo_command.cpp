@@ -72,6 +72,7 @@ class demo_call final : public configured_call {
   void declare_options(option_table& table) override {
     story_.add_to(table);
     join_options(table);
+    table.common({"--devices", "--elements", "--op", "--algorithm", "--kill", "--kill-rank", "--seed", "--join"});
   }
 
   caf::error check() override {

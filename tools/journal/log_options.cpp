@@ -51,6 +51,8 @@ void log_options::add_to(option_table& table) {
     .says("SIZE", "maximum size of a trace, at least 64K: it has the latest records that fit")
     .otherwise(size_text(trace_bytes_default));
   table.flag("--follow", follow).says("continues with new records until interrupted");
+  table.common({"--communicator", "--device", "--kind", "--outcome", "--last", "--relative", "--json", "--trace",
+                "--follow"});
   table.add_example("ringmaster log log --kind operation --outcome failed",
                     "failed operations, from the call to the end");
 }

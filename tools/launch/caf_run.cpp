@@ -3,7 +3,6 @@
 #include "tools/console/whole_output.hpp"
 #include "tools/launch/launch_command.hpp"
 #include "tools/options/bash_completion.hpp"
-#include "tools/options/man_page.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +12,7 @@ using namespace ringmaster;
 
 namespace {
 
-/// A pipe must not get the number of a standard stream that our caller has closed.
+/// Opens standard streams that the caller has closed, so that no pipe gets their numbers.
 void fill_standard_streams() {
   int fd = 0;
   do
@@ -30,10 +29,10 @@ int main(int argc, char** argv) {
   std::vector<std::string> args{argv + 1, argv + argc};
   if (args == std::vector<std::string>{"help"})
     args = {"--help"};
-  if (args != std::vector<std::string>{"--man"} && args != std::vector<std::string>{"--completion"})
+  if (args != std::vector<std::string>{"--completion"})
     return command.run(args);
   return with_whole_output("caf-run", stdout, stderr, command.failed_status, [&] {
-    fmt::print("{}", args[0] == "--man" ? man_page(command) : bash_completion(command));
+    fmt::print("{}", bash_completion(command));
     return exit_ok;
   });
 }

@@ -99,7 +99,6 @@ void command_line::add_to(option_table& table) {
   table.text("--ssh", ssh).says("PROGRAM", "starts a node on another host");
   table.take_configuration(configuration_keys());
   table.flag("--completion", prints_completion).says("prints a script that lets bash complete all this, and no more");
-  table.flag("--man", prints_manual).says("prints the manual page, and no more");
   table.closing(
     "Each line that the coordinator or a node writes goes to standard error after its name. The standard streams "
     "of PROGRAM are its own; of ranks, standard input is rank 0's. SIGINT, SIGTERM, SIGHUP and SIGQUIT go to PROGRAM, "
@@ -118,6 +117,8 @@ void command_line::add_to(option_table& table) {
     "SLURM_TASKS_PER_NODE their devices or ranks.\n\n"
     "Exit status: PROGRAM's own, or 128 + n if signal n ended it, of the first rank that failed, 1 for one that left "
     "early without finalize; 125 if the cluster did not come up; 126 or 127 if PROGRAM cannot be run or is not there.");
+  table.common({"--local", "--hostfile", "--ranks", "--devices-per-node", "--tag-output", "--port", "--timeout",
+                "--conf", "--journal"});
   table.add_example("caf-run --local 4 -- ringmaster demo", "a coordinator, 4 nodes with 2 devices each, the demo");
   table.add_example("caf-run --ranks 4 -- ./my_program", "a coordinator, and my_program as ranks 0 to 3");
   table.add_example("caf-run --hostfile hosts -- ./my_program", "nodes on other hosts, by ssh");
@@ -179,8 +180,8 @@ caf::error command_line::take_keys(const std::vector<std::string>& arguments) {
 }
 
 caf::error command_line::check() const {
-  if (prints_completion || prints_manual)
-    return wrong(std::string{prints_manual ? "--man" : "--completion"} + " stands alone");
+  if (prints_completion)
+    return wrong("--completion takes no other arguments");
   if (local_nodes > 0 && !hostfile.empty())
     return wrong("give either --local N or --hostfile FILE");
   if (local_nodes > 0 && ranks > 0)

@@ -10,7 +10,7 @@ namespace ringmaster {
 
 namespace {
 
-/// The script's fixed part. {0}: the functions' name, {1}: the program's. `COMP_WORDS` has "--name=value" as three
+/// The fixed part of the script. {0}: the functions' name, {1}: the program's. `COMP_WORDS` has "--name=value" as three
 /// words.
 constexpr auto frame = R"sh(
 _{0}() {{
@@ -34,16 +34,17 @@ _{0}() {{
   [ -n "$kind" ] || kind=$(_{0}_value "$command" "$option")
   if [ -z "$kind" ]; then
     case $current in
+      - | --) kind="words $(_{0}_options "$command|common")" ;;
       -*) kind="words $(_{0}_options "$command")" ;;
       *) kind=$(_{0}_value "$command" '') ;;
     esac
   fi
   case $kind in
     words*)
-      listed=${{current%"${{current##*,}}"}} # of a list, what stands before its last comma
+      listed=${{current%"${{current##*,}}"}} # of a list, the part before its last comma
       mapfile -t COMPREPLY < <(compgen -P "$listed" -W "${{kind#words}}" -- "${{current##*,}}")
       case $current in
-        */* | .* | '~'*) # which may be a file's name in place of a word
+        */* | .* | '~'*) # may be the name of a file instead
           mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$current")
           kind=file
           ;;
@@ -75,8 +76,8 @@ _{0}_command() {{
 }}
 )sh";
 
-/// Of a program that is one command and runs another: sets `rest` to where that one's words begin, if they have. What
-/// may stand there it knows itself; `_command_offset` is bash-completion's.
+/// For a program that is one command and runs another program: sets `rest` to the index of that program, if it is on
+/// the line. Its words are completed by its own completion; `_command_offset` is a function of bash-completion.
 constexpr auto find_rest = R"sh(
 _{0}_command() {{
   local i
@@ -125,22 +126,26 @@ std::string kind_of(const option& x) {
   return "any";
 }
 
-/// The lines of two case statements: the options of each command, and what their values are.
+/// The lines of two case statements: the options of each command, and the kinds of their values.
 class cases {
 public:
   void add(const tool_command& x, const std::string& name) {
     auto table = x.table();
-    std::vector<std::string> names, without_dash;
+    std::vector<std::string> names, common, without_dash;
     for (auto& each : table.groups())
       for (auto& known : each.options) {
         names.insert(names.end(), known.names().begin(), known.names().end());
+        if (known.is_common())
+          common.push_back(known.name());
         if (!known.is_flag())
           add_value(name, known, kind_of(known));
       }
     for (auto& key : table.configuration_keys())
       names.push_back(fmt::format("--{}=", key));
-    names.insert(names.end(), {"--version", "--help"});
-    options_ += fmt::format("    {}) echo {} ;;\n", quoted(name), quoted(fmt::format("{}", fmt::join(names, " "))));
+    names.insert(names.end(), {"--version", "--help", "--help-all"});
+    common.insert(common.end(), {"--help", "--help-all"});
+    add_options(name, names);
+    add_options(name + "|common", table.has_common() ? common : names);
     for (auto& inner : x.below)
       without_dash.push_back(inner.last_word());
     auto* free = table.free();
@@ -159,13 +164,18 @@ public:
   }
 
   std::string functions(const std::string& name) const {
-    return fmt::format("\n# COMMAND: its options.\n_{0}_options() {{\n  case $1 in\n{1}  esac\n}}\n"
-                       "\n# COMMAND OPTION: what its value may be; nothing where it has none.\n"
+    return fmt::format("\n# COMMAND: its options. COMMAND|common: those that --help shows.\n_{0}_options() {{\n  case "
+                       "$1 in\n{1}  esac\n}}\n"
+                       "\n# COMMAND OPTION: the kind of its value; nothing if it has none.\n"
                        "_{0}_value() {{\n  case $1\\|$2 in\n{2}  esac\n}}\n",
                        name, options_, values_);
   }
 
 private:
+  void add_options(const std::string& place, const std::vector<std::string>& names) {
+    options_ += fmt::format("    {}) echo {} ;;\n", quoted(place), quoted(fmt::format("{}", fmt::join(names, " "))));
+  }
+
   static std::string line(const std::string& place, const std::string& kind) {
     return fmt::format("    {}) echo {} ;;\n", quoted(place), quoted(kind));
   }
@@ -207,7 +217,7 @@ std::string bash_completion(const program& of) {
     all.add(x, x.name);
   }
   all.add_words("help|help", names);
-  names.insert(names.end(), {"--help", "--version"});
+  names.insert(names.end(), {"--help", "--help-all", "--version"});
   all.add_words("|", names);
   all.add_words(fmt::format("|{}", of.name()), names);
   auto name = function_name(of.name());

@@ -10,29 +10,29 @@
 
 namespace ringmaster {
 
-/// One option of a command, or what stands without a dash: what it sets, and what is said of it. Made by a table.
+/// One option of a command, or its positional argument: what it sets, and how help describes it. Made by a table.
 class option {
 public:
   using setter = std::function<caf::error(const std::string& value)>;
 
-  /// What a shell offers in the value's place.
+  /// What shell completion offers for the value.
   enum class offer : uint8_t { nothing, words, file, directory };
 
-  /// How the value is called, and what it is for; in the text "{words}" stands for all that it may be.
+  /// The name of the value, and its purpose. "{words}" in the purpose is replaced by the allowed words.
   option& says(std::string value_word, std::string purpose);
-  /// The same of one that has no value, or whose value's word says enough.
+  /// The purpose alone: of a flag, or of an option whose value has a name already.
   option& says(std::string purpose);
-  /// What is so where the option is not given, where that is not the value that its target had.
+  /// What applies where the option is not given, if that is not its target's value.
   option& otherwise(std::string text);
   /// Another name for it: "-b".
   option& also(std::string name);
-  /// Help names it in the first line. Whether it is there, the command checks itself, and knows what to say.
+  /// The usage line names it. The command itself checks that it was given.
   option& needed();
-  /// Any number of them.
+  /// It may be given any number of times.
   option& many();
-  /// What it may be, or, for an open set, what it often is.
+  /// The allowed words, or frequent ones if others are allowed.
   option& offers(std::vector<std::string> words);
-  /// The same where the line has that word among those without a dash.
+  /// The same for a command line that has `word` as a positional argument.
   option& offers_beside(std::string word, std::vector<std::string> words);
   option& offers_files();
   option& offers_directories();
@@ -41,9 +41,11 @@ public:
   const std::vector<std::string>& names() const noexcept { return names_; }
   bool is_flag() const noexcept { return flag_; }
   bool is_needed() const noexcept { return needed_; }
+  /// Whether --help shows it. --help-all shows every option.
+  bool is_common() const noexcept { return common_; }
   /// "--ranks N", "-b, --min-bytes SIZE", "FILE..."
   std::string label() const;
-  /// The purpose and, in brackets, what is so otherwise.
+  /// The purpose and, in parentheses, the default.
   std::string purpose() const;
   /// "[--ranks N]", "--svg FILE", "[KIND]", "FILE..."
   std::string usage() const;
@@ -54,12 +56,12 @@ public:
 private:
   friend class option_table;
 
-  std::vector<std::string> names_; ///< Empty: of what stands without a dash.
+  std::vector<std::string> names_; ///< Empty for a positional argument.
   std::string value_word_, purpose_, otherwise_;
   std::vector<std::string> words_;
   std::map<std::string, std::vector<std::string>> words_beside_;
   offer offer_ = offer::nothing;
-  bool flag_ = false, needed_ = false, many_ = false, given_ = false;
+  bool flag_ = false, needed_ = false, many_ = false, common_ = false, given_ = false;
   setter set_;
 };
 

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cassert>
+#include <stdexcept>
 #include <utility>
 
 namespace ringmaster {
@@ -44,6 +44,8 @@ option& option_table::add(const std::string& name, option::setter set) {
   option result;
   result.names_.push_back(name);
   result.set_ = std::move(set);
+  if (find(name) != nullptr)
+    throw std::logic_error{command_ + " has two options " + name};
   groups_.back().options.push_back(std::move(result));
   return groups_.back().options.back();
 }
@@ -91,13 +93,13 @@ option& option_table::positional(std::string word, option::setter set) {
 }
 
 option& option_table::positional() {
-  assert(positional_);
-  return *positional_;
+  return positional_.value();
 }
 
 option& option_table::option_named(const std::string& name) {
   auto* known = find(name);
-  assert(known != nullptr);
+  if (known == nullptr) // a mistake in the program
+    throw std::logic_error{command_ + " has no option " + name};
   return *known;
 }
 
@@ -116,6 +118,14 @@ void option_table::take_configuration(std::vector<std::string> keys) {
 
 void option_table::begin_group(std::string title) {
   groups_.push_back({std::move(title), {}});
+}
+
+void option_table::common(std::initializer_list<const char*> names) {
+  if (names.size() > common_max)
+    throw std::logic_error{command_ + " marks more options as common than --help shows"};
+  has_common_ = true;
+  for (const auto* name : names)
+    option_named(name).common_ = true;
 }
 
 std::vector<std::string> option_table::forms() const {
@@ -160,7 +170,7 @@ caf::error option_table::unknown(const std::string& name) const {
                              meant.empty() ? "" : fmt::format("did you mean {}? Or ", meant), see_help()));
 }
 
-/// The option at `i`, with its value, which may be the next argument: `i` is then that one's place.
+/// Reads the option at `i`. Where its value is the next argument, `i` becomes the index of that.
 caf::error option_table::read_option(std::span<const std::string> args, size_t& i) {
   const auto& arg = args[i];
   auto equals = arg.find('=');
@@ -207,8 +217,8 @@ caf::error option_table::read(std::span<const std::string> args) {
       rest_->assign(left.begin(), left.end());
       return caf::none;
     }
-    if (arg == "--help" || arg == "-h" || arg == "--version") {
-      (arg == "--version" ? version_ : help_) = true;
+    if (arg == "--help" || arg == "-h" || arg == "--help-all" || arg == "--version") {
+      (arg == "--version" ? version_ : arg == "--help-all" ? help_all_ : help_) = true;
       return caf::none;
     }
     if (arg.starts_with("-")) {
@@ -219,7 +229,7 @@ caf::error option_table::read(std::span<const std::string> args) {
     if (!positional_)
       return invalid(fmt::format("\"{}\" is no option; {}", arg, see_help()));
     if (auto problem = positional_->set_(arg))
-      return problem; // which may have a better sentence
+      return problem;
     const auto& word = positional_->value_word_;
     if (!positional_->many_ && words.size() == static_cast<size_t>(std::ranges::count(word, ' ')) + 1)
       return invalid(fmt::format("\"{}\" is one too many: {} {}, and {} is there already", arg, command_, word,

@@ -7,6 +7,7 @@
 #include <caf/expected.hpp>
 
 #include <deque>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,28 +15,27 @@
 
 namespace ringmaster {
 
-/// What a command takes: how it is read, and how help, a manual and a shell show it. An option is written "--name
-/// VALUE" or "--name=VALUE", a short one also "-nVALUE"; --help, -h and --version are always there. A target may be a
-/// std::optional, which then says whether the option was given; any other has its default when the option is added,
-/// which help shows. Targets must outlive the table.
+/// The options of a command: reads them, and describes them for help, man pages and shell completion. An option is
+/// written "--name VALUE" or "--name=VALUE", a short one also "-nVALUE"; every table has --help, -h, --help-all and
+/// --version. A target that is a std::optional says whether the option was given; any other target holds the default
+/// when the option is added, and help shows it. Targets must outlive the table.
 class option_table {
 public:
-  /// Options that belong together, and what is said of them all.
+  /// Options that belong together, under a title.
   struct group {
     std::string title;
     std::deque<option> options;
   };
-  /// A command line, and what it does.
   struct example {
     std::string line, purpose;
   };
 
-  /// `command` as one calls it: "ringmaster bench".
+  /// `command`: with the program's name, "ringmaster bench".
   explicit option_table(std::string command) : command_(std::move(command)), groups_(1) {}
 
   option& flag(const std::string& name, bool& target);
   option& value(const std::string& name, option::setter set);
-  /// What `parse` makes of the value: a caf::expected of what the target takes.
+  /// `parse` turns the text into a caf::expected of the target's type.
   template <class Target, class Parse>
   option& parsed(const std::string& name, Target& target, Parse parse) {
     return value(name, [&target, parse](const std::string& text) -> caf::error {
@@ -46,7 +46,7 @@ public:
       return caf::none;
     });
   }
-  /// A text that is not empty: a name, for example.
+  /// A text that is not empty.
   template <class Target>
   option& text(const std::string& name, Target& target) {
     return with_default(parsed(name, target, parse_text), target, [](auto& x) { return std::string{x}; });
@@ -62,7 +62,7 @@ public:
     return with_default(parsed(name, target, parse), target, [](auto& x) { return std::string{x}; })
       .offers(std::move(words));
   }
-  /// Some of the words, with commas between them.
+  /// Some of the words, separated by commas.
   option& words(const std::string& name, std::vector<std::string>& target, std::vector<std::string> words);
   template <class Target>
   option& number(const std::string& name, Target& target, uint64_t min, uint64_t max = UINT64_MAX) {
@@ -81,32 +81,37 @@ public:
     return parsed(name, target, parse_bandwidth).says("B", "");
   }
 
-  /// What stands without a dash; called for each of them. `word` is how help calls it: "KIND".
+  /// Positional arguments; `set` is called for each. `word` is their name in help: "KIND".
   option& positional(std::string word, option::setter set);
-  /// What was added before, to say it in other words. It must be there.
+  /// One that was added before, to describe it in other words.
   option& positional();
   option& option_named(const std::string& name);
-  /// From the first argument without a dash on, or behind "--", all that is left is for another program.
+  /// All arguments from the first positional one on, or after "--", are for another program.
   option& rest(std::string word, std::vector<std::string>& target);
-  /// "--section.key=V", and what else a configuration reads, is put aside for it. `keys` are those there are.
+  /// The table collects arguments for the configuration, "--section.key=V". `keys`: all keys.
   void take_configuration(std::vector<std::string> keys);
 
-  /// What comes now belongs together.
+  /// Options that are added from here on belong to this group.
   void begin_group(std::string title);
-  /// What help says above the options and below them: paragraphs, which are filled; lines that begin with a blank stay
-  /// as they are. An empty line divides them.
+  /// Marks the options that --help shows, `common_max` at most. A table without marks shows all of its options.
+  void common(std::initializer_list<const char*> names);
+  static constexpr size_t common_max = 10;
+  bool has_common() const noexcept { return has_common_; }
+  /// The description above the options, and notes that --help-all adds to it: paragraphs, separated by empty lines.
+  /// Lines that start with a blank are not filled.
   void about(std::string text) { about_ = std::move(text); }
   void closing(std::string text) { closing_ = std::move(text); }
-  /// In place of the first line that is made of the options: "KIND --ranks N [options]". May be called again.
+  /// A usage line in place of the generated one: "KIND --ranks N [options]". May be called again.
   void form(std::string text) { forms_.push_back(std::move(text)); }
   void add_example(std::string line, std::string purpose);
 
-  /// Stops at --help and at --version. Errors: invalid_argument, naming the option, the value and what is allowed;
-  /// where a value was read from a file, its error's own code.
+  /// Stops at --help, --help-all and --version. Errors: invalid_argument, which names the option, the value and what is
+  /// allowed; for a value that was read from a file, the code of that error.
   caf::error read(std::span<const std::string> args);
-  bool help() const noexcept { return help_; }
+  bool help() const noexcept { return help_ || help_all_; }
+  bool help_all() const noexcept { return help_all_; }
   bool version() const noexcept { return version_; }
-  /// An argument for the configuration, as if it stood there: "--coordinator.port=7077".
+  /// Adds an argument for the configuration: "--coordinator.port=7077".
   void configure_by(std::string argument) { for_configuration_.push_back(std::move(argument)); }
   const std::vector<std::string>& for_configuration() const noexcept { return for_configuration_; }
 
@@ -118,7 +123,7 @@ public:
   const std::vector<example>& examples() const noexcept { return examples_; }
   bool takes_configuration() const noexcept { return !configuration_keys_.empty(); }
   const std::vector<std::string>& configuration_keys() const noexcept { return configuration_keys_; }
-  /// What may stand behind the command's name; a line each.
+  /// The usage lines without the command's name.
   std::vector<std::string> forms() const;
 
 private:
@@ -155,7 +160,7 @@ private:
   std::vector<std::string>* rest_ = nullptr;
   std::vector<std::string> forms_, configuration_keys_, for_configuration_;
   std::vector<example> examples_;
-  bool help_ = false, version_ = false;
+  bool help_ = false, help_all_ = false, version_ = false, has_common_ = false;
 };
 
 } // namespace ringmaster

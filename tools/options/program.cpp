@@ -4,8 +4,6 @@
 #include "runtime/text/nearest_word.hpp"
 #include "runtime/text/version_text.hpp"
 #include "tools/options/bash_completion.hpp"
-#include "tools/options/help_text.hpp"
-#include "tools/options/man_page.hpp"
 
 #include <fmt/format.h>
 
@@ -22,7 +20,7 @@ void name_program(std::vector<tool_command>& commands, const std::string& progra
   }
 }
 
-/// One of the commands that every program has: it prints a text about the program.
+/// One of the commands that every program has. It prints a text about the program.
 class own_call : public command_call {
 public:
   explicit own_call(const program& of) : of_(of) {}
@@ -45,13 +43,15 @@ private:
     table.positional("COMMAND", [this](const std::string& text) { return command_.push_back(text), caf::error{}; })
       .says("one of the program's commands; without it, they are listed")
       .many();
+    table.flag("--all", all_).says("shows all options, as COMMAND --help-all does");
   }
   caf::expected<int> run(const console& to) override {
-    auto text = of_.help_of(command_);
+    auto text = of_.help_of(command_, all_ ? help_extent::all : help_extent::common);
     return text ? show(to, *text) : std::move(text.error());
   }
 
   std::vector<std::string> command_;
+  bool all_ = false;
 };
 
 class completion_call final : public own_call {
@@ -69,21 +69,11 @@ private:
     table.positional("bash", set).says("the shell").offers({"bash"}).needed();
   }
   caf::error check() override {
-    return given_ ? caf::error{}
-                  : make_error(errc::invalid_argument, "for which shell? completion bash is what there is");
+    return given_ ? caf::error{} : make_error(errc::invalid_argument, "name the shell: completion bash");
   }
   caf::expected<int> run(const console& to) override { return show(to, bash_completion(of_)); }
 
   bool given_ = false;
-};
-
-class man_call final : public own_call {
-public:
-  using own_call::own_call;
-
-private:
-  void declare(option_table&) override {}
-  caf::expected<int> run(const console& to) override { return show(to, man_page(of_)); }
 };
 
 class version_call final : public own_call {
@@ -108,54 +98,62 @@ std::string program::version() const {
   return version_text(name_) + (note_ != nullptr ? note_() : "");
 }
 
-std::string program::help() const {
+std::string program::help(help_extent extent) const {
   const auto own = own_commands();
-  auto width = std::max(width_of(commands_), width_of(own));
-  auto text = fmt::format("usage: {} COMMAND [options]\n\n{}", name_, about_.empty() ? "" : filled(about_) + "\n");
+  std::vector<tool_command> listed_commands;
   for (auto* each : {&commands_, &own})
-    for (auto& x : *each)
-      text += listed(x.name, x.summary, width);
-  return closing_.empty() ? text : fmt::format("{}\n{}", text, filled(closing_));
+    for (auto& x : *each) {
+      listed_commands.push_back(x);
+      if (extent == help_extent::all)
+        listed_commands.insert(listed_commands.end(), x.below.begin(), x.below.end());
+    }
+  auto text = fmt::format("Usage: {} COMMAND [options]\n\n{}\nCommands:\n", name_, filled(about_));
+  for (auto& x : listed_commands)
+    text += listed(x.name, x.summary, width_of(listed_commands));
+  return text + "\n" + filled(closing_)
+         + filled(fmt::format("{} COMMAND --help shows the options that are used most, --help-all all of them.",
+                              name_));
 }
 
 std::vector<tool_command> program::own_commands() const {
   std::vector<tool_command> own{
     {.name = "help",
-     .summary = "this text; help COMMAND says what a command takes, as COMMAND --help does",
+     .summary = "this list; help COMMAND shows what COMMAND --help shows",
      .make = [this] { return std::make_unique<help_call>(*this); }},
     {.name = "completion",
-     .summary = fmt::format("a script that lets bash complete all this: source <({} completion bash)", name_),
+     .summary = fmt::format("prints a script that lets bash complete commands: source <({} completion bash)", name_),
      .make = [this] { return std::make_unique<completion_call>(*this); }},
-    {.name = "man",
-     .summary = fmt::format("the manual page: {} man | man -l -", name_),
-     .make = [this] { return std::make_unique<man_call>(*this); }},
     {.name = "version",
-     .summary = "which versions these are, as --version",
+     .summary = "shows the versions, as --version",
      .make = [this] { return std::make_unique<version_call>(*this); }},
   };
   name_program(own, name_);
   return own;
 }
 
-caf::expected<std::string> program::help_of(std::vector<std::string> command) const {
-  if (command.empty())
-    return help();
-  const auto own = own_commands();
+const tool_command* program::find(const std::vector<tool_command>& own, const std::string& name) const {
   for (auto* each : {&commands_, &own})
-    for (auto x = each->begin(); x != each->end(); ++x)
-      if (x->name == command.front()) {
-        const auto* found = &*x;
-        for (size_t i = 1; i < command.size(); ++i) {
-          auto inner = std::find_if(found->below.begin(), found->below.end(),
-                                    [&](auto& y) { return y.last_word() == command[i]; });
-          if (inner == found->below.end())
-            return make_error(errc::invalid_argument,
-                              fmt::format("{} has no command \"{}\" below it", found->full_name(), command[i]));
-          found = &*inner;
-        }
-        return help_text(found->table(), found->below);
-      }
-  return unknown(command.front());
+    for (auto& x : *each)
+      if (x.name == name)
+        return &x;
+  return nullptr;
+}
+
+caf::expected<std::string> program::help_of(const std::vector<std::string>& command, help_extent extent) const {
+  if (command.empty())
+    return help(extent);
+  const auto own = own_commands();
+  const auto* found = find(own, command.front());
+  if (found == nullptr)
+    return unknown(command.front());
+  for (size_t i = 1; i < command.size(); ++i) {
+    auto inner = std::ranges::find(found->below, command[i], &tool_command::last_word);
+    if (inner == found->below.end())
+      return make_error(errc::invalid_argument,
+                        fmt::format("{} has no command \"{}\"", found->full_name(), command[i]));
+    found = &*inner;
+  }
+  return help_text(found->table(), found->below, extent);
 }
 
 caf::error program::unknown(const std::string& name) const {
@@ -166,26 +164,27 @@ caf::error program::unknown(const std::string& name) const {
     names.push_back(x.name);
   auto meant = nearest_word(name, names);
   return make_error(errc::invalid_argument,
-                    fmt::format("there is no command \"{}\"; {}`{} help` lists those there are", name,
+                    fmt::format("there is no command \"{}\"; {}`{} help` lists all commands", name,
                                 meant.empty() ? "" : fmt::format("did you mean {}? ", meant), name_));
 }
 
 int program::run(std::vector<std::string> args, std::FILE* out, std::FILE* err) const {
-  if (args.empty()) {
-    auto status = own_commands().front().run({}, out, err);
-    return status == exit_ok ? exit_usage : status;
-  }
-  auto name = args.front();
-  args.erase(args.begin());
-  if (name == "--help" || name == "-h" || name == "--version")
-    name = name == "--version" ? "version" : "help";
+  const auto is_missing = args.empty();
+  if (is_missing)
+    args = {"help"};
+  if (args.front() == "--help-all")
+    args.insert(args.begin() + 1, "--all");
+  const auto& name = args.front();
   const auto own = own_commands();
-  for (auto* each : {&commands_, &own})
-    for (auto& x : *each)
-      if (x.name == name)
-        return x.run(args, out, err);
-  fmt::print(err, "{}: {}\n", name_, render(unknown(name)));
-  return exit_usage;
+  const auto* command = find(own, name == "--version"                                        ? "version"
+                                  : name == "--help" || name == "-h" || name == "--help-all" ? "help"
+                                                                                             : name);
+  if (command == nullptr) {
+    fmt::print(err, "{}: {}\n", name_, render(unknown(name)));
+    return exit_usage;
+  }
+  const auto status = command->run(std::span{args}.subspan(1), out, err);
+  return is_missing && status == exit_ok ? exit_usage : status;
 }
 
 } // namespace ringmaster

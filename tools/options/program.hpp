@@ -1,37 +1,35 @@
 #pragma once
 
-#include "tools/options/tool_command.hpp"
+#include "tools/options/help_text.hpp"
 
 #include <string>
 #include <vector>
 
 namespace ringmaster {
 
-/// A program of several commands.
+/// A program that consists of commands.
 class program {
 public:
-  /// `about` stands above the list of commands in the help, `closing` below it. `note` is a line that --version has in
-  /// the end; none: it has none.
+  /// The help has `about` above the list of commands and `closing` below it. `note`: the last line of --version.
   program(std::string name, std::string about, std::vector<tool_command> commands, std::string closing,
           std::string (*note)() = nullptr);
 
   const std::string& name() const noexcept { return name_; }
-  const std::string& about() const noexcept { return about_; }
-  const std::string& closing() const noexcept { return closing_; }
   const std::vector<tool_command>& commands() const noexcept { return commands_; }
-  /// help, completion, man and version, which every program has; they must not outlive it.
+  /// help, completion and version, which every program has. They refer to this program.
   std::vector<tool_command> own_commands() const;
-  std::string help() const;
-  /// Of a command, and words below it; the program's own help where there are none. Errors: invalid_argument for one
-  /// that there is not.
-  caf::expected<std::string> help_of(std::vector<std::string> command) const;
+  /// The list of commands; with `all` subcommands, too.
+  std::string help(help_extent extent) const;
+  /// The help of a command, which may be one of several words; without words, the program's. Errors: invalid_argument
+  /// for an unknown command.
+  caf::expected<std::string> help_of(const std::vector<std::string>& command, help_extent extent) const;
   std::string version() const;
 
-  /// Finds the command and hands it its arguments; --help and --version are those commands, too. Returns the exit
-  /// status.
+  /// Runs the command that the first argument names. Returns the exit status.
   int run(std::vector<std::string> args, std::FILE* out = stdout, std::FILE* err = stderr) const;
 
 private:
+  const tool_command* find(const std::vector<tool_command>& own, const std::string& name) const;
   caf::error unknown(const std::string& name) const;
 
   std::string name_, about_, closing_;

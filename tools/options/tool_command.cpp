@@ -13,7 +13,7 @@ namespace ringmaster {
 
 namespace {
 
-/// Whether what was asked for cannot be, whatever the files and devices are like.
+/// Whether the command line or the configuration is wrong, whatever the files and devices are like.
 bool is_of_usage(const caf::error& problem) {
   auto code = code_of(problem);
   return code == errc::invalid_argument || code == errc::invalid_config;
@@ -47,7 +47,9 @@ int tool_command::run_call(std::span<const std::string> args, std::FILE* out, st
   if (auto problem = taken.read(args))
     return failed(problem);
   if (taken.help() || taken.version()) {
-    fmt::print(out, "{}", taken.help() ? help_text(taken, below) : version_text(full_name()));
+    fmt::print(out, "{}",
+               taken.help() ? help_text(taken, below, taken.help_all() ? help_extent::all : help_extent::common)
+                            : version_text(full_name()));
     return exit_ok;
   }
   if (auto go_on = call->configure(taken); !go_on || !*go_on)

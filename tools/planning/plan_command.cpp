@@ -1,20 +1,87 @@
 #include "tools/planning/plan_command.hpp"
 
 #include "messages/errc.hpp"
+#include "planner/search/plan_outcome.hpp"
+#include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/planning/failures/failure_options.hpp"
 #include "tools/planning/laboratory_plan.hpp"
 #include "tools/planning/plan_compare.hpp"
-#include "tools/planning/plan_search.hpp"
+#include "tools/planning/plan_options.hpp"
+#include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
+#include "tools/planning/plan_timeline.hpp"
+#include "tools/simulated_training/known_cost_models.hpp"
+#include "tools/simulated_training/transformer_options.hpp"
 #include "training/pictures/front_picture.hpp"
 
 #include <fmt/format.h>
+
+#include <optional>
+#include <string>
 
 namespace ringmaster {
 
 namespace {
 
 using namespace training;
+
+constexpr size_t best_shown = 10; // plans in the table
+
+/// The command line of `ringmaster plan`.
+struct plan_call_options {
+  const known_cost_model* costs = *parse_planned_cost_model("transformer");
+  std::optional<uint32_t> gpus, layers, global_batch;
+  std::optional<uint64_t> memory;
+  transformer_options transformer;
+  plan_filter_options filter;
+  plan_memory_options memory_options;
+  plan_run_options run;
+  failure_options failures;
+  plan_timeline_options timeline;
+  language_model trained;
+  bool json = false, csv = false;
+  bool wide = false; ///< Tables show all of their columns.
+  std::string svg;
+};
+
+/// A line with the progress of each stage. Returns false once a signal asks the program to stop.
+class plan_progress {
+public:
+  explicit plan_progress(const char* what) : shown_(std::in_place, what) {}
+  plan_progress() = default;
+
+  bool operator()(double part) {
+    shown_->at(part);
+    interrupted_ = interrupted_ || ending_signal() != 0;
+    return !interrupted_;
+  }
+  bool operator()(search_stage stage, double part) {
+    if (stage_ != stage) {
+      shown_.reset(); // clears the line of the stage before
+      shown_.emplace(title_of(stage));
+      stage_ = stage;
+    }
+    return (*this)(part);
+  }
+  bool interrupted() const { return interrupted_; }
+
+private:
+  static const char* title_of(search_stage x) {
+    switch (x) {
+      case search_stage::searching: return "plan";
+      case search_stage::simulating: return "plan: simulating the best";
+      case search_stage::counting_devices: return "plan: how many GPUs it takes";
+      case search_stage::advising: return "plan: fewer GPUs, other batches";
+    }
+    return "plan";
+  }
+
+  std::optional<progress> shown_;
+  std::optional<search_stage> stage_;
+  bool interrupted_ = false;
+};
 
 caf::error refused(std::string why) {
   return make_error(errc::invalid_argument, std::move(why));
@@ -79,17 +146,59 @@ caf::error write_pictures(const plan_call_options& opts, const plan_outcome& fou
       return problem;
   if (!opts.timeline.any())
     return caf::none;
-  watched_progress watch{"plan: the best one's step"};
+  plan_progress watch{"plan: the best one's step"};
   return opts.timeline.write(found, std::ref(watch));
+}
+
+search_request request_of(const plan_call_options& opts) {
+  search_request result;
+  result.asked = {opts.trained, opts.transformer.system, *opts.gpus, *opts.global_batch, opts.filter.filter};
+  auto& filter = result.asked.filter;
+  filter.computed_in = opts.transformer.computed_in;
+  filter.attention = opts.transformer.attention;
+  filter.counted = opts.transformer.counted;
+  if (opts.transformer.recompute)
+    filter.recomputations = {opts.transformer.again};
+  opts.memory_options.apply_to(filter);
+  result.run = {opts.run.tokens, opts.run.price};
+  result.count = best_shown;
+  result.has_advice = !opts.csv;
+  return result;
+}
+
+/// The search's outcome, with what failures leave of the best plan if they are asked for.
+caf::expected<plan_outcome> outcome_of(const plan_call_options& opts, std::FILE* err) {
+  caf::expected<plan_outcome> result{caf::error{}};
+  {
+    plan_progress watch;
+    result = search_plans(request_of(opts), std::ref(watch));
+  }
+  if (!result)
+    return result;
+  const auto& found = result->found;
+  if (!opts.json && !opts.csv && found.evaluated > 0) // not on standard output, which is the same each time
+    fmt::print(err, "{} plans in {:.2g} s, {:.1f} million a second\n", found.evaluated, result->search_seconds,
+               static_cast<double>(found.evaluated) / 1e6 / result->search_seconds);
+  if (!opts.failures || result->best.empty())
+    return result;
+  auto question = opts.failures.question(failing_job_of(*result));
+  if (!question)
+    return std::move(question.error());
+  auto failures = find_failures(*question, opts.failures.shrink, opts.failures.plays.value_or(0),
+                                opts.failures.life_shape.value_or(1));
+  if (!failures)
+    return std::move(failures.error());
+  result->failures = std::move(*failures);
+  return result;
 }
 
 caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   block_ending_signals();
-  auto result = search_plans(opts, to.err);
+  auto result = outcome_of(opts, to.err);
   if (!result)
     return std::move(result.error());
   fmt::print(to.out, "{}",
-             opts.json  ? json_of(*result)
+             opts.json  ? ringmaster::json_of(*result)
              : opts.csv ? csv_of(*result)
                         : report_of(*result, page_format::of_console(opts.wide)));
   if (result->best.empty()) {
@@ -106,7 +215,7 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
 int plan_laboratory(const plan_call_options& opts, std::FILE* out, std::FILE* err) {
   search_question asked{&opts.costs->laboratory(), *opts.gpus, *opts.layers, *opts.global_batch};
   block_ending_signals();
-  watched_progress watch{"plan"};
+  plan_progress watch{"plan"};
   auto found = search_strategies(asked.layers, asked.global_batch, asked.ranks, *asked.costs,
                                  opts.memory.value_or(UINT64_MAX), best_shown, std::ref(watch));
   if (watch.interrupted())
@@ -156,6 +265,8 @@ class plan_call final : public command_call {
     x.filter.add_to(table);
     table.begin_group("Of a run in which hosts fail:");
     x.failures.add_to(table);
+    table.common({"--model", "--system", "--gpus", "--global-batch", "--sequence", "--precision", "--recompute",
+                  "--tokens", "--wide", "--json"});
     table.add_example("ringmaster plan --model llama3.1-405b --system h100-80g --gpus 1024 --global-batch 512",
                       "the fastest that fit");
     table.add_example("ringmaster plan --model deepseek-v3 --system gb200-nvl72 --precision mxfp8 --gpus 256 "

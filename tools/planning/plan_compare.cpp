@@ -10,48 +10,23 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <cmath>
-#include <tuple>
-
 namespace ringmaster {
 
 namespace {
 
-using saved_parts = saved_plan::parts;
-using named_difference = std::tuple<std::string, double, double>; ///< A term of A and of B.
+using training::named_parts;
 
-double part_of(const saved_parts& all, const std::string& name) {
-  auto at = std::ranges::find(all, name, &std::pair<std::string, double>::first);
-  return at == all.end() ? 0 : at->second;
-}
-
-/// The terms that either has, those that differ most first.
-std::vector<named_difference> differences(const saved_parts& a, const saved_parts& b) {
-  auto names = a;
-  for (auto& [name, x] : b)
-    if (std::ranges::find(names, name, &std::pair<std::string, double>::first) == names.end())
-      names.emplace_back(name, 0);
-  std::vector<named_difference> result;
-  for (auto& [name, x] : names)
-    if (part_of(a, name) != 0 || part_of(b, name) != 0)
-      result.emplace_back(name, part_of(a, name), part_of(b, name));
-  std::ranges::stable_sort(result, std::ranges::greater{},
-                           [](auto& x) { return std::abs(std::get<2>(x) - std::get<1>(x)); });
-  return result;
-}
-
-std::string table_of(const saved_parts& a, const saved_parts& b, double unit, const char* unit_name) {
+std::string table_of(const named_parts& a, const named_parts& b, double unit, const char* unit_name) {
   text_table table{{{unit_name, text_side::left}, {"A"}, {"B"}, {"B - A"}}};
-  for (auto& [name, of_a, of_b] : differences(a, b))
+  for (auto& [name, of_a, of_b] : training::differences(a, b))
     table.add_row({name, fmt::format("{:.3f}", of_a / unit), fmt::format("{:.3f}", of_b / unit),
                    fmt::format("{:+.3f}", (of_b - of_a) / unit)});
   return table.text(page_format::columns_max, "");
 }
 
-json_value differences_json(const saved_parts& a, const saved_parts& b) {
+json_value differences_json(const named_parts& a, const named_parts& b) {
   auto result = json_value::array();
-  for (auto& [part, of_a, of_b] : differences(a, b))
+  for (auto& [part, of_a, of_b] : training::differences(a, b))
     result.push_back({{"part", part}, {"a", of_a}, {"b", of_b}});
   return result;
 }

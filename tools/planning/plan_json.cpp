@@ -2,7 +2,9 @@
 #include "messages/errc.hpp"
 #include "planner/plans/launch_options.hpp"
 #include "planner/plans/undivided.hpp"
+#include "planner/search/named_parts.hpp"
 #include "runtime/text/json_field.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_text.hpp"
@@ -18,7 +20,7 @@ using namespace training;
 
 namespace {
 
-json_value json_of(const std::vector<std::pair<std::string, double>>& parts) {
+json_value json_of(const named_parts& parts) {
   auto result = json_value::object();
   for (auto& [part, x] : parts)
     result[part] = rounded(x, 9);

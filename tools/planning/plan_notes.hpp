@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/planning/plan_report.hpp"
+#include "planner/search/plan_outcome.hpp"
 
 #include <optional>
 #include <string>
@@ -14,6 +14,6 @@ std::optional<std::string> not_calibrated(const training::plan_question& asked);
 
 /// What to know of the best plan before it is relied on, a sentence each: whose speed its is, what nobody has measured,
 /// what it takes for granted of where GPUs lie, and what else to ask.
-std::vector<std::string> notes_of(const plan_outcome& x);
+std::vector<std::string> notes_of(const training::plan_outcome& x);
 
 } // namespace ringmaster

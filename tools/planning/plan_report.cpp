@@ -2,8 +2,9 @@
 
 #include "planner/plans/launch_options.hpp"
 #include "planner/plans/undivided.hpp"
-#include "planner/systems/software_generation.hpp"
+#include "planner/search/named_parts.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_tables.hpp"
 #include "tools/planning/plan_text.hpp"
@@ -25,7 +26,7 @@ std::string_view framework_title(training_framework x) {
   return x == training_framework::megatron ? "Megatron-LM" : "torchtitan (TOML)";
 }
 
-constexpr double hour = 3600, day = 24 * hour;
+constexpr double day = 24 * 3600;
 
 /// The best plan as the options of a framework that can run it: of the one that was asked for, else of the first.
 std::string launch_text(const plan_outcome& x, const page_format& page) {
@@ -84,17 +85,6 @@ std::string pareto_text(const transformer_plans& found, const page_format& page)
          + closed_form_table(shown, page);
 }
 
-/// What failures leave of the time, by the best way to go on with the spares that there are; all where they are not
-/// asked for.
-double goodput_of(const plan_outcome& x) {
-  return x.failures ? x.failures->best_goodput() : 1;
-}
-
-/// That stand by: they are rented, too.
-uint32_t spare_gpus(const plan_outcome& x) {
-  return x.failures ? x.failures->asked.spares * x.failures->asked.gpus_per_host : 0;
-}
-
 /// Of all GPUs that are rented, at work as long as the run is; those that stand by are taken to need nothing.
 double run_joules(const plan_outcome& x, const plan_figures& figures) {
   return x.asked.system.watts * x.asked.devices * figures.days * day;
@@ -102,7 +92,7 @@ double run_joules(const plan_outcome& x, const plan_figures& figures) {
 
 /// "name 1.234 s, ..." of the parts that are not 0.
 template <class Text>
-std::string parts_text(const std::vector<std::pair<std::string, double>>& parts, Text text_of) {
+std::string parts_text(const named_parts& parts, Text text_of) {
   std::string result;
   for (auto& [name, x] : parts)
     if (x > 0)
@@ -124,7 +114,7 @@ std::string run_text(const plan_outcome& x, const plan_figures& figures) {
   if (x.run.price)
     text += ", cost " + grouped_text(figures.cost);
   if (x.failures)
-    text += fmt::format(", with the failures below ({}: {:.2f} % goodput)", x.failures->best_way(),
+    text += fmt::format(", with the failures below ({}: {:.2f} % goodput)", best_way_text(*x.failures),
                         100 * goodput_of(x));
   return text;
 }
@@ -204,42 +194,6 @@ std::string nothing_text(const plan_outcome& x, const page_format& page) {
 }
 
 } // namespace
-
-estimate_error error_of(const plan_question& asked) {
-  return error_of_estimates(asked.system, {.experts = asked.trained.experts.count > 0,
-                                           .flash = asked.filter.attention == attention_kernel::flash,
-                                           .computed_in = asked.filter.computed_in});
-}
-
-time_band band_of(const plan_question& asked, double seconds, double first) {
-  const auto error = error_of(asked);
-  return {seconds * error.least, seconds * error.most, seconds <= first * (1 + error.tie)};
-}
-
-confirmation_counts counts_of(const std::vector<confirmed_plan>& best) {
-  confirmation_counts result;
-  for (auto& x : best)
-    ++(!x.simulated ? result.closed_form : x.by_shorter_steps() ? result.by_shorter_steps : result.whole);
-  return result;
-}
-
-plan_figures figures_of(const plan_outcome& x, const planned& plan, double seconds_each) {
-  auto& m = x.asked.trained;
-  const auto tokens = static_cast<double>(x.asked.global_batch) * m.sequence;
-  const bool whole = plan.how.counts() == counted_scores::full;
-  plan_figures result;
-  result.mfu = plan.cost.mfu * plan.cost.seconds / seconds_each;
-  result.tokens_a_second = tokens / seconds_each;
-  result.flops = flops_of(m, x.asked.global_batch, whole) / seconds_each / x.asked.devices;
-  result.joules = x.asked.system.watts * x.asked.devices * seconds_each;
-  if (x.run.tokens && goodput_of(x) >= next_to_nothing) {
-    const auto seconds = *x.run.tokens / result.tokens_a_second / goodput_of(x);
-    result.days = seconds / day;
-    result.gpu_hours = seconds / hour * (x.asked.devices + spare_gpus(x));
-    result.cost = result.gpu_hours * x.run.price.value_or(0);
-  }
-  return result;
-}
 
 std::string report_of(const plan_outcome& x, const page_format& page) {
   auto& m = x.asked.trained;

@@ -1,6 +1,8 @@
 #include "tools/planning/plan_tables.hpp"
 
 #include "messages/errc.hpp"
+#include "planner/plans/training_framework.hpp"
+#include "planner/search/named_parts.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "tools/planning/plan_text.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
@@ -74,10 +76,10 @@ std::string why_slower(const planned& x, const planned& best) {
   auto parts = seconds_by_part(x.cost);
   const auto others = seconds_by_part(best.cost);
   for (size_t i = 0; i < parts.size(); ++i)
-    parts[i].second -= others[i].second;
-  const auto most = std::ranges::max_element(parts, {}, [](auto& part) { return part.second; });
+    parts[i].amount -= others[i].amount;
+  const auto most = std::ranges::max_element(parts, {}, [](auto& part) { return part.amount; });
   return fmt::format("{:+.2f} {}", x.cost.seconds - best.cost.seconds,
-                     most->second > 0 ? most->first : "the same in all");
+                     most->amount > 0 ? most->name : "the same in all");
 }
 
 /// A letter for each reason why a plan was not simulated: a, b, ...

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "planner/search/plan_outcome.hpp"
 #include "tools/console/page_format.hpp"
-#include "tools/planning/plan_report.hpp"
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace ringmaster {
 std::string legend_of(const page_format& page);
 
 /// The best plans, each as simulated, and the table's footnotes.
-std::string best_table(const plan_outcome& x, const page_format& page);
+std::string best_table(const training::plan_outcome& x, const page_format& page);
 
 /// Plans by their closed forms.
 std::string closed_form_table(const std::vector<training::planned>& plans, const page_format& page);
@@ -25,6 +25,6 @@ std::string too_large_table(const std::vector<training::planned>& plans, const t
 
 /// The best plans with the error of their times, which are ties with the first, and the frameworks that run them; and
 /// what the error is from.
-std::string error_table(const plan_outcome& x, const page_format& page);
+std::string error_table(const training::plan_outcome& x, const page_format& page);
 
 } // namespace ringmaster

@@ -6,18 +6,6 @@ namespace ringmaster {
 
 using namespace training;
 
-namespace {
-
-std::vector<std::pair<std::string, double>> communication_by_part(const communication_parts& x) {
-  return {{"tensor", x.layers.tensor},
-          {"context", x.layers.context},
-          {"experts", x.layers.experts},
-          {"stages", x.hops},
-          {"gradients", x.gradients}};
-}
-
-} // namespace
-
 std::string amount_text(double x) {
   constexpr std::pair<double, std::string_view> units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
   for (auto [unit, letter] : units)
@@ -50,27 +38,6 @@ std::string short_text(const parallel_setting& how) {
     text += ", SP";
   text += ", " + sharding_of(how);
   return how.again == recomputation::none ? text : text + fmt::format(", recompute {}", name_of(how.again));
-}
-
-std::vector<std::pair<std::string, double>> seconds_by_part(const iteration_estimate& x) {
-  std::vector<std::pair<std::string, double>> result{
-    {"compute", x.seconds - x.bubble - x.imbalance - x.update - x.offload - x.exposed.sum()}};
-  for (auto& part : communication_by_part(x.exposed))
-    result.push_back(part);
-  result.emplace_back("bubble", x.bubble);
-  result.emplace_back("imbalance", x.imbalance);
-  result.emplace_back("optimizer", x.update);
-  result.emplace_back("offloading", x.offload);
-  return result;
-}
-
-std::vector<std::pair<std::string, double>> hidden_by_part(const iteration_estimate& x) {
-  return communication_by_part(x.hidden);
-}
-
-std::vector<std::pair<std::string, double>> bytes_by_part(const memory_parts& x) {
-  return {{"weights", x.weights},         {"gradients", x.gradients}, {"optimizer", x.optimizer},
-          {"activations", x.activations}, {"buffers", x.buffers},     {"logits", x.logits}};
 }
 
 } // namespace ringmaster

@@ -1,10 +1,8 @@
 #pragma once
 
-#include "planner/plans/planner.hpp"
+#include "planner/estimates/parallel_setting.hpp"
 
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace ringmaster {
 
@@ -17,12 +15,5 @@ std::string grouped_text(double x);
 std::string short_text(const training::parallel_setting& how);
 /// "fsdp", "hsdp 8", "zero1".
 std::string sharding_of(const training::parallel_setting& how);
-
-/// Where an iteration's seconds go; those hidden behind other work count not.
-std::vector<std::pair<std::string, double>> seconds_by_part(const training::iteration_estimate& x);
-/// What is hidden behind other work.
-std::vector<std::pair<std::string, double>> hidden_by_part(const training::iteration_estimate& x);
-/// What a rank's bytes are for.
-std::vector<std::pair<std::string, double>> bytes_by_part(const training::memory_parts& x);
 
 } // namespace ringmaster

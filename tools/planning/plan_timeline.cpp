@@ -60,7 +60,7 @@ caf::error plan_timeline_options::write(const plan_outcome& x, const std::functi
   if (!best.simulated)
     return make_error(errc::invalid_argument, fmt::format("{}: the best plan, {}, cannot be shown: {}", given(),
                                                           short_text(best.plan.how), render(best.problem)));
-  const plan_run run{x.asked, best.plan.how};
+  const plan_simulation run{x.asked, best.plan.how};
   const auto expected = static_cast<double>(run.operations());
   auto all = run.simulate(true,
                           [&](uint64_t now) { return watch(std::min(static_cast<double>(now) / expected, 1.0)); });
@@ -75,7 +75,7 @@ caf::error plan_timeline_options::write(const plan_outcome& x, const std::functi
   return problem;
 }
 
-caf::error plan_timeline_options::draw(const plan_question& asked, const plan_run& run,
+caf::error plan_timeline_options::draw(const plan_question& asked, const plan_simulation& run,
                                        const training_outcome& found) const {
   const auto costs = run.costs();
   train_run shown{run.strategy().name, run.trained(), static_cast<uint32_t>(found.ranks.size()), costs.get(),
@@ -87,7 +87,7 @@ caf::error plan_timeline_options::draw(const plan_question& asked, const plan_ru
   return drawn ? write_output_file(picture, *drawn, "the picture") : with_context("--timeline", drawn.error());
 }
 
-caf::error plan_timeline_options::write_trace(const plan_run& run, const training_outcome& found) const {
+caf::error plan_timeline_options::write_trace(const plan_simulation& run, const training_outcome& found) const {
   const auto costs = run.costs();
   const traced_step step{note_of(run.how()), &found, costs.get(), row_of(run.how())};
   auto text = trace_of({&step, 1}, trace_bytes_max.value_or(trace_bytes_usual));

@@ -1,8 +1,7 @@
 #pragma once
 
+#include "planner/search/plan_outcome.hpp"
 #include "tools/options/option_table.hpp"
-#include "tools/planning/plan_report.hpp"
-#include "tools/planning/plan_run.hpp"
 
 #include <caf/error.hpp>
 
@@ -25,12 +24,12 @@ struct plan_timeline_options {
   /// Of an outcome that has a plan, which is simulated once more, with its events. `watch` is told which part is done,
   /// and ends it by answering false. Errors: a plan that is not simulated, or too large to be shown; a file that cannot
   /// be written.
-  caf::error write(const plan_outcome& x, const std::function<bool(double)>& watch) const;
+  caf::error write(const training::plan_outcome& x, const std::function<bool(double)>& watch) const;
 
 private:
-  caf::error draw(const training::plan_question& asked, const plan_run& run,
+  caf::error draw(const training::plan_question& asked, const training::plan_simulation& run,
                   const training::training_outcome& found) const;
-  caf::error write_trace(const plan_run& run, const training::training_outcome& found) const;
+  caf::error write_trace(const training::plan_simulation& run, const training::training_outcome& found) const;
 };
 
 } // namespace ringmaster

@@ -82,14 +82,14 @@ private:
   }
 
   /// Which add up to `whole`, a member of that name.
-  saved_plan::parts parts(const json_field& at, double whole, std::string_view name) {
-    saved_plan::parts result;
+  training::named_parts parts(const json_field& at, double whole, std::string_view name) {
+    training::named_parts result;
     double sum = 0;
     for (auto& [key, value] : kept(at.members())) {
       if (has_controls(key) && !problem_)
         problem_ = invalid("a part's name has no control characters");
-      result.emplace_back(key, kept(value.amount(whole * (1 + rounding))));
-      sum += result.back().second;
+      result.push_back({key, kept(value.amount(whole * (1 + rounding)))});
+      sum += result.back().amount;
     }
     if (!problem_ && std::abs(sum / whole - 1) > rounding)
       problem_ = invalid(fmt::format("plan, entry 0: the parts are {:g} in all, and \"{}\" is {:g}", sum, name, whole));

@@ -1,23 +1,21 @@
 #pragma once
 
+#include "planner/search/named_parts.hpp"
+
 #include <caf/expected.hpp>
 
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace ringmaster {
 
 /// The best plan of a file that `ringmaster plan --json` wrote, of a transformer.
 struct saved_plan {
-  using parts = std::vector<std::pair<std::string, double>>; ///< By name.
-
   std::string title; ///< What was asked, and all that plans can differ in.
   double seconds = 0, bytes = 0, gpus = 0, tokens_a_second = 0;
   std::optional<double> simulated_seconds, simulated_bytes; ///< Nothing: it was not simulated.
-  parts seconds_by_part, bytes_by_part;
+  training::named_parts seconds_by_part, bytes_by_part;
 };
 
 /// From the file's text. Errors: invalid_argument, with line and column, the member, what it must be, and what it is;

@@ -85,6 +85,8 @@ void simulate_options::add_to(option_table& table) {
           fmt::format("writes a trace to FILE, for ui.perfetto.dev or chrome://tracing; one algorithm, at most {} "
                       "ranks",
                       traced_ranks_max));
+  table.common({"--algorithm", "--ranks", "--bytes", "--datatype", "--schedule", "--latency", "--bandwidth", "--hosts",
+                "--json", "--trace"});
   table.closing("The exit status is 1 if the collective cannot end.");
   table.add_example("ringmaster simulate all_reduce --algorithm ring --ranks 4096 --bytes 1G --latency 5us",
                     "a large ring");

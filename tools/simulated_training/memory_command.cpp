@@ -110,6 +110,8 @@ class memory_call final : public command_call {
     table.number("--tensor", x.tensor, 1, 65536).says("T", "ranks that share each layer");
     table.number("--micro-batch", x.micro_batch, 1, 1 << 20).says("B", "sequences");
     table.flag("--json", x.json).says("one object");
+    table.common({"--model", "--hidden", "--heads", "--sequence", "--layers", "--parameters", "--ranks", "--tensor",
+                  "--micro-batch", "--json"});
   }
 
   caf::error check() override {

@@ -210,6 +210,8 @@ void train_options::add_to(option_table& table) {
   transformer.add_to(table);
   table.closing(
     "Time is reported as the published laboratories do, to the start of the last event; the end is given, too.");
+  table.common({"--strategy", "--ranks", "--global-batch", "--micro-batch", "--layers", "--model", "--system", "--json",
+                "--trace", "--svg"});
   table.add_example("ringmaster simulate train --strategy 1f1b --ranks 4 --svg 1f1b.svg", "a pipeline and its picture");
 }
 

@@ -39,6 +39,8 @@ private:
   void declare_options(option_table& table) override {
     opts_.add_to(table, called_);
     join_options(table);
+    table.common({"--model", "--strategy", "--ranks", "--global-batch", "--epochs", "--optimizer", "--lr",
+                  "--checkpoint", "--kill", "--join"});
   }
 
   caf::error check() override {

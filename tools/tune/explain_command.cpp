@@ -206,6 +206,8 @@ class explain_call final : public configured_call {
     add_size_options(table, opts_.collective);
     add_network_options(table, opts_);
     table.begin_group("The configuration.");
+    table.common({"--ranks", "--bytes", "--datatype", "--transport", "--hosts", "--latency", "--bandwidth",
+                  "--intra-latency", "--intra-bandwidth"});
     table.add_example("ringmaster explain all_reduce --ranks 64 --bytes 256M --latency 5us --bandwidth 400Gbps",
                       "on another network");
   }

@@ -1,7 +1,7 @@
 #include "tools/validation/pretraining_report.hpp"
 
 #include "planner/calibration/calibration.hpp"
-#include "planner/plans/planner.hpp"
+#include "planner/plans/plan_search.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view checkpoint_prefix = "step-", checkpoint_suffix = ".safetensors";
 constexpr auto step_key = "step";         ///< Of a file's metadata.
-constexpr auto lock_name = "writer.lock"; ///< Stays when nobody writes: who removes it could remove the next one's.
+constexpr auto lock_name = "writer.lock"; ///< Stays when no process writes: removing it could remove the next one's.
 
 std::string name_of(uint64_t step) {
   return fmt::format("{}{:06}{}", checkpoint_prefix, step, checkpoint_suffix);
@@ -202,8 +202,8 @@ caf::expected<safetensors_file> checkpoint_directory::read(uint64_t step) const 
     return content;
   const auto& said = content->metadata();
   if (!said.contains(digest_key))
-    return malformed(fmt::format("{}: it has no {}, so it cannot be checked: another version or program wrote it", file_of(step).string(),
-                                 digest_key));
+    return malformed(fmt::format("{}: it has no {}, so it cannot be checked: another version or program wrote it",
+                                 file_of(step).string(), digest_key));
   if (auto its = said.find(step_key); its != said.end() && its->second != std::to_string(step))
     return malformed(fmt::format("{} is of step {}, as it says itself: it must have that step's name again, or go",
                                  file_of(step).string(), its->second));

@@ -37,7 +37,7 @@ public:
   caf::error claim();
   /// Notes beside the lock, which this run has, which training the checkpoints are of, by a number. Errors: io_error.
   caf::error begin_training(uint64_t number);
-  /// As it was noted, maybe by an earlier run; none: nobody has.
+  /// As it was recorded, maybe by an earlier run; none: never.
   std::optional<uint64_t> training() const;
 
   /// Writes the checkpoint of a step, in place of an earlier one of that step. Then removes the checkpoints before it
@@ -63,7 +63,7 @@ private:
   caf::error remove_drafts() const;
   /// Whether it can be read and has the bytes that were written. Reads a file again only if it has changed since.
   bool is_whole(uint64_t step) const;
-  /// Of those before the step all but the newest go, where these have no room beside them; whether any has gone.
+  /// Removes all but the newest of those before the step, if there is no space for them; whether any was removed.
   bool make_room(uint64_t step, const std::vector<stored_tensor>& tensors) const;
   /// Removes the checkpoints up to the step that are older than the newest `kept_` whole ones.
   caf::error remove_old(uint64_t step) const;

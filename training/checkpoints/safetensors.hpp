@@ -27,7 +27,7 @@ struct stored_tensor {
   std::string name;                   ///< Its own among the others, and not "__metadata__".
   std::string type;                   ///< One of the stored types.
   std::vector<uint64_t> shape{};      ///< Empty: one element.
-  std::span<const std::byte> bytes{}; ///< Row by row, little-endian. Somebody else's.
+  std::span<const std::byte> bytes{}; ///< Row by row, little-endian. Not owned.
 };
 
 using tensor_metadata = std::map<std::string, std::string, std::less<>>;

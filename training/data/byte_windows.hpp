@@ -9,7 +9,7 @@
 
 namespace ringmaster::training {
 
-/// Text as bytes. A sample is a window of so many bytes of one file, each an input from 0 to 255; its labels are the
+/// Text as bytes. A sample is a window of a fixed number of bytes of one file, each an input from 0 to 255; its labels are the
 /// bytes that follow each of them, so those of the window, moved by one.
 class byte_windows final : public data_set {
 public:
@@ -29,7 +29,7 @@ public:
   uint64_t digest() const override;
 
   const std::vector<text_file>& files() const { return files_; }
-  /// A sample's window and the byte behind it, of one that there is.
+  /// A sample's window and the byte after it. The sample exists.
   std::span<const std::byte> text_of(uint32_t sample) const;
 
 private:
@@ -39,7 +39,7 @@ private:
 
   std::vector<text_file> files_;
   uint32_t window_, stride_;
-  std::vector<const file_bytes*> mapped_; ///< Of the files those that somebody may cut.
+  std::vector<const file_bytes*> mapped_; ///< The files that another process may truncate.
   std::vector<uint64_t> ends_{0};         ///< 0, and where the samples of each file end.
   mutable std::once_flag is_digested_;
   mutable uint64_t digest_ = 0;

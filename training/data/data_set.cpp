@@ -33,7 +33,7 @@ caf::error data_set::fill(std::span<const uint32_t> samples, std::span<float> in
     try {
       fill_one(samples[i], inputs.empty() ? inputs : inputs.subspan(i * elements, elements),
                labels.empty() ? labels : labels.subspan(i * each, each));
-    } catch (const std::exception& x) { // a set of somebody's own
+    } catch (const std::exception& x) { // a user-defined set
       return make_error(errc::io_error, fmt::format("sample {} of {}: {}", samples[i], name(), x.what()));
     }
   return damage();

@@ -14,7 +14,7 @@ public:
     return *this;
   }
 
-  /// Around (x, y), in turns of 1/24 from `first` to `last`; 0 lies to the right, 6 below. The cosines are written here
+  /// Around (x, y), in steps of 1/24 of a turn from `first` to `last`; 0 lies to the right, 6 below. The cosines are written here
   /// since a library's may differ in their last bit.
   pen& around(double x, double y, double width, double height, uint32_t first, uint32_t last) {
     constexpr std::array<double, 7> quarter{

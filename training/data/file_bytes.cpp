@@ -29,7 +29,7 @@ bool read_whole(int descriptor, std::span<std::byte> target) {
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0) {
-      errno = count == 0 ? EIO : errno; // somebody has cut it
+      errno = count == 0 ? EIO : errno; // another process has truncated it
       return false;
     }
     target = target.subspan(static_cast<size_t>(count));
@@ -66,7 +66,7 @@ std::span<const std::byte> file_bytes::bytes() const noexcept {
 }
 
 caf::error file_bytes::damage() const {
-  return mapped_ && mapped_->struck() ? unreadable(file_, "somebody has cut it since it was opened") : caf::none;
+  return mapped_ && mapped_->struck() ? unreadable(file_, "it was truncated after it was opened") : caf::none;
 }
 
 file_bytes::mapping::~mapping() {

@@ -13,7 +13,7 @@
 namespace ringmaster::training {
 
 /// What a file holds, to be read only, as it was just then. One of 64 MiB or more is mapped, so that the processes of a
-/// host share its pages: nobody may write to it while this lives, and where somebody cuts it, `damage` says so.
+/// host share its pages: no process may write to it while this exists, and if one truncates it, `damage` says so.
 class file_bytes {
 public:
   /// Errors: io_error, naming the file.

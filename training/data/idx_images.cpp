@@ -100,7 +100,7 @@ struct idx_file {
 
 private:
   caf::error read_header() {
-    constexpr uint32_t magic = 0x800 + Sides; // unsigned bytes, in so many dimensions
+    constexpr uint32_t magic = 0x800 + Sides; // unsigned bytes, in `Sides` dimensions
     if (bytes().size() < header)
       return wrong_at(file, bytes().size(), fmt::format("the file ends within its header, which has {} bytes", header));
     if (auto found = big_endian(bytes(), 0); found >> 16 == 0x1f8b)
@@ -121,7 +121,7 @@ private:
     if (!right)
       return wrong_at(file, bytes().size(),
                       fmt::format("the file ends here, and by its header must do so at byte {}: {} of header, {} x {} "
-                                  "behind it",
+                                  "after it",
                                   header + sides[0] * each, header, sides[0], each));
     return caf::none;
   }
@@ -149,7 +149,7 @@ caf::expected<idx_half> read_half(const fs::path& images_file, const fs::path& l
   const auto [count, rows, columns] = images->sides;
   if (labels->sides[0] != count)
     return wrong_at(labels->file, 4,
-                    fmt::format("there must be {} labels, as many as images in {}, and there are {}", count,
+                    fmt::format("there must be {} labels, one for each image in {}, and there are {}", count,
                                 images_file.filename().string(), labels->sides[0]));
   idx_half result{images_file, {1, rows, columns}};
   result.images.resize(count);

@@ -17,13 +17,13 @@ namespace ringmaster::training {
 /// random.Random(5).
 class python_seed {
 public:
-  static constexpr size_t digits_max = 4300; ///< As many as CPython's int() reads.
+  static constexpr size_t digits_max = 4300; ///< The limit of CPython's int().
 
   explicit python_seed(uint64_t seed = 0, uint64_t high = 0); ///< seed + (high << 64)
   /// "-7", "+7", "0x1f", "340282366920938463463374607431768211456". Errors: invalid_argument.
   static caf::expected<python_seed> parse(std::string_view text);
 
-  /// Its size in words of 32 bits, the lowest first: as many as it has, and one for 0.
+  /// Its size in words of 32 bits, the lowest first: the words that it has, and one for 0.
   std::span<const uint32_t> words() const { return words_; }
   /// In decimal, with its sign.
   const std::string& text() const { return text_; }
@@ -45,7 +45,7 @@ public:
   uint64_t bits(uint32_t count);
   /// randrange(limit), limit > 0: as many bits as the limit has, until they are below it.
   uint64_t below(uint64_t limit);
-  /// shuffle(list): from the last place down, each with one that is not behind it (Fisher and Yates). `watch`: told now
+  /// shuffle(list): from the last place down, each with one at or before it (Fisher and Yates). `watch`: told now
   /// and then which part is done.
   template <class T>
   void shuffle(std::span<T> list, const std::function<void(double part)>& watch = {}) {

@@ -22,7 +22,7 @@ struct decimal_fraction {
   uint64_t of(uint64_t count) const; ///< Rounded down.
 };
 
-/// "0.7", ".25", "1": digits with one point at most, 18 of them behind it. Errors: invalid_argument.
+/// "0.7", ".25", "1": digits with one point at most, 18 of them after it. Errors: invalid_argument.
 caf::expected<decimal_fraction> parse_fraction(std::string_view text);
 /// "0.7,0.2,0.1". Errors: invalid_argument, also where they are more than 1 together.
 caf::expected<std::vector<decimal_fraction>> parse_fractions(std::string_view text);

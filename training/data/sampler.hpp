@@ -35,11 +35,11 @@ public:
   static caf::expected<sampler> of(const sampler_options& opts);
 
   uint64_t steps_an_epoch() const;
-  /// Where so many steps from the beginning have led.
+  /// The position after this number of steps.
   place place_of(uint64_t steps) const { return {steps / steps_an_epoch(), steps % steps_an_epoch()}; }
   /// The samples of the step, below `steps_an_epoch()`; good until the next call. The first of an epoch shuffles.
   std::span<const uint32_t> batch(place where);
-  /// What is so of the last batch, as a sentence; empty where all batches are whole.
+  /// A sentence about the last batch; empty if all batches are whole.
   std::string remark() const;
 
 private:

@@ -13,7 +13,7 @@ namespace ringmaster::training {
 
 /// An image in a file: a byte for each pixel.
 struct stored_image {
-  const std::byte* pixels = nullptr; ///< As many as the shape has elements.
+  const std::byte* pixels = nullptr; ///< One for each element of the shape.
   uint8_t label = 0;
 };
 

@@ -15,7 +15,7 @@ namespace ringmaster::training {
 
 namespace {
 
-constexpr int side = 28; // pixels
+constexpr int image_side = 28; // pixels
 
 /// How one digit is written: where a point of the unit square comes to, in pixels.
 class hand {
@@ -23,12 +23,12 @@ public:
   explicit hand(split_mix& random) {
     const auto half = random.between(-.14, .14); // the tangent of half the angle, which takes no library's sine
     const auto cosine = (1 - half * half) / (1 + half * half), sine = 2 * half / (1 + half * half);
-    const auto width = random.between(.7, 1.1) * side, height = random.between(.75, 1.05) * side;
+    const auto width = random.between(.7, 1.1) * image_side, height = random.between(.75, 1.05) * image_side;
     const auto shear = random.between(-.3, .3);
     across_ = {cosine * width, sine * width};
     down_ = {(cosine * shear - sine) * height, (sine * shear + cosine) * height};
     bend_ = {random.between(-.5, .5), random.between(-.3, .3)};
-    middle_ = {side / 2 + random.between(-2.6, 2.6), side / 2 + random.between(-2.6, 2.6)};
+    middle_ = {image_side / 2 + random.between(-2.6, 2.6), image_side / 2 + random.between(-2.6, 2.6)};
     pen = random.between(.7, 1.7);
     ink = random.between(.6, 1);
     noise = random.between(.05, .25);
@@ -59,7 +59,7 @@ public:
         const auto along = length > 0 ? std::clamp((px * dx + py * dy) / length, 0., 1.) : 0.;
         const auto off_x = px - along * dx, off_y = py - along * dy;
         const auto distance = std::sqrt(off_x * off_x + off_y * off_y);
-        auto& pixel = pixels_[static_cast<size_t>(y * side + x)];
+        auto& pixel = pixels_[static_cast<size_t>(y * image_side + x)];
         pixel = std::max(pixel, std::clamp(reach - distance, 0., 1.));
       }
   }
@@ -67,10 +67,10 @@ public:
   std::span<const double> pixels() const { return pixels_; }
 
 private:
-  static int first(double edge) { return std::clamp(static_cast<int>(std::floor(edge)), 0, side - 1); }
-  static int last(double edge) { return std::clamp(static_cast<int>(std::ceil(edge)), 0, side - 1); }
+  static int first(double edge) { return std::clamp(static_cast<int>(std::floor(edge)), 0, image_side - 1); }
+  static int last(double edge) { return std::clamp(static_cast<int>(std::ceil(edge)), 0, image_side - 1); }
 
-  std::array<double, side * side> pixels_{};
+  std::array<double, image_side * image_side> pixels_{};
 };
 
 /// About normal, from -1 to 1, with a deviation of 0.29: the mean of four.

@@ -19,7 +19,7 @@ inline bool alike(const value_tag& a, const value_tag& b) {
   return a.kind == b.kind && a.has == b.has && a.layer == b.layer && a.step == b.step && a.part.count == b.part.count;
 }
 
-/// All ranks have other ones of so many; `of` says which of them a tag is.
+/// All ranks have different ones of `count`; `of` says which of them a tag is.
 template <class Shard>
 caf::error complete(arguments all, uint32_t count, Shard of) {
   auto& first = *all.front();

@@ -23,7 +23,7 @@ struct group {
 };
 
 /// The ranks that differ from one along an axis only, in a world that is a box of such sides: tensor, context,
-/// expert, data, pipeline, or whichever; along the first side ranks are numbered first.
+/// expert, data, pipeline, or any other; along the first side ranks are numbered first.
 inline group line(std::span<const uint32_t> sides, size_t axis, uint32_t rank) {
   uint32_t stride = 1;
   for (size_t i = 0; i < axis; ++i)
@@ -52,7 +52,7 @@ struct mesh {
   group replica_group(uint32_t rank) const {
     return {first_of_stage(rank) + tensor_index(rank), context * data, tensor};
   }
-  /// So many neighbours of a stage, and those that have the same place among theirs.
+  /// `count` neighbours of a stage, and the ranks with the same place among their neighbours.
   group neighbours(uint32_t rank, uint32_t count) const { return {rank - rank % stage_size() % count, count, 1}; }
   group alike_neighbours(uint32_t rank, uint32_t count) const {
     return {first_of_stage(rank) + rank % stage_size() % count, stage_size() / count, count};

@@ -14,14 +14,14 @@ struct model {
   uint32_t data = 0;              ///< Ranks, or groups of them, that have other samples; 0: as the strategy likes.
   bool sequence_parallel = false; ///< Between layers, tensor-parallel ranks share the positions.
   uint32_t zero = 0;          ///< Pipelines: what of a stage its data-parallel ranks share, as ZeRO's stages 1 to 3 do.
-  uint32_t virtual_ranks = 0; ///< Parts of the global batch whose gradients are added in order; 0: as many as ranks.
+  uint32_t virtual_ranks = 0; ///< Parts of the global batch whose gradients are added in order; 0: one for each rank.
   bool uneven = false;        ///< Data-parallel ranks may have one sample more than others.
   bool replicated = false;    ///< Layers have parameters that all ranks that share them have: see `all_reduce`.
   uint32_t prefetch = 1;      ///< fsdp, hsdp: layers that are gathered before they are needed.
   uint32_t shard_ranks = 0;   ///< hsdp: ranks that share the model; 0: a host's, or half.
   uint32_t context = 0;       ///< Ranks that share the positions of samples; 0: as the strategy likes.
   uint32_t experts = 0;       ///< Ranks that share the experts of a layer; 0: as the strategy likes.
-  uint32_t dense_first = 0;   ///< Layers at the begin that have no experts, whichever of the others do.
+  uint32_t dense_first = 0;   ///< Layers at the begin that have no experts, even if others do.
   bool blocks = true;         ///< 3d: with chunks and experts a forward and a backward are one block.
   bool for_real = false;      ///< Layers are what they are, and cannot be given positions or experts.
 };

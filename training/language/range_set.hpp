@@ -70,7 +70,7 @@ private:
   bool overlaps(range x) const;
 
   uint32_t begin_ = 0, end_ = 0; ///< The first range.
-  ranges_pointer more_;          ///< Ascending, behind the first, none touching another; null where there are none.
+  ranges_pointer more_;          ///< Ascending, after the first, none touching another; null where there are none.
 };
 
 } // namespace ringmaster::training

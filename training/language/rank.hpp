@@ -26,10 +26,10 @@ public:
   operation<weight, optimizer_state> load_weights(uint32_t layer, shard part = {}) {
     return load_weights(layer, part, part);
   }
-  /// What rank `experts.index` of so many has of a layer's experts. A forward with them takes, and makes, the positions
+  /// The part of a layer's experts of rank `experts.index` of `experts.count`. A forward with them takes, and makes, the positions
   /// that are for these: see `dispatch`.
   operation<weight, optimizer_state> load_experts(uint32_t layer, shard experts, shard state_part = {});
-  /// What rank `columns.index` of so many has of a layer by the columns of its output: a forward with it makes these,
+  /// The part of a layer, by the columns of its output, of rank `columns.index` of `columns.count`: a forward makes these,
   /// of the whole input, in place of a summand; a backward takes them of the gradient.
   operation<weight, optimizer_state> load_columns(uint32_t layer, shard columns);
   /// The first layer's input for some samples; takes no time.
@@ -50,7 +50,7 @@ public:
   operation<weight_gradient, activation_gradient> backward(const activation& x, const weight& w,
                                                            const activation_gradient& by_output);
   /// Its halves: the gradient by the input, on which the layer before waits, and the one by the weight, on which
-  /// nobody does.
+  /// no layer waits.
   operation<activation_gradient> backward_input(const activation& x, const weight& w,
                                                 const activation_gradient& by_output);
   operation<weight_gradient> backward_weight(const activation& x, const weight& w,
@@ -88,7 +88,7 @@ public:
     return together(op::all_reduce, std::move(x), among);
   }
   operation<weight_gradient> all_reduce(weight_gradient x) { return all_reduce(std::move(x), world()); }
-  /// Of that sum the rank's shard: the group's rank i has i of as many as there are; of an activation's a sequence
+  /// The rank's shard of that sum: the group's rank i has shard i of the group's size; of an activation's a sequence
   /// shard, or of what is one its part i; of gradients by all keys, that by its own.
   template <class Value>
   operation<Value> reduce_scatter(Value x, group among) {

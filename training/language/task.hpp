@@ -82,7 +82,7 @@ public:
     task get_return_object() { return task{std::coroutine_handle<promise_type>::from_promise(*this)}; }
     std::suspend_always initial_suspend() noexcept { return {}; }
     back final_suspend() noexcept { return {}; }
-    void unhandled_exception() { throw; } // operations do not throw; whoever resumes it hears of what else does
+    void unhandled_exception() { throw; } // operations do not throw; any other exception reaches the caller of resume
 
     static void* operator new(size_t size) { return detail::frame_pool::take(size); }
     static void operator delete(void* x, size_t size) noexcept { detail::frame_pool::give(x, size); }

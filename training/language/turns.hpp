@@ -4,7 +4,7 @@
 
 namespace ringmaster::training {
 
-/// Two parts of a rank's strategy that it does by turns, one's work beside what the other has under way aside: a
+/// Two parts of a rank's strategy that alternate: the work of one overlaps what the other has under way aside: a
 /// micro-batch's forward and another's backward, as one block of DualPipe (DeepSeek-V3, 2024).
 class turns {
   /// Suspends, and goes on elsewhere.

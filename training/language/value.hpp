@@ -202,7 +202,7 @@ public:
 using weight = value_of<value_kind::weight>;
 /// What an optimizer keeps for a weight, or for a shard of it.
 using optimizer_state = value_of<value_kind::optimizer_state>;
-/// The input of a layer, for some samples; that of the layer behind the last one is the model's output.
+/// The input of a layer, for some samples; that after the last layer is the model's output.
 using activation = value_of<value_kind::activation>;
 /// The loss's gradient by an activation.
 using activation_gradient = value_of<value_kind::activation_gradient>;

@@ -55,18 +55,18 @@ struct pass {
   uint64_t samples = 0;
   shard tensor{};
   uint64_t global_batch = 1; ///< Of which these samples are some.
-  bool trains = true;        ///< false: nobody will want gradients, and statistics stay as they are.
+  bool trains = true;        ///< false: no gradients are needed, and statistics do not change.
   uint64_t weights = 0;      ///< Another number for every other w, and whenever w has changed; 0: not known.
   /// What the layer's forward leaves for its backward, such as autograd's graph. It goes with the input x. Null: there
   /// is no place for it. A layer that does not find what it left, or finds it of other weights, computes it again.
   std::shared_ptr<void>* keepsake = nullptr;
 };
 
-/// A layer, as strategies cut a model in: y = f(x, w). It keeps nothing but `pass::keepsake`; memory is whoever calls
-/// it's. x and y are
-/// [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are the parameters' parts of the
-/// tensor-parallel rank, flat and one behind the other in the order of `parameters()`, those replicated last.
-/// With a tensor shard, y is a summand of the output, and a gradient by x one of that; see `by_columns`, too.
+/// A layer, the unit into which strategies cut a model: y = f(x, w). It keeps nothing but `pass::keepsake`; the caller
+/// owns all memory. x and y are [samples x inputs()] and [samples x outputs()], row-major; w and the gradient by it are
+/// the parameters' parts of the tensor-parallel rank, flat and one behind the other in the order of `parameters()`,
+/// those replicated last. With a tensor shard, y is a summand of the output, and a gradient by x one of that; see
+/// `by_columns`, too.
 class layer {
 public:
   virtual ~layer() = default;

@@ -27,7 +27,7 @@ struct optimizer {
   /// Of a state, for each element of the weight: Adam's two averages, one array behind the other.
   uint32_t state_arrays() const { return kind == optimizer_kind::sgd ? 0 : 2; }
 
-  /// Step `number`, from 1 on, of so many elements: from what there was to `w` and `state`, which may be the same.
+  /// Step `number`, from 1 on, of this number of elements: from what there was to `w` and `state`, which may be the same.
   /// `state` has `state_arrays()` times as many. All instruction sets give the same bits.
   void update(precision as, uint64_t number, uint64_t elements, before from, std::byte* w, std::byte* state,
               const std::byte* gradient, instruction_set on = best_instruction_set()) const;

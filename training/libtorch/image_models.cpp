@@ -23,7 +23,7 @@ bool are_numbers(const torch::Tensor& x) {
   return std::isfinite(x.sum().item<float>());
 }
 
-/// Convolution, the largest of each 2x2, and ReLU, which gives the same before and behind it. oneDNN's pooling makes
+/// Convolution, the largest of each 2x2, and ReLU, which gives the same before and after it. oneDNN's pooling makes
 /// numbers of what is none, and that would not be noticed: these go libtorch's own way.
 struct pooled_convolution_module : torch::nn::Module {
   pooled_convolution_module(int64_t from, int64_t to, int64_t padding, pooling by)

@@ -32,7 +32,7 @@ inline torch::ScalarType scalar_of(precision x) {
   return x == precision::float32 ? torch::kFloat32 : torch::kFloat64;
 }
 
-/// A view of numbers that somebody else keeps.
+/// A view of numbers that it does not own.
 inline torch::Tensor view_of(const std::byte* data, at::IntArrayRef sizes, torch::ScalarType type) {
   return torch::from_blob(const_cast<std::byte*>(data), sizes, torch::TensorOptions{type});
 }

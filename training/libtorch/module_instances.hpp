@@ -34,7 +34,7 @@ public:
   explicit module_instances(module_plan plan) : plan_(std::move(plan)) {}
 
   const module_plan& plan() const { return plan_; }
-  /// Comes back when nobody holds it.
+  /// Comes back when the last holder releases it.
   std::shared_ptr<module_instance> take(precision as, shard tensor);
 
 private:

@@ -52,7 +52,7 @@ struct module_plan {
 /// Throws for a module that cannot take a batch of zeros, and for batch norm without a momentum.
 std::unique_ptr<const layer> module_layer(module_plan plan);
 
-/// Of one that nobody shares: `make` returns the module, as holder or shared pointer.
+/// A layer that is not shared: `make` returns the module, as holder or shared pointer.
 template <class Make>
 std::unique_ptr<const layer> module_layer(std::string name, std::vector<int64_t> sample, Make make) {
   return module_layer({std::move(name), std::move(sample), [make](shard) { return made_module{make()}; }});

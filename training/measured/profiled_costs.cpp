@@ -134,7 +134,7 @@ profiled_costs::profiled_costs(const training_job& job, const std::vector<event>
     if (!is_communication(x.what))
       for (auto first : {x.samples.begin, any_first})
         add({x.what, x.rank, x.layer, first, x.samples.count()}, x.duration);
-    else if (x.what == op::send && !x.aside) // which waits for nobody
+    else if (x.what == op::send && !x.aside) // which does not wait
       add({x.what, 0, x.layer, any_first, 0}, x.duration);
   auto meetings = meetings_of(all);
   for (auto& [where, its] : meetings)

@@ -53,18 +53,18 @@ private:
   std::map<kind, double> seconds_;
 };
 
-/// A measured step as a simulated one is told: the ranks' times and the end, from their events, whose times begin at 0.
+/// A measured step in the form of a simulated one: the ranks' times and the end, from their events, whose times begin at 0.
 training_outcome outcome_of(std::vector<event> measured, uint32_t ranks);
 
 /// The lower one of two; of none 0.
 double median_of(std::vector<double> values);
 
-/// The median of a step's time and those of some ten steps before and behind it: what steps took then, on a machine
+/// The median of a step's time and those of some ten steps before and after it: what steps took then, on a machine
 /// whose speed changes from one part of a run to the next, without what this step alone met with. `step` is its index,
 /// of one that there is.
 double median_around(std::span<const double> seconds, size_t step);
 
-/// Which steps of a run are measured: the first, and each so many-th behind it.
+/// Which steps of a run are measured: the first, and every n-th after it.
 struct steps_to_measure {
   uint64_t first = 0, every = 1;
 };
@@ -85,7 +85,7 @@ struct predicted_step {
                  ///< took around it.
   training_outcome measured, simulated;
   double seconds = 0; ///< Of a step in all, when steps take what is usual: the simulated operations, and what the
-                      ///< measured one took before and behind them.
+                      ///< measured one took before and after them.
 };
 
 /// Simulates each of the steps, of which there is one at least, with its own costs: what disturbed one of them does not

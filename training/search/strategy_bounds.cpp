@@ -22,7 +22,7 @@ public:
     return shares_layers() ? passes : passes + layers_ * once() - update();
   }
 
-  /// Of an average rank, before its first backward and when that has gone through the first of its chunks: then it has
+  /// Of an average rank, before its first backward and when that has passed through the first of its chunks: then it has
   /// their sums, and one micro-batch less.
   uint64_t memory() const {
     if (shares_layers())

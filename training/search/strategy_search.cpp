@@ -127,7 +127,7 @@ private:
     });
   }
 
-  /// About as many as it may do in all, or fewer, if that is all there are.
+  /// About the number that it may do in all, or all if there are fewer.
   uint64_t operations_planned() const {
     uint64_t sum = 0;
     for (auto& x : candidates_)

@@ -29,7 +29,7 @@ struct search_outcome {
   std::vector<searched> pareto;  ///< Faster than all that are as small; fastest first.
 };
 
-/// About so many operations a step of it has on all ranks.
+/// About the number of operations of a step of it on all ranks.
 uint64_t operations_expected(const known_strategy& which, const model& trained, uint32_t world_size);
 
 /// Told now and then which part of the simulations it has done; false: that is enough.

@@ -33,7 +33,7 @@ public:
   virtual uint64_t memory_of(const value_tag& x) const = 0;
   /// What an operation needs while it lasts, beside values.
   virtual uint64_t working_memory(const pending&) const { return 0; }
-  /// How long an operation keeps its rank, of a world of so many.
+  /// How long an operation keeps its rank, of a world of `ranks`.
   virtual double time_of(const pending& x, uint32_t world_size) const = 0;
   /// Whether a sent value is on its way only when the sending has ended; else from when it begins, and a hop costs one
   /// duration.

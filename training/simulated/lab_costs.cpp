@@ -30,7 +30,7 @@ inline double roofline(double flops, double bytes) {
   return std::max(flops / (peak_flops * compute_efficiency(flops)), bytes / (hbm_bandwidth * memory_efficiency(bytes)));
 }
 
-/// Its constants go by the size of the whole world.
+/// Its constants depend on the size of the whole world.
 struct network {
   double bandwidth, efficiency, latency, all_reduce_extra;
 };
@@ -78,7 +78,7 @@ public:
     const auto shards = static_cast<double>(x.argument.part.count);
     auto samples = whole_samples, tensor = static_cast<double>(x.argument.tensor.count);
     if (x.argument.has == form::experts || (x.argument.has == form::sequence && !is_communication(x.what)))
-      samples /= shards; // as many as these positions are
+      samples /= shards; // the same number of positions
     if (x.argument.has == form::experts) {
       const auto sent = sent_positions(x.argument);
       samples = samples * sent.count / sent.of;

@@ -8,13 +8,13 @@
 namespace ringmaster::training {
 
 /// The ranks that can go on. A window of neighbours, who mostly wait for each other, runs as long as one of them can;
-/// then the next one, half of which is new, so that nobody is always at an edge. In a pipeline of thousands of ranks
+/// then the next one, half of which is new, so that no rank is always at an edge. In a pipeline of thousands of ranks
 /// each thus goes many steps while its state is in the caches (diamond tiling of stencils: Bondhugula et al. 2017).
 class run_queue {
 public:
   explicit run_queue(uint32_t world_size) : world_size_(world_size), blocks_(world_size / block + 2) {}
 
-  /// Ranks in groups of `together` wait for each other most, and then for those `hop` before and behind them. As long
+  /// Ranks in groups of `together` wait for each other most, and then for those `hop` before and after them. As long
   /// as it is not known it is 1 and 1; both divide the world.
   void arrange(uint32_t together, uint32_t hop) {
     together_ = together;

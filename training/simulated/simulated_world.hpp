@@ -53,7 +53,7 @@ struct alignas(64) rank_clock {
 /// What ranks have finished of a layer, as ranks mostly end in order: some parts of it, one behind the other.
 struct finished_parts {
   form cut = form::whole;    ///< Of the weights: what their tensor shards are.
-  uint32_t tensor_count = 1; ///< Of so many tensor shards, each of `count` parts.
+  uint32_t tensor_count = 1; ///< The number of tensor shards, each of `count` parts.
   uint32_t count = 1;
   range parts; ///< Counted through all tensor shards.
 };

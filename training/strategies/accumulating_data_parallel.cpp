@@ -1,6 +1,5 @@
 // Data parallel with gradient accumulation: what ddp does with micro-batches, but that the sums of its gradients are
-// reduced one behind the other in the end, when a layer is updated, and that micro-batches are of one sample where
-// nobody says how large.
+// reduced one after the other in the end, when a layer is updated, and that a micro-batch has one sample by default.
 // Time: load + forward and backward of all micro-batches + L all_reduces + update. Memory: 3 weights a layer, and
 // the activations of one micro-batch only.
 #include "training/strategies/data_parallel.hpp"

@@ -3,9 +3,9 @@
 // the other, parts r and 2C-1-r of 2C, so that causal attention of any rank's positions to any rank's keys is as much
 // as of any other's.
 // context: ring attention (Liu et al. 2023). A rank's keys go around its neighbours, a hop beside the attention to the
-// ones at hand; in the backward they go around again, and the gradients by them behind them and back to their rank.
+// ones at hand; in the backward they go around again, and the gradients by them follow and return to their rank.
 // context-gather: as Llama 3 (2024) and Megatron-LM have it: a rank gathers all keys before attention, and the
-// gradients by them are summed and scattered behind its backward.
+// gradients by them are summed and scattered after its backward.
 // All ranks have the whole weights, each finds gradients by its positions of its samples, and they are summed at once.
 // Time: 1/C of forward and backward, and attention; in a ring what it does not hide of 3 C - 2 hops a layer and
 // micro-batch, else 2 all_gathers and a reduce_scatter; L all_reduces in the end.

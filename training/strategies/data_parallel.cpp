@@ -32,7 +32,7 @@ public:
 private:
   using sum = data_parallel_plan::sum;
 
-  /// Of a layer; behind the last one it is the model's output.
+  /// Of a layer; after the last one it is the model's output.
   activation& input(size_t l) { return l < layers_.size() ? layers_[l].input : output_; }
 
   rank& self_;
@@ -64,7 +64,7 @@ strategy data_parallel_rank::backward(bool is_last) {
   auto by_output = co_await self_.loss(output_);
   output_.drop();
   weight whole;
-  weight_gradient more; // of a micro-batch behind the first, whose gradient is made where the sum is to be
+  weight_gradient more; // of a micro-batch after the first, whose gradient is made where the sum is to be
   for (auto& layer : std::views::reverse(layers_)) {
     if (plan_.shards_weights)
       whole = co_await self_.all_gather(layer.w);

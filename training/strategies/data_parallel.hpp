@@ -9,9 +9,9 @@ namespace ringmaster::training {
 struct data_parallel_plan {
   /// Of a layer's gradient, when it is summed over the ranks.
   enum class sum : uint8_t {
-    after_last_backward, ///< Right behind its backward of the last micro-batch.
+    after_last_backward, ///< Right after its backward of the last micro-batch.
     in_the_end,          ///< When all backwards have ended, right before the layer's update.
-    after_each_backward  ///< Right behind each micro-batch's, so that no rank keeps it whole.
+    after_each_backward  ///< Right after each micro-batch's, so that no rank keeps it whole.
   };
 
   sum summed = sum::after_last_backward;

@@ -25,7 +25,7 @@ struct passing_batch {
   passing_batch(range which, size_t layers) : samples(which), inputs(layers + 1) {}
 
   range samples;
-  std::vector<activation> inputs; ///< By layer; behind the last one the output.
+  std::vector<activation> inputs; ///< By layer; after the last one the output.
   activation_gradient by_output;
   handle<activation> comes; ///< What the next layer takes, where it is on its way.
   handle<activation_gradient> gradient_comes;

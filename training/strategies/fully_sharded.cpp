@@ -1,6 +1,6 @@
 // Fully sharded data parallel as PyTorch has it (Zhao et al., PyTorch FSDP, 2023): ZeRO stage 3, whose gathers and
 // scatters go on a second stream while layers are computed. A layer is gathered --prefetch layers before it is needed,
-// and dropped behind its forward, and again behind its backward; its gradient is scattered beside the backward of the
+// and dropped after its forward, and again after its backward; its gradient is scattered beside the backward of the
 // layer before, where one scatter is under way at most. All collectives come one after the other on that stream, as
 // those of one communicator do. The end of a backward waits for its last scatter, so no whole gradient lies through a
 // forward (PyTorch's root module does so in its last hook). A layer that is needed twice in a row, the last one and

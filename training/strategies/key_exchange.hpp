@@ -71,7 +71,7 @@ private:
     co_return std::move(made);
   }
 
-  /// A gradient sets out with the keys that it is by, and is a hop behind them: each rank adds its own to what came.
+  /// A gradient sets out with the keys that it is by, and is a hop later: each rank adds its own to what came.
   task<keys_gradient> attend_backward_around(const activation& x, const attention_keys& own,
                                              const activation_gradient& by_output) {
     keys_gradient sum;

@@ -37,7 +37,7 @@ strategy run_naive_tensor_parallel(rank& self, const model& m) {
       weight_gradient gradient;
       std::tie(gradient, by_output) = co_await self.backward(inputs[l], weights[l], by_output);
       inputs[l].drop();
-      if (!mine.whole() && l > 0) // nobody looks at what the samples should have been
+      if (!mine.whole() && l > 0) // the first layer needs no gradient by the samples
         by_output = co_await self.reduce_scatter_columns(std::move(by_output), tensor);
       co_await self.add(sums[l], std::move(gradient));
     }

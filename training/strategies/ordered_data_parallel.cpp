@@ -1,7 +1,7 @@
 // Data parallel in a fixed order: the same bits on any number of ranks. The global batch is cut into --virtual-ranks
-// parts, whoever works on them (virtual nodes: Or, Zhang and Freedman, VirtualFlow, 2022), and the gradients are added
+// parts, independent of the ranks that work on them (virtual nodes: Or, Zhang and Freedman, VirtualFlow, 2022), and the gradients are added
 // one after the other, from part 0 on: a rank takes the sum of the ranks before it, adds its own parts' gradients, and
-// sends it on; the last rank's sum is everybody's. Time: load + forward and backward of a rank's parts + for each layer
+// sends it on; the last rank's sum is broadcast to all. Time: load + forward and backward of a rank's parts + for each layer
 // W - 1 hops, which the layers follow each other through, and a broadcast + update. Memory: 3 weights a layer, and a
 // gradient for each of a rank's parts; the activations of one part.
 #include "training/strategies/strategies.hpp"

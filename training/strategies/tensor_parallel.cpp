@@ -1,7 +1,7 @@
 // Tensor parallel (Shoeybi et al., Megatron-LM, 2019): T ranks share every layer, whose first matrix is cut by
 // columns and whose second by rows, so that each makes a summand of the output and one all_reduce makes it whole;
 // another one makes the gradient whole on the way back. With sequence parallelism (Korthikanti et al. 2022) the
-// ranks share the positions between layers: an all_gather before and a reduce_scatter behind each layer, which move
+// ranks share the positions between layers: an all_gather before and a reduce_scatter after each layer, which move
 // as many bytes, and 1/T of the activations.
 // Groups of T ranks are data parallel to each other.
 // Time: 1/T of forward, backward and update; 2 L all_reduces of activations a micro-batch, and L of gradients of 1/T

@@ -4,8 +4,8 @@
 
 namespace ringmaster {
 
-// For ranks in one address space: every block goes straight to whoever wants it, all in one round, so a receiver reads
-// it out of the sender's memory and nobody copies anything for others. The order of a rank's sends and receives makes
+// For ranks in one address space: every block goes directly to its receiver, all in one round. A receiver reads it from
+// the sender's memory, and no rank copies anything for others. The order of a rank's sends and receives makes
 // it come through without clashes over ports, too: rank r starts with r+1, r+2, ... and receives from r-1, r-2, ...
 //
 // Source: R. L. Graham, G. Shipman: MPI support for multi-core architectures: optimized shared memory collectives.

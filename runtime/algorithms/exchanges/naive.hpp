@@ -10,10 +10,10 @@ inline constexpr std::string_view naive_broadcast_cost = "1 round; the root send
 inline constexpr std::string_view naive_reduce_cost = "N-1 rounds; the root receives (N-1) x count elements";
 inline constexpr std::string_view naive_barrier_cost = "2 rounds; rank 0 receives N-1 tokens and sends as many";
 
-/// All-reduce as one writes it first: rank 0 collects everything and tells everybody.
+/// The simplest all-reduce: rank 0 collects all inputs and sends the sum to all ranks.
 ///
 /// *Gather*, N-1 rounds: rank 0 takes the inputs of ranks 1, 2, ..., N-1 one after the other and adds each to its
-/// sum, which arises in its output. *Broadcast*, one round: it sends the sum to all.
+/// sum, which is computed in its output. *Broadcast*, one round: it sends the sum to all.
 ///
 /// The sum is taken in rank order, ((x0 + x1) + x2) + ..., as a plain loop would: the reference for the others.
 ///
@@ -29,12 +29,12 @@ algorithm_cost cost_of_naive_all_reduce(const plan_request& request);
 /// to its own output.
 ///
 /// Cost: 1 round and one latency. The root sends N-1 messages and (N-1) x count elements, one after the other through
-/// its one port, while nobody who has the data helps.
+/// its one port; no other rank that has the data helps.
 schedule plan_naive_broadcast(const plan_request& request);
 algorithm_cost cost_of_naive_broadcast(const plan_request& request);
 
 /// Reduce with a flat tree: the root takes the inputs of the others in rank order, one a round, and adds its own when
-/// its turn comes. So whichever rank is the root, the sum is ((x0 + x1) + x2) + ..., bit for bit that of the naive
+/// its turn comes. For every root the sum is ((x0 + x1) + x2) + ..., bit for bit that of the naive
 /// all-reduce. A root from rank 2 on begins with a copy of x0 and adds its own input by a local step within the round
 /// that brings its predecessor's.
 ///

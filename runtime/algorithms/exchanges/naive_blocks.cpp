@@ -14,7 +14,7 @@ uint32_t turn_of(uint32_t rank, uint32_t root) {
   return rank < root ? rank : rank - 1;
 }
 
-/// The root's output gets everybody's block.
+/// The root's output gets the blocks of all ranks.
 void gather(schedule_builder& plan, const blocks& cut, uint32_t root) {
   const auto rank = plan.request.rank;
   const block_range own{buffer::input, 0, cut.count(rank)};

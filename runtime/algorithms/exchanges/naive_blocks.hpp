@@ -4,8 +4,8 @@
 
 namespace ringmaster {
 
-// The blocked collectives as one writes them first: one rank deals with the others one after the other. What the clever
-// algorithms are measured against, and right where there are few ranks or few elements.
+// The simplest blocked collectives: one rank serves the others one after the other. The baseline of the other
+// algorithms, and the right choice for few ranks or few elements.
 //
 // Source: the definitions of the collectives in the MPI standard, read as loops. All-to-all has no rank in the middle:
 // as a loop over all peers it is the algorithm `direct`, which stands under both names.

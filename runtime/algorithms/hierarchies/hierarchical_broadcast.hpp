@@ -12,7 +12,7 @@ inline constexpr std::string_view hierarchical_broadcast_cost
 /// Broadcast on two levels. *Scatter within*, 1 round, where the root is not alone on its host: it sends each rank
 /// there its shard. *Across*, H-2+P rounds: the owners of a shard, one on each host, are a pipelined chain (chain.hpp)
 /// from the root's host on, in P pieces. *All-gather within*, S-1 rounds: the ranks of a host meet in pairs and send
-/// each other their shards; nobody sends anything to the root. Shards are those of `host_shards`: hosts may have
+/// each other their shards; no rank sends anything to the root. Shards are those of `host_shards`: hosts may have
 /// different numbers of ranks.
 ///
 /// Cost: 1 + H-2+P + S-1 rounds. Across, every host but the last sends count elements, shared by its ranks: a chain of

@@ -39,7 +39,7 @@ uint64_t host_shards::largest_piece() const {
 
 uint32_t host_shards::owner(const block_range& piece, uint32_t host) const {
   const auto& ranks = hosts_.ranks(host);
-  const auto least = count_ / ranks.size(), larger = count_ % ranks.size(); // so many have one element more
+  const auto least = count_ / ranks.size(), larger = count_ % ranks.size(); // this count of shards has one element more
   const auto before = (least + 1) * larger;
   const auto place = piece.offset < before ? piece.offset / (least + 1) : larger + (piece.offset - before) / least;
   return ranks[place];

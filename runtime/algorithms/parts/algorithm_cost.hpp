@@ -7,7 +7,7 @@
 namespace ringmaster {
 
 /// What an algorithm takes, over all ranks. On a uniform network, where each rank has one port out and one in, a
-/// message of b bytes keeps both busy for b / bandwidth and is there after another latency, and nobody computes, it
+/// message of b bytes keeps both busy for b / bandwidth and arrives after another latency, and no rank computes, it
 /// takes latencies x latency + serial_elements x element size / bandwidth: exactly where all blocks have the same size,
 /// else no more.
 struct algorithm_cost {

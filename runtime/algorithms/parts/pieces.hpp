@@ -12,7 +12,7 @@ namespace ringmaster {
 /// runtime/selection/selection.hpp).
 inline constexpr uint64_t default_chunk = 32768;
 
-/// A rank's steps are held in memory and its rounds counted in 32 bits: nobody's elements are cut into more pieces
+/// A rank's steps are held in memory and its rounds counted in 32 bits: no rank's elements are cut into more pieces
 /// than this, whatever chunk the request asks for.
 inline constexpr uint64_t max_pieces = 65536;
 
@@ -44,7 +44,7 @@ private:
 };
 
 /// Where a rank's partial sum of a piece arises: in its place in the output, if the rank has one; else in one of two
-/// slots of scratch by turns, as one piece comes in while the piece before it goes out.
+/// slots of scratch alternately, as one piece comes in while the piece before it goes out.
 class piece_sums {
 public:
   static piece_sums in_output() { return {}; }

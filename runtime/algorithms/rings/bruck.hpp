@@ -12,7 +12,7 @@ inline constexpr std::string_view bruck_all_to_all_cost
   = "ceil(log2 N) rounds and a local one; each rank sends about (N/2) log2 N blocks, in log2 N messages";
 
 /// Bruck's all-gather: after k rounds rank r has the 2^k blocks r, r+1, ..., modulo N. In round k it sends them to rank
-/// r - 2^k, in the last round only as many as are missing there, and receives as many from r + 2^k.
+/// r - 2^k, in the last round only those that are missing there, and receives the same number from r + 2^k.
 ///
 /// Bruck keeps the blocks in this order, the rank's own first, and turns them round in the end. Here they are received
 /// where they belong, so nothing is moved twice; a run that goes past block N-1 is sent as two messages.

@@ -18,17 +18,17 @@ inline constexpr std::string_view double_tree_all_reduce_cost
 // pipelined chain, but the way to the last is as short as in a tree.
 //
 // Each half is cut into P pieces of request.chunk elements (0: default_chunk, 32768), which follow each other two
-// rounds apart. The links are used in even and odd rounds by turns (see two_trees.hpp), so that in one round nobody
-// sends or receives more than one piece.
+// rounds apart. The links are used alternately in even and odd rounds (see two_trees.hpp), so that in one round no
+// rank sends or receives more than one piece.
 //
-// The ranks are numbered from the root, (rank - root) mod N. D is the last round in which anybody receives a first
+// The ranks are numbered from the root, (rank - root) mod N. D is the last round in which a rank receives a first
 // piece, at most 2 ceil(log2 N) - 1. Where the halves differ by one element, the first is the larger.
 //
 // Sources: P. Sanders, J. Speck, J. L. Traeff: Two-tree algorithms for full bandwidth broadcast, reduction and scan.
 // Parallel Computing 35(12), 2009. All-reduce: S. Jeaugey: Massively scale your deep learning training with NCCL 2.4.
 // NVIDIA, 2019.
 
-/// Broadcast: the root sends the pieces of both halves by turns; each rank hands on what it received in the round
+/// Broadcast: the root sends the pieces of both halves alternately; each rank hands on what it received in the round
 /// before or in the one before that.
 ///
 /// Cost: D + 2P - 1 rounds, a latency and a piece each. An inner rank with two children sends 2P messages of its half,

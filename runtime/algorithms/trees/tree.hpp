@@ -37,7 +37,7 @@ schedule plan_tree_reduce(const plan_request& request);
 algorithm_cost cost_of_tree_reduce(const plan_request& request);
 
 /// All-reduce: the reduction to rank 0, then the broadcast from it. All sums arise in outputs. There is one sum, and
-/// everybody gets a copy of it: the same bits on every rank.
+/// every rank gets a copy of it: the same bits on every rank.
 ///
 /// Cost: 2d rounds. Rank 0 sends and receives d messages of count elements.
 schedule plan_tree_all_reduce(const plan_request& request);

@@ -7,7 +7,7 @@
 namespace ringmaster {
 
 /// Two binary trees over N ranks, and when their links are used. What the double tree's schedules are made of; its
-/// algorithm is told in double_tree.hpp.
+/// algorithm is described in double_tree.hpp.
 ///
 /// Ranks are numbers here: 0 is above both trees and has their tops as its children. The others, 1 to N-1, are the
 /// nodes of both trees and have at most two children, all of them in one of the two trees.
@@ -17,7 +17,7 @@ namespace ringmaster {
 /// otherwise: odd numbers are inside, even ones leaves.
 ///
 /// Every link is used in every second round. A number has at most two links from above, one in each tree, and at most
-/// two to below; of two such links, one is used in even rounds and one in odd rounds. So in a round, nobody sends or
+/// two to below; of two such links, one is used in even rounds and one in odd rounds. So in a round, no rank sends or
 /// receives more than one piece. Such a colouring exists since links which share a sender or a receiver form
 /// only paths and cycles of even length; it is made by following these.
 class two_trees {

@@ -208,7 +208,7 @@ TEST_CASE("block algorithms: all ranks end with the same bits, direct ones with 
   }
 }
 
-TEST_CASE("block algorithms: Bruck's all_to_all refuses counts by rank, whoever asks") {
+TEST_CASE("block algorithms: Bruck's all_to_all refuses counts by rank for every caller") {
   plan_request request{.world_size = 2, .counts = {1, 2, 3, 4}};
   CHECK(!plan(proto::ALL_TO_ALL, "bruck", request));
   CHECK(!cost_of(proto::ALL_TO_ALL, "bruck", request));

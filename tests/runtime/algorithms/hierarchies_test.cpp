@@ -31,7 +31,7 @@ std::vector<proto::CollectiveKind> hierarchical_kinds() {
   return kinds;
 }
 
-/// Every way to put so many ranks on hosts.
+/// Every way to place this number of ranks on hosts.
 std::vector<layout> all_layouts(uint32_t ranks) {
   std::vector<layout> result{{}};
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -122,7 +122,7 @@ crossing crossing_of(proto::CollectiveKind kind, std::string_view name, const pl
 
 } // namespace
 
-TEST_CASE("hierarchies: five kinds have one, and nothing else goes by hosts") {
+TEST_CASE("hierarchies: five kinds have one, and no other algorithm depends on hosts") {
   CHECK(hierarchical_kinds()
         == std::vector<proto::CollectiveKind>{proto::ALL_REDUCE, proto::BROADCAST, proto::ALL_GATHER,
                                               proto::REDUCE_SCATTER, proto::ALL_TO_ALL});
@@ -251,7 +251,7 @@ TEST_CASE("hierarchies: all ranks end with the same bits; in rank order with tho
       }
 }
 
-TEST_CASE("hierarchies: the ranks of a process in rank order go by their hosts, not by what was asked before") {
+TEST_CASE("hierarchies: rank order plans follow the hosts of the ranks, not an earlier request") {
   const plan_request two{.world_size = 6, .count = 12, .hosts = layout_of({3, 3})};
   auto three = two;
   three.hosts = layout_of({2, 2, 2});

@@ -53,7 +53,7 @@ bool is_same_on_every_place(const algorithm& which, const plan_request& request)
 
 } // namespace
 
-TEST_CASE("registry: those in chunks go by the chunk, and no other does") {
+TEST_CASE("registry: only algorithms with chunks depend on the chunk") {
   for (auto& which : algorithms()) {
     CAPTURE(which.name);
     plan_request request{.world_size = 4, .count = 64, .peer = 1, .hosts = {0, 0, 1, 1}};
@@ -63,7 +63,7 @@ TEST_CASE("registry: those in chunks go by the chunk, and no other does") {
   }
 }
 
-TEST_CASE("registry: those that go by hosts go by them, and no other does") {
+TEST_CASE("registry: only algorithms with hosts depend on the hosts") {
   for (auto& which : algorithms()) {
     CAPTURE(which.name);
     plan_request request{.world_size = 4, .count = 64, .peer = 1};

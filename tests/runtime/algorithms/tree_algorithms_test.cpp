@@ -195,7 +195,7 @@ TEST_CASE("tree algorithms: all ranks end with the same bits, whatever the order
   }
 }
 
-TEST_CASE("tree algorithms: the naive reduction adds in rank order, whichever rank is the root") {
+TEST_CASE("tree algorithms: the naive reduction adds in rank order for every root") {
   const subject naive{proto::REDUCE, "naive"};
   for (uint32_t world_size : {2, 3, 4, 7})
     for (uint32_t root = 0; root < world_size; ++root) {

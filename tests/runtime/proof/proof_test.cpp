@@ -85,7 +85,7 @@ TEST_CASE("proof: a block that goes to the wrong place is found in the output") 
                      "element 0 on; it must hold the finished reduction of ranks 0 to 3 from element 4 on");
 }
 
-TEST_CASE("proof: an output that nobody writes is found") {
+TEST_CASE("proof: an output that no rank writes is found") {
   auto ranks = good("naive");
   ranks[0].steps.pop_back();
   ranks[3].steps.pop_back();
@@ -93,11 +93,11 @@ TEST_CASE("proof: an output that nobody writes is found") {
                      "ranks 0 to 3 from element 0 on");
 }
 
-TEST_CASE("proof: reading what nobody has written is found") {
+TEST_CASE("proof: reading what no rank has written is found") {
   auto ranks = good();
   ranks[2].steps[0].source.where = buffer::output;
   check_fault(ranks, "rank 3, round 0, step 1 (recv_reduce of output[4, 6) from rank 2): reads output[4, 6) of rank 2, "
-                     "where nobody has written element 4");
+                     "where no rank has written element 4");
 }
 
 TEST_CASE("proof: a step that is missing leaves its partner alone") {
@@ -128,7 +128,7 @@ TEST_CASE("proof: a contribution that is reduced twice is found") {
                      "count twice");
 }
 
-TEST_CASE("proof: a reduction that nobody finishes is found") {
+TEST_CASE("proof: a reduction that no rank finishes is found") {
   auto ranks = good();
   step_of(ranks[2], 2, action::recv_reduce).finish = false; // block 3
   check_fault(ranks, "rank 0, after its last round: output[6, 8) holds the unfinished reduction of ranks 0 to 3 from "
@@ -160,7 +160,7 @@ TEST_CASE("proof: peers that are swapped are found") {
 
 TEST_CASE("proof: a deadlock names who waits for whom") {
   auto ranks = good();
-  for (auto& rank : ranks) { // all send before they receive, and nobody reads
+  for (auto& rank : ranks) { // all send before they receive, and no rank reads
     rank.rounds = 12;
     for (uint32_t i = 0; i < 12; ++i)
       rank.steps[i].round = i;
@@ -256,7 +256,7 @@ TEST_CASE("proof: blocks of different sizes do not meet") {
 TEST_CASE("proof: a write to the input is found") {
   auto ranks = good();
   ranks[3].steps[1].destination.where = buffer::input;
-  check_fault(ranks, "rank 3, round 0, step 1 (recv_reduce of input[4, 6) from rank 2): writes input[4, 6), and nobody "
+  check_fault(ranks, "rank 3, round 0, step 1 (recv_reduce of input[4, 6) from rank 2): writes input[4, 6), and no rank "
                      "writes an input");
 }
 
@@ -296,7 +296,7 @@ TEST_CASE("proof: who does not reduce may not") {
         == "rank 1, round 0, step 0 (recv of output[0, 8) from rank 0): finishes, and broadcast does not reduce");
 }
 
-TEST_CASE("proof: a barrier ends after everybody has begun") {
+TEST_CASE("proof: a barrier finishes after every rank has started") {
   // Dissemination over 4 ranks: in round k each tells the rank 2^k further on.
   std::vector<schedule> ranks(4);
   for (uint32_t rank = 0; rank < 4; ++rank) {

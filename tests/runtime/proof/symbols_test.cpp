@@ -48,7 +48,7 @@ TEST_CASE("rank sets: unions are those of plain sets, and the same set has the s
       for (uint32_t rank = 0; rank < world_size; ++rank)
         CHECK(sets.contains(united.both, rank) == plain.contains(rank));
       auto shared = std::any_of(plain_a.begin(), plain_a.end(), [&](auto rank) { return plain_b.contains(rank); });
-      CHECK((united.common != rank_sets::nobody) == shared);
+      CHECK((united.common != rank_sets::none) == shared);
       if (shared)
         CHECK((plain_a.contains(united.common) && plain_b.contains(united.common)));
       for (auto& [id, other] : known)
@@ -63,7 +63,7 @@ TEST_CASE("rank sets: unions are those of plain sets, and the same set has the s
 
 TEST_CASE("rank sets: their text is for people") {
   rank_sets sets;
-  CHECK(sets.text(rank_sets::empty) == "nobody");
+  CHECK(sets.text(rank_sets::empty) == "no rank");
   CHECK(sets.text(sets.range(2, 3)) == "rank 2");
   CHECK(sets.text(sets.range(0, 4)) == "ranks 0 to 3");
   CHECK(sets.text(sets.unite(sets.range(0, 4), sets.range(7, 8)).both) == "ranks 0 to 3, 7");

@@ -68,7 +68,7 @@ TEST_CASE("rank order: requests that differ in one thing only get different plan
   }
 }
 
-TEST_CASE("rank order: more requests than are kept, by turns, get their own plans") {
+TEST_CASE("rank order: more requests than the cache holds, interleaved, get their own plans") {
   for (int turn = 0; turn < 2; ++turn)
     for (uint64_t count = 60; count < 72; ++count) {
       CAPTURE(count);

@@ -248,7 +248,7 @@ TEST_CASE("rank order: it matters for floats that are added or multiplied, and f
   CHECK(!order_matters(proto::BROADCAST, proto::FLOAT64, gpu_sim::SUM));
 }
 
-TEST_CASE("rank order: what does not reduce is planned as it is, and what cannot be planned says why") {
+TEST_CASE("rank order: kinds without a reduction keep their plan, and an impossible plan has a reason") {
   plan_request request{.world_size = 4, .count = 8};
   CHECK(*plan_in_rank_order(proto::ALL_GATHER, "ring", request) == *plan(proto::ALL_GATHER, "ring", request));
   auto unknown = plan_in_rank_order(proto::ALL_REDUCE, "rign", request);

@@ -21,7 +21,7 @@ std::vector<std::byte> random_bytes(size_t count) {
 
 } // namespace
 
-TEST_CASE("bulk copy: copies what it is told and nothing else, past the caches and not") {
+TEST_CASE("bulk copy: copies the range and nothing else, past the caches and through them") {
   const auto in = random_bytes(10'100);
   for (uint64_t touched_bytes : {uint64_t{0}, uint64_t{1} << 40})
     for (size_t bytes : {0, 1, 15, 63, 64, 65, 127, 128, 1000, 4096, 9999})

@@ -11,7 +11,7 @@
 
 using namespace ringmaster;
 
-TEST_CASE("datatypes: every number of the schema has a row, which says all that is so of it") {
+TEST_CASE("datatypes: every number of the schema has a row with all properties") {
   for (int number = proto::DataType_MIN; number <= proto::DataType_MAX; ++number) {
     const auto type = static_cast<proto::DataType>(number);
     const auto* known = find_datatype(type);
@@ -35,7 +35,7 @@ TEST_CASE("datatypes: every number of the schema has a row, which says all that 
   CHECK(datatypes().size() == static_cast<size_t>(proto::DataType_ARRAYSIZE));
 }
 
-TEST_CASE("datatypes: a number that is none's is told") {
+TEST_CASE("datatypes: an unknown number is reported") {
   std::byte element[element_bytes_max];
   for (auto& x : datatypes()) {
     CAPTURE(x.name);

@@ -138,7 +138,7 @@ TEST_CASE("schedule check: what is wrong with a step alone") {
   CHECK(text(send(1, scratch(0, 0))) == "a step without elements");
   CHECK(text(send(1, scratch(12, 1))) == "scratch[12, 13) is out of bounds, there are 12 elements");
   CHECK(text(send(1, scratch(UINT64_MAX, 2))).find("is out of bounds") != std::string::npos);
-  CHECK(text(recv(1, {buffer::input, 0, 1})) == "writes input[0, 1), and nobody writes an input");
+  CHECK(text(recv(1, {buffer::input, 0, 1})) == "writes input[0, 1), and no rank writes an input");
   CHECK(text(recv(1, {buffer::output, 12, 1})) == "output[12, 13) is out of bounds, there are 12 elements");
   step finished = send(1, scratch(0, 1));
   finished.finish = true;

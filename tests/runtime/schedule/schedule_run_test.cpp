@@ -139,7 +139,7 @@ size_t walk_all(const world& begin, Check check) {
     auto now = std::move(open.back());
     open.pop_back();
     auto events = now.possible();
-    REQUIRE(events.empty() == now.at_end()); // nobody waits for ever
+    REQUIRE(events.empty() == now.at_end()); // no step waits for ever
     if (events.empty())
       check(now);
     for (auto& event : events) {
@@ -171,7 +171,7 @@ TEST_CASE("schedule run: whatever ends first, every rank has the sum of all inpu
     }
 }
 
-TEST_CASE("schedule run: whatever ends first, every rank gets everybody's block") {
+TEST_CASE("schedule run: every rank gets every block, in every order of finished steps") {
   for (uint32_t ranks : {2, 3})
     for (auto algorithm : {"ring", "direct", "bruck"}) {
       CAPTURE(ranks);
@@ -217,7 +217,7 @@ TEST_CASE("schedule run: of a long schedule there is a window, whose blocks are 
   CHECK(plans == 4); // 800 steps, 256 at a time
 }
 
-TEST_CASE("schedule run: what was stopped begins anew, and what still ends of it does not count") {
+TEST_CASE("schedule run: a stopped run starts again, and late completions of the old run do not count") {
   schedule two{1,
                0,
                {{action::copy, 0, 0, {buffer::input, 0, 1}, {buffer::output, 0, 1}},

@@ -83,7 +83,6 @@ TEST_CASE("bash completion: algorithms are those of the kind that stands there, 
   CHECK(offers(ringmaster_offers("bench --algorithm ''"), "scatter_all_gather"));
   CHECK(ringmaster_offers("draw gather --algorithm ''") == word_list{"direct", "naive", "tree"});
   CHECK(ringmaster_offers("completion ''") == word_list{"bash"});
-  CHECK(ringmaster_offers("help ma") == word_list{"man"});
   CHECK(caf_run_offers("--comp") == word_list{"--completion"});
 }
 

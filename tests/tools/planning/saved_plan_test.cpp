@@ -37,7 +37,7 @@ TEST_CASE("saved plan: is read with all that plans can differ in") {
            "full, sequence parallel, zero1");
   CHECK(x->seconds == 1.5);
   CHECK(x->simulated_seconds == 1.6);
-  CHECK(x->bytes_by_part == saved_plan::parts{{"weights", 30}, {"logits", 10}});
+  CHECK(x->bytes_by_part == training::named_parts{{"weights", 30}, {"logits", 10}});
   auto text = plan_file;
   text.replace(text.find("1.6"), 3, "null");
   CHECK(!parse_saved_plan(text)->simulated_seconds);

@@ -128,7 +128,7 @@ TEST_CASE("puzzles: the text has the task and the numbers, the table all eight")
   CHECK(all.code == 0);
   for (auto& which : puzzles())
     CHECK(all.out.find(fmt::format("\n{}  {} ", which.number, which.name)) != std::string::npos);
-  CHECK(run({"--help"}).out.find("usage: ringmaster puzzles [N] [options]") == 0);
+  CHECK(run({"--help"}).out.find("Usage: ringmaster puzzles [N] [options]") == 0);
 }
 
 TEST_CASE("puzzles: the object and the list are JSON") {

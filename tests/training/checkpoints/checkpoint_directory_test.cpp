@@ -221,7 +221,7 @@ TEST_CASE_FIXTURE(checkpoints, "checkpoints: a directory that cannot be one is a
   CHECK(code_of(wrong.newest().error()) == errc::io_error);
 }
 
-TEST_CASE_FIXTURE(checkpoints, "checkpoints: one run writes, and another one is told so until it has ended") {
+TEST_CASE_FIXTURE(checkpoints, "checkpoints: one run writes; another one is refused until it has finished") {
   {
     auto first = kept;
     REQUIRE(!first.claim());

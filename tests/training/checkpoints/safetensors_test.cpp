@@ -164,7 +164,7 @@ TEST_CASE_FIXTURE(tensor_file, "safetensors: what is wrong in a file is said wit
                 "their digest must be 0123456789abcdef, and is ");
 }
 
-TEST_CASE_FIXTURE(tensor_file, "safetensors: what cannot be written is refused, and nothing is") {
+TEST_CASE_FIXTURE(tensor_file, "safetensors: an invalid tensor is refused, and no file is written") {
   check_refused({{"a", "F31", {2}, std::as_bytes(std::span{bias})}}, "tensor a: its type F31 is not known");
   check_refused({{"a", "F32", {3}, std::as_bytes(std::span{bias})}}, "its shape has 12 bytes of F32, and there are 8");
   check_refused({floats("a", bias), floats("a", bias)}, "a tensor cannot be called \"a\"");

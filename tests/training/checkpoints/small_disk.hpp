@@ -34,7 +34,7 @@ inline bool mount_small_disk(const std::filesystem::path& at, uint64_t bytes) {
 
 } // namespace detail
 
-/// Calls `what`, in a process of its own, with the path of a file system of so many bytes, which no other process sees.
+/// Calls `what`, in a process of its own, with the path of a file system of `bytes` bytes, which no other process sees.
 /// Returns what it returns; nothing where this kernel lets no test mount a file system.
 inline std::optional<std::string> on_small_disk(uint64_t bytes,
                                                 const std::function<std::string(const std::filesystem::path&)>& what) {

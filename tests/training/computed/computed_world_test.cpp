@@ -54,7 +54,7 @@ private:
   std::shared_ptr<const batch_source> of_;
 };
 
-/// The only layer's weights behind so many steps, by the layer, the loss and the optimizer alone.
+/// The only layer's weights after `steps` steps, by the layer, the loss and the optimizer alone.
 std::vector<double> stepped_by_hand(const training_job& job, uint64_t steps) {
   const auto& its = *job.layers.front();
   const auto batch = job.shape.global_batch, labels_each = uint64_t{job.labels_each};
@@ -231,7 +231,7 @@ TEST_CASE("in a fixed order the bits are the same on any number of ranks") {
   CHECK(render(refused.error()) == "6 virtual ranks are too few for 7 ranks");
 }
 
-TEST_CASE("of the ranks that are left as many train as can, as they were told where that is possible") {
+TEST_CASE("of the remaining ranks as many train as the strategy allows, as configured where possible") {
   auto found = [](std::string_view strategy, parallel_sizes told, uint32_t there, uint64_t batch = 16) {
     auto job = small_job(strategy, 8, batch, 1);
     job.shape = with_sides(job.shape, told);
@@ -265,7 +265,7 @@ TEST_CASE("where ranks had no room for a step, fewer that lie alike are not trie
   CHECK(step_world_of(pairs, 4, as_requested) == step_world{2, {2, 1}});
 }
 
-TEST_CASE("of the ranks that are left so many train that no layer learns of fewer samples than it can") {
+TEST_CASE("of the remaining ranks only as many train that each layer has the samples it needs") {
   auto ranks = [](std::string_view strategy, uint64_t micro_batch, uint32_t there) {
     auto job = small_job(strategy, 4, 16, micro_batch);
     job.layers[2] = std::make_shared<test::sociable_layer>(job.layers[2]);
@@ -278,7 +278,7 @@ TEST_CASE("of the ranks that are left so many train that no layer learns of fewe
   CHECK(ranks("ddp-accumulate", 1, 4) == 0);
 }
 
-TEST_CASE("what a rank works on at once is all that it has, however many are left, unless that is told") {
+TEST_CASE("a rank works on all of its samples at once, with any number of ranks, unless configured") {
   auto job = small_job("ddp", 4, 50, 17);
   CHECK(step_shape(job, {2, {}}).micro_batch == 17);
   job.all_at_once = true;
@@ -292,7 +292,7 @@ TEST_CASE("what a rank works on at once is all that it has, however many are lef
   CHECK(step_world_of(job, 3).ranks == 2);
 }
 
-TEST_CASE("a pipeline has four micro-batches a stage, however many stages are left, unless that is told") {
+TEST_CASE("a pipeline has four micro-batches a stage, with any number of stages, unless configured") {
   auto job = small_job("1f1b", 4, 48, 5);
   CHECK(step_shape(job, {3, {}}).micro_batch == 5);
   job.all_at_once = true;

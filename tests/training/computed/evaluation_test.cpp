@@ -13,7 +13,7 @@
 using namespace ringmaster;
 using namespace ringmaster::training;
 
-TEST_CASE("evaluation: whoever asks for an end has what was tried by then") {
+TEST_CASE("evaluation: a stop request gets the result so far") {
   training_job job;
   job.as = precision::float32;
   job.layers = {linear(784, 10, nonlinearity::none)};

@@ -10,7 +10,7 @@ using namespace ringmaster::training;
 
 namespace {
 
-/// Of a gradient, of two ranks, with so many elements.
+/// Of a gradient, of two ranks, with `elements` elements.
 arrival collective(op what, uint32_t rank, uint64_t count, uint32_t root = 0) {
   value_tag gradient;
   gradient.kind = value_kind::weight_gradient;

@@ -30,7 +30,7 @@ TEST_CASE("kept values: what a step has made is what the next one begins with") 
   CHECK(kept.find(first) == made);
   CHECK(kept.made().empty());
   CHECK(kept.step() == 1);
-  CHECK(kept.begin(3)); // nobody has made step 2
+  CHECK(kept.begin(3)); // step 2 was never made
 }
 
 TEST_CASE("kept values: a step that begins again has made nothing, and what came from elsewhere for it is gone") {

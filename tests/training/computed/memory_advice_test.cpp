@@ -48,7 +48,7 @@ TEST_CASE("memory_advice: more ranks are named where each would have less") {
   CHECK(advice_of(pairs, 2, false) == larger);
 }
 
-TEST_CASE("memory_advice: of ranks that train otherwise than they were told") {
+TEST_CASE("memory_advice: of ranks that train with other settings than configured") {
   const std::string larger = "with a larger --device.memory-bytes";
   CHECK(memory_advice(small_job("interleaved", 8, 33, 1), {1, {.stands_in = true}}, true)
         == larger + " or on more ranks");

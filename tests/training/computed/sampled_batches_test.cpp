@@ -33,7 +33,7 @@ private:
 
 } // namespace
 
-TEST_CASE("sampled batches: a step takes the sampler's samples, in any epoch, whoever asks for which and when") {
+TEST_CASE("sampled batches: a step takes the sampler's samples, in any epoch, in every order of requests") {
   const sampler_options how{.samples = 20, .global_batch = 6};
   auto order = *sampler::of(how);
   const sampled_batches found{std::make_shared<numbers>(20, 1), *sampler::of(how)};

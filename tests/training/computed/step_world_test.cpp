@@ -6,7 +6,7 @@
 
 using namespace ringmaster::training;
 
-TEST_CASE("step_world: whoever is lost, by any strategy those that are left go on") {
+TEST_CASE("step_world: after the loss of any rank the remaining ranks go on, by any strategy") {
   uint64_t worlds = 0, stood_in = 0;
   for (auto& strategy : strategies()) {
     if (strategy.needs != beyond::nothing)
@@ -51,7 +51,7 @@ TEST_CASE("step_world: another strategy stands in where its own lets no number o
   told.shape.tensor = told.shape.data = 2; // and 2 stages, of 8 ranks
   CHECK(can_train(told, {8, sides_of(told.shape)}));
   const auto left = step_world_of(told, 7);
-  CHECK(left.ranks == 4); // one group of 2 stages, as told but for the other
+  CHECK(left.ranks == 4); // one group of 2 stages, as configured except the other
   CHECK(left.sides == parallel_sizes{2, 1, 0, false});
 }
 

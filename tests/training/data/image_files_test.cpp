@@ -321,7 +321,7 @@ TEST_CASE_FIXTURE(cifar_folder, "image files: of two kinds in one folder none is
   check_image_error(*this, errc::invalid_argument, ": each kind needs a folder of its own");
 }
 
-TEST_CASE_FIXTURE(cifar_folder, "image files: a large file, which is mapped, holds the same, until somebody cuts it") {
+TEST_CASE_FIXTURE(cifar_folder, "image files: a large file, which is mapped, holds the same, until it is truncated") {
   constexpr uint32_t count = 22'000; // of 3,073 bytes, more than 64 MiB; all but three are a hole in the file
   cut("data_batch_5.bin", (count - 1) * 3073);
   overwrite("data_batch_5.bin", (count - 1) * 3073, "\x07" + std::string(3072, '\x66'));
@@ -335,8 +335,8 @@ TEST_CASE_FIXTURE(cifar_folder, "image files: a large file, which is mapped, hol
   CHECK(labels[0] == 7);
   CHECK(inputs[3071] == 102.f / 255);
   cut("data_batch_5.bin", 4096);
-  CHECK(!x.fill(first, inputs, labels)); // of a file that nobody has touched
+  CHECK(!x.fill(first, inputs, labels)); // of an unchanged file
   auto problem = x.fill(last, inputs, labels);
   CHECK(code_of(problem) == errc::io_error);
-  CHECK(contains(render(problem), "data_batch_5.bin: cannot be read: somebody has cut it since it was opened"));
+  CHECK(contains(render(problem), "data_batch_5.bin: cannot be read: it was truncated after it was opened"));
 }

@@ -102,7 +102,7 @@ TEST_CASE("sampler: a batch is cut over any number of ranks exactly") {
   CHECK(part_of_batch(batch, 130, 129).empty());
 }
 
-TEST_CASE("sampler: what cannot be is refused with a sentence") {
+TEST_CASE("sampler: invalid requests are refused with a reason") {
   check_sampler_refused({.samples = 0, .global_batch = 1}, "a batch of 1 sample cannot be taken from 0 samples");
   check_sampler_refused({.samples = 5, .global_batch = 0}, "a batch of 0 samples cannot be taken from 5 samples");
   check_sampler_refused({.samples = 5, .global_batch = 6}, "5 samples never fill a batch of 6");

@@ -71,7 +71,7 @@ TEST_CASE_FIXTURE(texts, "text data: what is not taken is named, but for hidden 
                                     "odd\\x0a\\x1b[31m: it is no text (UTF-8)"});
 }
 
-TEST_CASE_FIXTURE(texts, "text data: a sample is a window of a file, and its labels the bytes behind each of it") {
+TEST_CASE_FIXTURE(texts, "text data: a sample is a window of a file, and its labels the bytes after each of it") {
   write("a.txt", "abcdefgh");
   write("b.txt", "abcdefgh");
   auto opened = open({.window = 3});
@@ -202,7 +202,7 @@ TEST_CASE_FIXTURE(texts, "text data: a file with another byte or another name, o
   }
 }
 
-TEST_CASE_FIXTURE(texts, "text data: what cannot be is refused with a sentence") {
+TEST_CASE_FIXTURE(texts, "text data: invalid requests are refused with a reason") {
   write("a.txt", "some text");
   write("b.txt", "some text");
   check_refused({.window = 0}, errc::invalid_argument, "must be 1 to 1048576 bytes, and one is 0");

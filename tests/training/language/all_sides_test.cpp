@@ -77,7 +77,7 @@ TEST_CASE("all sides: with one of them it is that side's strategy") {
   same({.tensor = 2, .pipeline = 4, .chunks = 2}, "interleaved");
 }
 
-TEST_CASE("all sides: experts take their share of every sample, whichever sides their ranks are along") {
+TEST_CASE("all sides: experts take their share of every sample, for all axes of their ranks") {
   // Where no other micro-batch hides the way to experts it is the strategy that does that.
   auto m = boxed_model({.data = 4, .experts = 4});
   m.micro_batch = 2;
@@ -181,7 +181,7 @@ TEST_CASE("all sides: positions go to experts side by side, and each rank's own 
   CHECK(asks({0, 4}).find("it is by positions 0 to 1 of 4 and must be by all positions") != std::string::npos);
 }
 
-TEST_CASE("all sides: what cannot be shared so is said") {
+TEST_CASE("all sides: impossible sharing is refused with the reason") {
   auto refused = [](const rank_box& x, uint32_t zero = 0) {
     auto m = boxed_model(x);
     m.zero = zero;

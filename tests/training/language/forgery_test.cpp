@@ -21,7 +21,7 @@ static_assert(!std::is_move_assignable_v<value> && !std::is_copy_constructible_v
 
 } // namespace
 
-TEST_CASE("forgery: a broadcast gives nobody another kind") {
+TEST_CASE("forgery: a broadcast gives no rank another kind") {
   CHECK(error_of(
           [](rank& self) -> strategy {
             if (self.index() == 0) {
@@ -36,7 +36,7 @@ TEST_CASE("forgery: a broadcast gives nobody another kind") {
         == 0);
 }
 
-TEST_CASE("forgery: what is made and never awaited is told") {
+TEST_CASE("forgery: an operation that is never awaited is reported") {
   CHECK(error_of(
           [](rank& self) -> strategy {
             auto [w, state] = co_await self.load_weights(0);
@@ -148,7 +148,7 @@ TEST_CASE("forgery: what is begun aside ends in its order, and not before it was
       CHECK(x.start > 100);
 }
 
-TEST_CASE("forgery: a handle that is overwritten, empty or used twice is told") {
+TEST_CASE("forgery: a handle that is overwritten, empty or used twice is reported") {
   const model m{1, 2, 1};
   CHECK(error_of(
           [](rank& self) -> strategy {

@@ -147,7 +147,7 @@ TEST_CASE("overlap: hsdp gathers and scatters within its groups, and sums over t
 }
 
 TEST_CASE("overlap: zero1-overlap hides what zero1 gathers and scatters") {
-  // 4 layers: gathers beside forwards, the first before them; scatters beside backwards, the last behind them.
+  // 4 layers: gathers beside forwards, the first before them; scatters beside backwards, the last after them.
   chosen_costs costs;
   costs.collective = 1;
   const model m{4, 4, 1, 1};
@@ -222,7 +222,7 @@ TEST_CASE("overlap: in blocks of a pipeline a forward and a backward hide what t
   CHECK(further("dualpipe", 2) == work);
 }
 
-TEST_CASE("overlap: two parts of a strategy go by turns until both have ended") {
+TEST_CASE("overlap: two parts of a strategy alternate until both have finished") {
   turns by_turns;
   std::string order;
   auto part = [&](char name, uint32_t steps) -> strategy {
@@ -232,7 +232,7 @@ TEST_CASE("overlap: two parts of a strategy go by turns until both have ended") 
     }
   };
   auto all = [&]() -> strategy {
-    co_await by_turns.pass(); // nobody is there
+    co_await by_turns.pass(); // no other part
     order += '(';
     co_await by_turns.both(part('a', 2), part('b', 4));
     order += ')';
@@ -267,7 +267,7 @@ TEST_CASE(
   CHECK(render(strategy_of("expert")->check(m, 2)).find("need layers of experts and a router") != std::string::npos);
 }
 
-TEST_CASE("overlap: shards are cut among any number of ranks, positions among so many as there are") {
+TEST_CASE("overlap: shards are cut among any number of ranks, positions among at most their number") {
   for (auto* name : {"zero1", "zero2", "zero3", "zero1-overlap", "fsdp"})
     CHECK(outcome_of(name, {2, 1032}, 1032, lab_costs()).end > 0);
   model m{1, 1};
@@ -280,7 +280,7 @@ TEST_CASE("overlap: shards are cut among any number of ranks, positions among so
                 render(refused.error()));
 }
 
-TEST_CASE("overlap: a rank's collectives have its link one after the other, on whichever streams") {
+TEST_CASE("overlap: a rank's collectives have its link one after the other, on any streams") {
   chosen_costs costs;
   costs.collective = 10;
   auto both = [](rank& self) -> strategy {

@@ -28,7 +28,7 @@ strategy take_share(rank& self, shared_layer& at) {
   at.keys = co_await self.keys(at.x, at.w);
 }
 
-/// Why it is refused what a rank of two, or of so many, does with its share.
+/// Why the share of a rank of `count` is refused.
 std::string refusal_of_shared(const std::function<strategy(rank&, shared_layer&)>& then, uint32_t world_size = 2) {
   return error_of(
     [&](rank& self) -> strategy {

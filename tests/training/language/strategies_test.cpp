@@ -110,7 +110,7 @@ TEST_CASE("strategies: ddp with micro-batches is ddp-accumulate, but for where i
   }
 }
 
-TEST_CASE("strategies: what nobody has said of micro-batches is one sample, or all of a rank's") {
+TEST_CASE("strategies: the default micro-batch is one sample, or all of a rank's") {
   const model m{8, 24, 1};
   CHECK(default_micro_batch(*strategy_of("zero3"), m, 4) == 6);
   CHECK(default_micro_batch(*strategy_of("ddp-accumulate"), m, 4) == 1);
@@ -311,7 +311,7 @@ TEST_CASE("strategies: what goes on aside is waited for in virtual time, and mus
         != std::string::npos);
 }
 
-TEST_CASE("strategies: a circle through the second streams is told, too") {
+TEST_CASE("strategies: a cycle through the second streams is reported, too") {
   const model m{2, 4, 2};
   CHECK(error_of(
           [](rank& self) -> strategy {
@@ -328,7 +328,7 @@ TEST_CASE("strategies: a circle through the second streams is told, too") {
           co_return;
         auto [w, state] = co_await self.load_weights(0, {0, 2});
         auto first = self.aside(self.all_gather(w));
-        auto second = self.aside(self.all_gather(w)); // behind the first
+        auto second = self.aside(self.all_gather(w)); // after the first
         auto whole = co_await std::move(second);
         whole = co_await std::move(first);
       },
@@ -473,7 +473,7 @@ TEST_CASE("strategies: broadcast copies the root's, all_to_all turns sequence sh
   CHECK_MESSAGE(found.engaged(), render(found.error()));
 }
 
-TEST_CASE("strategies: what cannot be right is refused with the rank, the operation and what was missing") {
+TEST_CASE("strategies: wrong operations are refused with the rank, the operation and what was missing") {
   model m{2, 4, 2};
   CHECK(error_of(
           [](rank& self) -> strategy {
@@ -511,7 +511,7 @@ TEST_CASE("strategies: what cannot be right is refused with the rank, the operat
         == "no rank has finished the weight of layer 0: update it, and finish it");
 }
 
-TEST_CASE("strategies: shards are the whole of a layer in whichever order they are finished, and only all of them") {
+TEST_CASE("strategies: shards make the whole layer in any order in which they are finished, and only all of them") {
   model m{1, 4, 1};
   constexpr uint32_t nobody = 4;
   auto in_turn_from_the_last = [](uint32_t idle) {
@@ -599,7 +599,7 @@ TEST_CASE("strategies: a sum that is incomplete, or counts a sample twice, is re
   CHECK(error_of(half(false), m, 1) == "rank 0, update: the gradient is incomplete: it has samples 0-2 of 0-3");
 }
 
-TEST_CASE("strategies: ranks that call different collectives, or wait in a circle, are told so at once") {
+TEST_CASE("strategies: ranks that call different collectives, or wait in a circle, get an error at once") {
   model m{2, 4, 2};
   CHECK(error_of(
           [](rank& self) -> strategy {

@@ -96,8 +96,8 @@ std::string by_batch(std::string_view name, const model& m, uint32_t world_size)
 
 } // namespace
 
-TEST_CASE("timelines: data parallel reduces a layer right behind its backward, or all in the end") {
-  // Two ranks, two layers, a sample each: forward 0 and 1, backward 1 and 0, a reduction behind each, updates.
+TEST_CASE("timelines: data parallel reduces a layer right after its backward, or all in the end") {
+  // Two ranks, two layers, a sample each: forward 0 and 1, backward 1 and 0, a reduction after each, updates.
   CHECK(by_layer("ddp", {2, 2, 1}, 2)
         == "F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 \n"
            "F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 \n");
@@ -121,7 +121,7 @@ TEST_CASE("timelines: what is sharded is gathered where it is needed, and scatte
   CHECK(by_layer("wsdp", m, 2) == both("G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 R0 U0 R1 U1 "));
   // Whole weights; in the end a gradient is scattered, its part updated, and the weight gathered.
   CHECK(by_layer("zero1", m, 2) == both("F0 F1 B1 B1 B0 B0 S0 U0 G0 S1 U1 G1 "));
-  // The same, but a gradient is scattered right behind its backward.
+  // The same, but a gradient is scattered right after its backward.
   CHECK(by_layer("zero2", m, 2) == both("F0 F1 B1 B1 S1 B0 B0 S0 U0 G0 U1 G1 "));
   // Gathered and scattered throughout; the updates are all that is left.
   CHECK(by_layer("zero3", m, 2) == both("G0 F0 G1 F1 G1 B1 B1 S1 G0 B0 B0 S0 U0 U1 "));
@@ -131,7 +131,7 @@ TEST_CASE("timelines: data-parallel ranks accumulate over micro-batches, and gat
   // Two ranks, two samples each, one at a time: what is done once a step stands behind the second's, or at its layers.
   const model m{2, 4, 1};
   auto both = [](const std::string& line) { return line + "\n" + line + "\n"; };
-  // Whole gradients are added up; each layer's sum is reduced right behind the last backward of it.
+  // Whole gradients are added up; each layer's sum is reduced right after the last backward of it.
   CHECK(by_layer("ddp", m, 2) == both("F0 F1 B1 B1 B0 B0 F0 F1 B1 B1 R1 B0 B0 R0 U0 U1 "));
   // A layer is gathered for each forward and backward of each micro-batch, its sum reduced in the end.
   CHECK(by_layer("wsdp", m, 2) == both("G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 G0 F0 G1 F1 G1 B1 B1 G0 B0 B0 R0 U0 R1 U1 "));
@@ -187,7 +187,7 @@ TEST_CASE("timelines: zero-bubble pipelines split the backward") {
         == "F0 F1 F2  .  . I0 W0 F3 I1 W1 I2 W2 I3 W3 U0 \n"
            " . F0 F1  . I0 F2 I1 W0 F3 I2 W1 I3 W2 W3 U1 \n"
            " .  . F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3 U2 \n");
-  // Rank 0 is 2 (p - 1) forwards ahead: its first I, at 3, finds it busy until then, and nobody waits between first
+  // Rank 0 is 2 (p - 1) forwards ahead: its first I, at 3, finds it busy until then, and no rank waits between first
   // and last.
   CHECK(by_batch("zb-h2", {2, 4, 1}, 2)
         == "F0 F1 F2 I0 W0 F3 I1 W1 I2 W2 I3 W3 U0 \n"
@@ -208,7 +208,7 @@ TEST_CASE("timelines: DualPipe runs two pipelines in opposite directions") {
 }
 
 TEST_CASE("timelines: combinations") {
-  // Ranks 0 and 1 share stage 0, 2 and 3 stage 1, in 1F1B's order with each forward's and backward's sum behind it.
+  // Ranks 0 and 1 share stage 0, 2 and 3 stage 1, in 1F1B's order with each forward's and backward's sum after it.
   CHECK(by_batch("3d", {2, 2, 1, 1, 2, 1}, 4)
         == "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
            "F0 R1 F1 R1  .  .  . B0 B0 R0  .  . B1 B1 R0 U0 \n"
@@ -221,8 +221,8 @@ TEST_CASE("timelines: combinations") {
   m.context = m.experts = 2;
   const std::string step = "A0 A0 F0 T1 F1 T2 T2 B1 B1 T1 a0 a0 a0 a0 B0 B0 ", end = "R0 U0 U1 \n";
   CHECK(by_layer("3d", m, 2) == step + step + end + step + step + end);
-  // Two ranks of each of two stages share experts. There and back by turns but in the one block, layer 2's forward
-  // beside layer 1's backward behind it, where what goes to experts is on the second stream.
+  // Two ranks of each of two stages share experts. There and back alternate except in the one block, layer 2's forward
+  // beside layer 1's backward after it, where what goes to experts is on the second stream.
   m = {4, 8, 1, 2, 1, 2};
   m.experts = 2;
   const std::string both_ways = "F0 T1 F1 T2 F2 T3 F3 T4 F0 T1 F1 T2 T4 B3 B3 T3 B2 B2 F2 B1 B1 F3 B0 B0 T4 B3 B3 T3 "
@@ -230,7 +230,7 @@ TEST_CASE("timelines: combinations") {
                                 " .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .  . T2 T3  . T1 T4 \n";
   CHECK(by_layer("dualpipe", m, 4) == both_ways + both_ways + both_ways + both_ways);
   // Ranks 0 and 1 share stage 0's weights, and have micro-batches 0, 1 and 2, 3: GPipe with a gather before each
-  // step and a scatter behind each backward.
+  // step and a scatter after each backward.
   CHECK(by_batch("pipeline-fsdp", {2, 4, 1}, 4)
         == "G0 F0 G0 F1  .  .  .  .  .  . G0 B0 B0 S0 G0 B1 B1 S0 U0 \n"
            "G0 F2 G0 F3  .  .  .  .  .  . G0 B2 B2 S0 G0 B3 B3 S0 U0 \n"
@@ -243,7 +243,7 @@ TEST_CASE("timelines: fsdp gathers a layer ahead and scatters beside the backwar
     return own + "\n" + aside + "\n" + own + "\n" + aside + "\n";
   };
   // Layer 1 is gathered beside F0, 2 beside F1, 1 again beside F2; the last one stays for its backward. S2 begins
-  // behind B2, and G0 behind it. Two more units: the first gather and the last scatter.
+  // after B2, and G0 after it. Two more units: the first gather and the last scatter.
   CHECK(by_layer("fsdp", {3, 2, 1}, 2)
         == both(" . F0 F1 F2 B2 B2 B1 B1 B0 B0  . U2 U1 U0 ", "G0 G1 G2 G1  .  . S2 G0 S1  . S0 "));
   // Nothing ahead: what zero3 does, but that a scatter and the next gather go one behind the other there.
@@ -287,7 +287,7 @@ TEST_CASE("timelines: keys go around in a ring beside attention, or are gathered
 
 TEST_CASE("timelines: positions are on their way to experts and back while the other micro-batch is computed") {
   // Layer 1 is of experts. Two micro-batches a rank: T1 takes layer 1's inputs there, T2 brings its outputs back; the
-  // first one's sets out behind its F0, beside the second's F0. Nobody else has a rank's experts, so only layer 0's
+  // first one's starts after its F0, beside the second's F0. No other rank has a rank's experts, so only layer 0's
   // gradient is summed.
   CHECK(by_layer("expert", {2, 4, 1}, 2)
         == "F0 F0 F1 F1  .  . B1 B1 B1 B1 B0 B0 B0 B0 R0 U0 U1 \n"

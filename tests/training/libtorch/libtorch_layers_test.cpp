@@ -141,7 +141,7 @@ TEST_CASE("libtorch: a weight or an input that is no number gives outputs that a
     }
 }
 
-TEST_CASE("libtorch: lenet's layers give the same whoever pools") {
+TEST_CASE("libtorch: lenet's layers give the same with either pooling") {
   for (size_t l : {0, 1}) {
     const auto native = std::move(lenet(pooling::native)[l]), in_blocks = std::move(lenet(pooling::in_blocks)[l]);
     const layer_trial trial{*native, 3};

@@ -260,7 +260,7 @@ TEST_CASE("profiled costs: steps that are measured are spread over a run, and ov
     for (uint64_t epochs = 1; epochs <= 64; ++epochs) {
       CAPTURE(an_epoch);
       CAPTURE(epochs);
-      const auto end = (epochs + 1) * an_epoch; // behind the first one
+      const auto end = (epochs + 1) * an_epoch; // after the first one
       const auto found = spread_steps(an_epoch, end, an_epoch);
       CHECK(found.first >= an_epoch);
       uint64_t count = 0, first_ones = 0;

@@ -66,7 +66,7 @@ json_value json_of(const run_spread& x) {
   return {{"mean", x.mean}, {"least", x.least}, {"most", x.most}};
 }
 
-json_value json_of(const reported_recovery& x) {
+json_value json_of(const recovery_finding& x) {
   auto& found = x.outcome;
   json_value json{{"recovery", name_of(found.how)},
                   {"checkpoint_interval_s", found.interval_s},
@@ -84,69 +84,10 @@ json_value json_of(const reported_recovery& x) {
   return json;
 }
 
-/// One whose spares never end is not to be had. Waiting always is.
-const reported_recovery& best_of(const std::vector<reported_recovery>& all) {
-  const reported_recovery* best = nullptr;
-  for (auto& each : all)
-    if (each.outcome.how != recovery::restart && (best == nullptr || each.outcome.goodput > best->outcome.goodput))
-      best = &each;
-  return best != nullptr ? *best : all.front();
-}
-
-std::vector<reported_recovery> recoveries_of(const failure_answer& x, bool shrink) {
-  std::vector<reported_recovery> result;
-  for (auto& outcome : x.outcomes)
-    if (outcome.how != recovery::shrink || shrink)
-      result.push_back({outcome, {}});
-  return result;
-}
-
-/// GPU-hours of an hour's worth of training that is kept.
-double price_of(const failure_question& asked, double goodput) {
-  const auto each = std::min(asked.gpus_per_host, asked.gpus);
-  return (asked.gpus + static_cast<double>(asked.spares) * each) / std::max(goodput, 1e-9);
-}
-
-std::optional<spares_advice> cheaper_spares(const failure_question& asked, double goodput, bool shrink) {
-  constexpr uint32_t more_max = 64;
-  constexpr double worth_it = 0.99;
-  const auto now = price_of(asked, goodput);
-  std::optional<spares_advice> best;
-  for (uint32_t more = 1; more <= more_max; ++more) {
-    auto with = asked;
-    with.spares += more;
-    const auto kept = best_of(recoveries_of(answer_of(with), shrink)).outcome.goodput;
-    const auto part = price_of(with, kept) / now;
-    if (part < (best ? best->gpu_hours : worth_it))
-      best = spares_advice{with.spares, kept, part};
-  }
-  return best;
-}
-
 } // namespace
 
-caf::expected<failure_findings> find_failures(const failure_question& asked, bool shrink, uint32_t plays,
-                                              double life_shape) {
-  failure_findings result{asked, answer_of(asked), {}, {}};
-  result.recoveries = recoveries_of(result.answer, shrink);
-  result.cheaper = cheaper_spares(asked, result.best_goodput(), shrink);
-  for (auto& each : result.recoveries) {
-    if (plays == 0)
-      break;
-    auto played = play_runs(asked, each.outcome.how, each.outcome.interval_s, plays, life_shape);
-    if (!played)
-      return std::move(played.error());
-    each.played = *played;
-  }
-  return result;
-}
-
-double failure_findings::best_goodput() const {
-  return best_of(recoveries).outcome.goodput;
-}
-
-std::string failure_findings::best_way() const {
-  return way_to_go_on(asked, best_of(recoveries).outcome.how);
+std::string best_way_text(const failure_findings& found) {
+  return way_to_go_on(found.asked, found.best().outcome.how);
 }
 
 std::string report_of(const failure_findings& found, const page_format& page) {
@@ -175,7 +116,7 @@ std::string report_of(const failure_findings& found, const page_format& page) {
     text += page.line(
       "A checkpoint takes over a third of the time between failures: goodput of what goes on smaller may be told "
       "several times too high, and --plays plays it");
-  if (found.best_goodput() < next_to_nothing)
+  if (found.best_goodput() < goodput_min)
     text += page.line(fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}",
                                   long_duration_text(a.mttf_s), long_duration_text(x.restart_s)));
   text += "\n" + recoveries_table(found, page);

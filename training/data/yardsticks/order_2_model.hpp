@@ -10,7 +10,7 @@
 
 namespace ringmaster::training {
 
-/// How often each byte came behind each context, and what that says of the next one.
+/// How often each byte came after each context, and what that says of the next one.
 class byte_counts {
 public:
   explicit byte_counts(size_t contexts) : counts_(contexts * 256), totals_(contexts), kinds_(contexts) {}
@@ -27,17 +27,17 @@ private:
   std::vector<uint16_t> kinds_;
 };
 
-/// What can be told of a text's next byte by the two before it: the yardstick for a model that sees more. Takes 65 MiB.
+/// A prediction of a text's next byte from the two before it: the yardstick for a model that sees more. Takes 65 MiB.
 class order_2_model {
 public:
   /// A text to learn from; what follows is another one.
   void add(std::span<const std::byte> text);
 
-  /// Of `next` behind the last two bytes of `before`, or behind fewer where there are fewer. Above 0; of all 256 they
+  /// Of `next` after the last two bytes of `before`, or after fewer where there are fewer. Above 0; of all 256 they
   /// are 1.
   double probability(std::span<const std::byte> before, std::byte next) const;
 
-  /// What the text's bytes behind the first `known` take together if they are coded by their probabilities.
+  /// What the text's bytes after the first `known` take together if they are coded by their probabilities.
   double bits(std::span<const std::byte> text, size_t known = 0) const;
 
 private:

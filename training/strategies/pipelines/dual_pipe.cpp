@@ -2,8 +2,8 @@
 // of the micro-batches, so a rank has two stages, r and p-1-r, and parameters are held twice.
 // With F&B the time of a forward beside a backward, one block, the bubble is (p/2-1)(F&B + B - 3W), B being both
 // halves; here a rank does one after the other, F&B = F + B, and F as long as the half by the input. p + 1
-// micro-batches are held. With --experts every second layer is of experts, which so many neighbours of a stage share:
-// in a block the two go by turns, so that one's dispatch and combine go beside the other's layer; elsewhere nothing
+// micro-batches are held. With --experts every second layer is of experts, which that number of neighbours of a stage share:
+// in a block the two alternate, so that one's dispatch and combine go beside the other's layer; elsewhere nothing
 // hides them. The published order needs an even p and an even number of micro-batches, 2p or more.
 #include "training/strategies/pipelines/pipeline.hpp"
 

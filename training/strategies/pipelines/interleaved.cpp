@@ -41,7 +41,7 @@ caf::error check_interleaved(const model& m, uint32_t world_size) {
   const auto shape = pipeline_mesh(m, world_size);
   const auto p = shape.pipeline;
   if (p < 2)
-    return refused("one stage has nobody to pass on to; 2 or more have");
+    return refused("one stage has no next stage; use 2 or more");
   if (m.chunks < 2)
     return refused("it needs 2 chunks or more; with one it is 1f1b");
   if (m.layers < uint64_t{p} * m.chunks)

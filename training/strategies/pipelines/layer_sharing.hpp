@@ -8,7 +8,7 @@ namespace ringmaster::training {
 
 /// What a rank of a stage shares with others, layer by layer. Columns and rows with its tensor-parallel ranks: each
 /// makes a summand of the output. Positions with its context-parallel ranks: keys go around them. Experts of every
-/// second layer with its neighbours in the stage, along whichever axes: positions go to them and come back. Between
+/// second layer with its neighbours in the stage, along any axes: positions go to them and come back. Between
 /// layers it has the positions of its place among the context's ranks, or, sequence parallel, among the tensor-parallel
 /// ones, too. While positions are on their way to experts or back, another part of the strategy has its turn, if any.
 class layer_sharing {

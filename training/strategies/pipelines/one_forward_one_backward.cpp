@@ -1,5 +1,5 @@
-// 1F1B (Narayanan et al., PipeDream-Flush, 2021): stage r of p runs p-1-r forwards ahead, then a forward and a
-// backward by turns, then the backwards that are left.
+// 1F1B (Narayanan et al., PipeDream-Flush, 2021): stage r of p runs p-1-r forwards ahead, then alternately a
+// forward and a backward, then the remaining backwards.
 // The bubble is GPipe's, (p-1)/(m+p-1) of the time; a stage holds the activations of at most p micro-batches, not m.
 #include "training/strategies/pipelines/pipeline.hpp"
 
@@ -31,7 +31,7 @@ strategy run_one_forward_one_backward(rank& self, const model& m) {
 } // namespace
 
 const known_strategy one_forward_one_backward{.name = "1f1b",
-                                              .what = "1F1B: a forward and a backward by turns",
+                                              .what = "1F1B: a forward and a backward alternate",
                                               .run = run_one_forward_one_backward,
                                               .check = check_pipeline,
                                               .shape = pipeline_mesh,

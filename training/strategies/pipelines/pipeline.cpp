@@ -24,7 +24,7 @@ public:
 
   strategy load();
   strategy step(pipeline_step x);
-  /// A forward and the backward behind it as one block: what one sends to experts goes behind the other's work.
+  /// A forward and the backward after it as one block: what one sends to experts goes after the other's work.
   strategy block(pipeline_step there, pipeline_step back);
   bool has_blocks() const { return layers_.has_experts(); }
   strategy update();

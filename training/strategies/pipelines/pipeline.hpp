@@ -13,8 +13,8 @@ struct pipeline_step {
   kind what = kind::forward;
   uint32_t micro_batch = 0; ///< From 0, of the chunk's.
   uint32_t chunk = 0;       ///< Of the rank's parts of the model.
-  bool with_next = false;   ///< A forward that is one block with the next step, a backward: its output goes on behind
-                            ///< that, and where layers have experts both are done by turns.
+  bool with_next = false;   ///< A forward that is one block with the next step, a backward: its output goes on after
+                            ///< that. If layers have experts, the two alternate.
 };
 
 /// Where the stages are, of p ranks with v chunks each.
@@ -39,8 +39,8 @@ struct pipeline_plan {
   placement where = placement::loop;
 };
 
-/// Of 1F1B's order, step i: `ahead` forwards, at most all, then a forward and a backward by turns, then the
-/// backwards that are left.
+/// Of 1F1B's order, step i: `ahead` forwards, at most all, then alternately a forward and a backward, then the
+/// remaining backwards.
 pipeline_step one_forward_one_backward_step(uint32_t i, uint32_t ahead, uint32_t micro_batches);
 
 /// A rank of a pipeline. Its data-parallel part of the global batch, in micro-batches, goes through stages of
@@ -63,7 +63,7 @@ inline uint64_t holds_one_a_stage(const model&, const mesh& shape, uint64_t) {
 /// Micro-batches of a data-parallel rank.
 uint32_t pipeline_micro_batches(const model& m, const mesh& shape);
 caf::error check_pipeline(const model& m, uint32_t world_size);
-/// The same where a rank has so many stages.
+/// The same for a rank with `stages` stages.
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages);
 /// Whether a stage's ranks can share positions and experts as m.context and m.experts have it, if there are any.
 caf::error check_shared_layers(const model& m, const mesh& shape);

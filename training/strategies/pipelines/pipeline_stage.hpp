@@ -67,7 +67,7 @@ struct pipeline_stage {
   uint32_t previous = 0, next = 0; ///< The ranks that have these.
   uint32_t previous_chunk = 0, next_chunk = 0;
   range layers;
-  range samples; ///< Of the data-parallel ranks that it is among: in so many micro-batches, of which it has some.
+  range samples; ///< Of the data-parallel ranks that it is among: in `micro_batches` micro-batches, of which it has some.
   uint32_t micro_batches = 0, first_micro_batch = 0;
   std::vector<weight> weights;
   std::vector<optimizer_state> states;

@@ -1,8 +1,8 @@
 // All axes together (Narayanan et al., Megatron-LM, 2021; Grattafiori et al., Llama 3, 2024): the world is a box of
 // tensor x context x data x pipeline ranks. Layers are shared along the first axis, positions along the second, samples
 // along the third, stages along the fourth, in 1F1B's order, or interleaved where a rank has several chunks. With
-// --experts every second layer is of experts, which so many neighbours of a stage share, along whichever axes: each
-// sends them other positions. With several chunks, too, a forward and a backward are one block (Megatron-LM's overlap).
+// --experts every second layer is of experts, which that number of neighbours of a stage share, along any axes: each
+// sends them different positions. With several chunks, too, a forward and a backward are one block (Megatron-LM's overlap).
 // With a side of 1 it is a box of fewer dimensions. Where none is given, a side is 2 while the ranks can be halved,
 // tensor first, and data is more where there would be more stages than layers; of context and experts there are none.
 // Time: the bubble of 1F1B, 1/v of it with v chunks, over global batch / data micro-batches; the sides' collectives as
@@ -53,7 +53,7 @@ caf::error check_three_dimensional(const model& m, uint32_t world_size) {
     return make_error(
       errc::invalid_argument,
       fmt::format("--chunks {}: tensor {} x context {} x data {} on {} leave one stage, whose chunks have "
-                  "nobody to pass on to",
+                  "no next stage",
                   m.chunks, sides.tensor, std::max(m.context, 1u), sides.data, counted(world_size, "rank")));
   if (auto problem = order_of(m).check(sides, world_size))
     return problem;

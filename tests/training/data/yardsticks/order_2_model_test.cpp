@@ -65,7 +65,7 @@ TEST_CASE("order-2 model: the probabilities of all bytes are 1 together, behind 
   }
 }
 
-TEST_CASE("order-2 model: a text takes the bits of its bytes, and each text begins anew") {
+TEST_CASE("order-2 model: a text takes the bits of its bytes, and each text starts from the beginning") {
   order_2_model model;
   model.add(bytes_in("ab"));
   model.add(bytes_in("ab")); // nothing came behind b
@@ -90,7 +90,7 @@ TEST_CASE("order-2 model: 8 bits a byte before anything was learned, fewer for m
   CHECK(model.bits(bytes_in("\x01\x02\x03")) > 3 * 8);
 }
 
-TEST_CASE("order-2 model: of samples their labels count, told by what stands before them in their windows") {
+TEST_CASE("order-2 model: of samples their labels count, predicted from the bytes before them in their windows") {
   temporary_directory dir;
   std::ofstream{dir.path() / "a"} << "abcabcab";
   auto read = file_bytes::of(dir.path() / "a");

@@ -1,61 +1,65 @@
-#include "tools/planning/plan_confirm.hpp"
+#include "planner/search/plan_confirmation.hpp"
 
 #include "messages/errc.hpp"
-#include "tools/planning/in_turns.hpp"
-#include "tools/planning/plan_run.hpp"
+#include "planner/plans/parallel_for.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <numeric>
-#include <optional>
 
-namespace ringmaster {
-
-using namespace training;
+namespace ringmaster::training {
 
 namespace {
 
 using clock = std::chrono::steady_clock;
 
 /// What is left of the limits.
-struct confirmation_room {
+struct confirmation_budget {
   uint64_t operations;
   clock::time_point until;
 };
 
-/// Plans, some of which are simulated: as many as the operations allow, decided before any is.
+/// Simulates a list of plans. Which of them, and how, is decided by the budget before the first one starts.
 class confirmation {
 public:
-  confirmation(const plan_question& asked, const std::vector<planned>& plans, confirmation_room& room,
-               const std::function<bool(double)>& watch)
-    : watch_(watch), until_(room.until), done_(plans.size()) {
+  confirmation(const plan_question& asked, const std::vector<planned>& plans, confirmation_budget& budget,
+               const plan_watch& watch)
+    : watch_(watch), until_(budget.until), done_(plans.size()) {
     runs_.reserve(plans.size());
-    const auto before = room.operations;
+    const auto before = budget.operations;
     for (auto& plan : plans) {
-      const auto share = room.operations / (plans.size() - result.size());
+      const auto share = budget.operations / (plans.size() - result.size());
       result.push_back({plan, {}, {}});
       steady_.emplace_back();
       const auto& run = runs_.emplace_back(asked, plan.how);
       auto& why_not = result.back().problem;
       why_not = run.problem();
-      if (!why_not)
-        room.operations -= share_out(run, share);
+      if (why_not)
+        continue;
+      const auto taken = operations_within(share, run);
+      ensure(taken <= budget.operations, "a plan takes at most its share of the operations");
+      budget.operations -= taken;
     }
-    wanted_operations_ = static_cast<double>(before - room.operations);
+    wanted_operations_ = static_cast<double>(before - budget.operations);
+    ensure(runs_.size() == plans.size() && steady_.size() == plans.size() && done_.size() == plans.size(),
+           "each plan has its own simulation");
   }
 
   void run() {
-    in_turns(result.size(), [this](size_t i) {
+    parallel_for(result.size(), [this](size_t i) {
       if (!result[i].problem)
         simulate_one(i);
     });
+    for (auto& x : result)
+      ensure(x.simulated.has_value() == !x.problem, "a plan is simulated, or has the reason why it is not");
   }
 
   std::vector<confirmed_plan> result;
 
 private:
-  /// Of the latest plan, whose share of the operations is known: how many it gets.
-  uint64_t share_out(const plan_run& run, uint64_t share) {
+  /// The operations that the latest plan takes of its share: of the whole step, else of two shorter ones.
+  uint64_t operations_within(uint64_t share, const plan_simulation& run) {
     if (run.operations() <= share)
       return run.operations();
     steady_.back() = run.steady();
@@ -81,11 +85,12 @@ private:
       x.problem = watch(expected) ? done.error() : why_stopped();
   }
 
-  /// This many operations of it are done.
+  /// `operations` of plan i are done.
   bool goes_on(size_t i, uint64_t operations) {
     std::scoped_lock lock{mutex_};
     done_[i] = static_cast<double>(operations);
     const auto all = std::accumulate(done_.begin(), done_.end(), 0.0);
+    ensure(all <= wanted_operations_, "no more operations are done than were given out");
     interrupted_ = interrupted_ || !watch_(wanted_operations_ > 0 ? all / wanted_operations_ : 1);
     return !interrupted_ && clock::now() < until_;
   }
@@ -95,9 +100,9 @@ private:
     return interrupted_ ? make_error(errc::aborted, "interrupted") : make_error(errc::timed_out, "no time left");
   }
 
-  const std::function<bool(double)>& watch_;
+  const plan_watch& watch_;
   clock::time_point until_;
-  std::vector<plan_run> runs_;
+  std::vector<plan_simulation> runs_;
   std::vector<std::optional<steady_steps>> steady_; ///< By plan; nothing: its whole step.
   std::vector<double> done_;                        ///< Operations, by plan.
   double wanted_operations_ = 0;
@@ -105,40 +110,49 @@ private:
   bool interrupted_ = false;
 };
 
-/// What those that are simulated take, on the mean, of what their closed form says: by it the others stand among them.
-double simulated_part(const std::vector<confirmed_plan>& all) {
+/// The mean ratio of simulated time to closed form.
+double simulated_ratio(const std::vector<confirmed_plan>& all) {
   double sum = 0, count = 0;
   for (auto& x : all)
     if (x.simulated) {
       sum += x.simulated->seconds / x.plan.cost.seconds;
       ++count;
     }
-  return count > 0 ? sum / count : 1;
+  const auto result = count > 0 ? sum / count : 1;
+  ensure(result > 0, "simulated steps take time");
+  return result;
 }
 
-std::vector<confirmed_plan> confirmed_ones(const plan_question& asked, const std::vector<planned>& plans,
-                                           confirmation_room& room, const std::function<bool(double)>& watch) {
-  confirmation all{asked, plans, room, watch};
+std::vector<confirmed_plan> confirm(const plan_question& asked, const std::vector<planned>& plans,
+                                    confirmation_budget& budget, const plan_watch& watch) {
+  confirmation all{asked, plans, budget, watch};
   all.run();
   return std::move(all.result);
 }
 
 void sort(std::vector<confirmed_plan>& all, const gpu_system& on) {
-  const auto part = simulated_part(all);
+  const auto ratio = simulated_ratio(all);
   std::ranges::stable_sort(all, {}, [&](auto& x) {
     return std::pair{x.simulated && !x.simulated->fits(on),
-                     x.simulated ? x.simulated->seconds : part * x.plan.cost.seconds};
+                     x.simulated ? x.simulated->seconds : ratio * x.plan.cost.seconds};
   });
 }
 
 } // namespace
 
+confirmation_counts counts_of(const std::vector<confirmed_plan>& best) {
+  confirmation_counts result;
+  for (auto& x : best)
+    ++(!x.simulated ? result.closed_form : x.by_shorter_steps() ? result.by_shorter_steps : result.whole);
+  ensure(result.whole + result.by_shorter_steps + result.closed_form == best.size(), "each plan is counted once");
+  return result;
+}
+
 std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const transformer_plans& found,
-                                          const std::function<bool(double)>& watch, const confirmation_limits& limits) {
-  constexpr uint64_t others_part = 4; // of the operations, what is kept for the others
-  const auto until = clock::now() + limits.time;
-  confirmation_room room{limits.operations - limits.operations / others_part, until};
-  auto result = confirmed_ones(asked, found.best, room, watch);
+                                          const plan_watch& watch, const confirmation_limits& limits) {
+  constexpr uint64_t others_part = 4; // a quarter of the operations is kept for the others
+  confirmation_budget budget{limits.operations - limits.operations / others_part, clock::now() + limits.time};
+  auto result = confirm(asked, found.best, budget, watch);
   sort(result, asked.system);
   if (result.empty() || !result.front().simulated)
     return result;
@@ -146,13 +160,14 @@ std::vector<confirmed_plan> confirm_plans(const plan_question& asked, const tran
   for (auto& each : found.others)
     if (each.cost.seconds < result.front().simulated->seconds)
       faster.push_back(each);
-  room.operations += limits.operations / others_part;
-  for (auto& each : confirmed_ones(asked, faster, room, watch))
+  budget.operations += limits.operations / others_part;
+  for (auto& each : confirm(asked, faster, budget, watch))
     if (each.simulated)
       result.push_back(std::move(each));
   sort(result, asked.system);
+  ensure(result.size() >= found.best.size(), "no plan is lost by confirming");
   result.resize(found.best.size());
   return result;
 }
 
-} // namespace ringmaster
+} // namespace ringmaster::training

@@ -1,13 +1,11 @@
-#include "tools/planning/plan_run.hpp"
+#include "planner/search/plan_simulation.hpp"
 
 #include "messages/errc.hpp"
 #include "planner/costs/transformer_costs.hpp"
 
 #include <algorithm>
 
-namespace ringmaster {
-
-using namespace training;
+namespace ringmaster::training {
 
 namespace {
 
@@ -15,7 +13,7 @@ constexpr uint64_t plan_operations_max = 1'000'000'000;
 
 } // namespace
 
-plan_run::plan_run(const plan_question& asked, const parallel_setting& how) : asked_(asked), how_(how) {
+plan_simulation::plan_simulation(const plan_question& asked, const parallel_setting& how) : asked_(asked), how_(how) {
   trained_.layers = places_of(asked.trained, how);
   trained_.micro_batch = how.micro_batch;
   trained_.chunks = how.chunks;
@@ -35,7 +33,7 @@ plan_run::plan_run(const plan_question& asked, const parallel_setting& how) : as
   trained_.global_batch = uint64_t{how.micro_batches()} * how.micro_batch * shape_.data;
 }
 
-caf::error plan_run::problem() const {
+caf::error plan_simulation::problem() const {
   if (how_.offloads_activations)
     return invalid("activations that are off-loaded are not simulated");
   if (how_.zero > 1 && how_.context > 1)
@@ -43,11 +41,11 @@ caf::error plan_run::problem() const {
   return which_->check(trained_, shape_.size());
 }
 
-uint64_t plan_run::operations_of(uint32_t micro_batches) const {
+uint64_t plan_simulation::operations_of(uint32_t micro_batches) const {
   return uint64_t{micro_batches} * trained_.layers * 10 * shape_.size() / how_.shape.pipeline;
 }
 
-std::optional<steady_steps> plan_run::steady() const {
+std::optional<steady_steps> plan_simulation::steady() const {
   const auto p = std::max(how_.shape.pipeline, 2u); // an even number: DualPipe's directions take turns
   const steady_steps x{4 * p, 4 * p + p * (1 + p % 2)};
   if (x.shorter + x.longer >= how_.micro_batches())
@@ -55,12 +53,12 @@ std::optional<steady_steps> plan_run::steady() const {
   return x;
 }
 
-std::unique_ptr<cost_model> plan_run::costs() const {
+std::unique_ptr<cost_model> plan_simulation::costs() const {
   return transformer_costs(asked_.trained, asked_.system, how_, shape_);
 }
 
-caf::expected<training_outcome> plan_run::simulate(uint32_t micro_batches, bool with_events,
-                                                   const training_watch& watch) const {
+caf::expected<training_outcome> plan_simulation::simulate(uint32_t micro_batches, bool with_events,
+                                                          const training_watch& watch) const {
   const auto priced = costs();
   auto step = trained_;
   step.global_batch = uint64_t{micro_batches} * how_.micro_batch * shape_.data;
@@ -68,7 +66,7 @@ caf::expected<training_outcome> plan_run::simulate(uint32_t micro_batches, bool 
                             with_events, plan_operations_max, watch);
 }
 
-caf::expected<simulated_plan> plan_run::simulate_all(const training_watch& watch) const {
+caf::expected<simulated_plan> plan_simulation::simulate_all(const training_watch& watch) const {
   auto done = simulate(false, watch);
   if (!done)
     return std::move(done.error());
@@ -76,7 +74,8 @@ caf::expected<simulated_plan> plan_run::simulate_all(const training_watch& watch
                         how_.micro_batches()};
 }
 
-caf::expected<simulated_plan> plan_run::simulate_steady(const steady_steps& x, const training_watch& watch) const {
+caf::expected<simulated_plan> plan_simulation::simulate_steady(const steady_steps& x,
+                                                               const training_watch& watch) const {
   auto part_of = [&](uint32_t micro_batches, uint64_t before) -> caf::expected<simulated_plan> {
     auto done = simulate(micro_batches, false, [&](uint64_t now) { return watch(before + now); });
     if (!done)
@@ -97,4 +96,4 @@ caf::expected<simulated_plan> plan_run::simulate_steady(const steady_steps& x, c
   return longer;
 }
 
-} // namespace ringmaster
+} // namespace ringmaster::training

@@ -1,11 +1,12 @@
 // What stands for a plan in its simulation, and what confirming may take.
 #include "messages/errc.hpp"
-#include "tools/planning/plan_confirm.hpp"
+#include "planner/search/plan_outcome.hpp"
 
 #include "planner/costs/transformer_costs.hpp"
 #include "planner/models/known_models.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/training/language/strategy_outcome.hpp"
+#include "tools/planning/plan_report.hpp"
 
 #include <doctest/doctest.h>
 
@@ -61,7 +62,7 @@ TEST_CASE("plan confirm: two data-parallel ranks stand for all, also where ZeRO 
     for (auto* name : {"llama3-8b", "qwen3-30b-a3b"}) {
       const auto asked = question(name, 32, 64, only);
       const auto how = best_with(asked, 1, 8, 4);
-      const plan_run run{asked, how};
+      const plan_simulation run{asked, how};
       CAPTURE(name);
       CAPTURE(name_of(how.schedule));
       CAPTURE(how.zero);
@@ -80,7 +81,7 @@ TEST_CASE("plan confirm: a step is told from two shorter ones, for each schedule
     for (uint32_t pipeline : {2u, 4u}) {
       const auto asked = question("llama3-8b", 2 * pipeline, 128, {only, "zero1"});
       const auto how = best_with(asked, 1, 2, pipeline);
-      const plan_run run{asked, how};
+      const plan_simulation run{asked, how};
       CAPTURE(only);
       CAPTURE(pipeline);
       const auto steady = run.steady();
@@ -98,7 +99,7 @@ TEST_CASE("plan confirm: a step is told from two shorter ones, for each schedule
   for (auto* only : {"fsdp", "hsdp", "zero2", "zero3"}) {
     const auto asked = question("llama3-8b", 16, 1024, {only});
     const auto how = best_with(asked, 1, 16, 1);
-    const plan_run run{asked, how};
+    const plan_simulation run{asked, how};
     CAPTURE(only);
     const auto steady = run.steady();
     REQUIRE(steady);
@@ -109,7 +110,8 @@ TEST_CASE("plan confirm: a step is told from two shorter ones, for each schedule
     CHECK(shorter->memory_bytes == doctest::Approx(whole->memory_bytes).epsilon(1e-6));
   }
   const auto asked = question("llama3-8b", 8, 16, {"1f1b"});
-  CHECK(!plan_run{asked, best_with(asked, 1, 2, 4)}.steady()); // eight micro-batches are no longer than what it needs
+  CHECK(!plan_simulation{asked, best_with(asked, 1, 2, 4)}
+           .steady()); // eight micro-batches are no longer than what it needs
 }
 
 TEST_CASE("plan confirm: all that is simulated stays within the operations, and what is left out says why") {

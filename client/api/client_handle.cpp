@@ -1,0 +1,329 @@
+#include <ringmaster/client.hpp>
+
+#include "client/api/handles.hpp"
+#include "messages/message_json.hpp"
+#include "messages/wire_ids.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/journal/journal_store.hpp"
+#include "runtime/journal/record_text.hpp"
+#include "runtime/reduction/reduction.hpp"
+#include "runtime/schedule/collective.hpp"
+
+#include <algorithm>
+
+namespace ringmaster::api {
+
+static_assert(static_cast<int>(collective_kind::send_recv) == proto::SEND_RECV);
+static_assert(static_cast<int>(datatype::float8_e5m2) == proto::FLOAT8_E5M2);
+static_assert(static_cast<int>(reduce_op::user) == gpu_sim::USER);
+static_assert(static_cast<int>(failure_policy::abort) == proto::ABORT);
+static_assert(static_cast<int>(fault::kind::slow) == proto::FaultRequest::SLOW);
+
+namespace {
+
+void set_collective(proto::Collective& to, const collective_call& call, size_t ranks) {
+  to.set_kind(static_cast<proto::CollectiveKind>(call.kind));
+  to.set_algorithm(call.algorithm);
+  to.set_datatype(static_cast<proto::DataType>(call.type));
+  to.set_op(static_cast<gpu_sim::ReduceOp>(call.how.op));
+  to.set_user_op(call.how.user_op);
+  to.set_count(call.count);
+  to.set_root(call.root);
+  to.set_peer(call.peer);
+  to.set_chunk_count(call.chunk);
+  to.mutable_counts()->Add(call.counts.begin(), call.counts.end());
+  if (call.how.op == reduce_op::premul_sum)
+    for (size_t rank = 0; rank < ranks; ++rank)
+      to.add_factors(call.how.factor);
+}
+
+communicator_status status_of(const gpu_sim::GetCommStatusResponse& x) {
+  communicator_status result;
+  result.in_progress = x.status() == gpu_sim::IN_PROGRESS;
+  if (x.status() == gpu_sim::FAILED)
+    result.failed = public_error(error_in(x) ? error_in(x) : make_error(errc::aborted, "an operation failed"));
+  result.epoch = epoch_number{x.epoch()};
+  result.devices = infos_of(x.devices());
+  result.event = x.asyncerror();
+  result.operations_in_flight = x.operationsinflight();
+  return result;
+}
+
+journal_record record_of(const proto::Record& x) {
+  journal_record result;
+  result.time = std::chrono::system_clock::time_point{
+    std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::nanoseconds{x.time_ns()})};
+  if (const auto* field = x.GetDescriptor()->FindFieldByNumber(static_cast<int>(x.event_case())))
+    result.event = field->name();
+  result.text = text_of(x);
+  result.json = json_of(x);
+  return result;
+}
+
+communicator handle_of(std::shared_ptr<client_state> owner, const gpu_sim::CommInitResponse& x) {
+  ensure(x.commid() != 0, "a communicator that was made has an id");
+  return {std::move(owner), id_of(x), infos_of(x.devices())};
+}
+
+expected<communicator> handle_of(std::shared_ptr<client_state> owner, caf::expected<gpu_sim::CommInitResponse>&& x) {
+  if (!x)
+    return public_error(x.error());
+  return handle_of(std::move(owner), *x);
+}
+
+gpu_sim::CommInitRequest request_of(const communicator_options& options) {
+  gpu_sim::CommInitRequest result;
+  result.set_defaultpolicy(!options.on_failure);
+  if (options.on_failure)
+    result.set_policy(static_cast<proto::FailurePolicy>(*options.on_failure));
+  if (options.deterministic)
+    result.set_deterministic(*options.deterministic);
+  result.set_name(options.name);
+  return result;
+}
+
+} // namespace
+
+size_t bytes_of(datatype type) {
+  return size_of(static_cast<proto::DataType>(type));
+}
+
+std::string_view name_of(collective_kind kind) {
+  return ringmaster::name_of(static_cast<proto::CollectiveKind>(kind));
+}
+
+std::string_view name_of(datatype type) {
+  return ringmaster::name_of(static_cast<proto::DataType>(type));
+}
+
+std::string_view name_of(reduce_op op) {
+  return ringmaster::name_of(static_cast<gpu_sim::ReduceOp>(op));
+}
+
+// -- memory --
+
+device_memory::device_memory(device_memory&& other) noexcept
+  : owner_(std::move(other.owner_)), device_(other.device_), address_(other.address_), bytes_(other.bytes_) {}
+
+device_memory& device_memory::operator=(device_memory&& other) noexcept {
+  std::swap(owner_, other.owner_);
+  std::swap(device_, other.device_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+device_memory::~device_memory() {
+  if (owner_)
+    owner_->calls.free(device_, address_); // fails only where the device or the coordinator is lost
+}
+
+namespace {
+
+expected<void> check_range(uint64_t bytes, uint64_t offset, uint64_t size) {
+  if (offset <= bytes && size <= bytes - offset)
+    return {};
+  return error{errc::out_of_range, std::to_string(size) + " bytes at offset " + std::to_string(offset)
+                                     + " are not within the range, which has " + std::to_string(bytes)};
+}
+
+} // namespace
+
+expected<void> device_memory::write_bytes(std::span<const std::byte> bytes, uint64_t offset) {
+  if (auto fits = check_range(bytes_, offset, bytes.size()); !fits)
+    return fits;
+  std::byte* copy = nullptr;
+  auto block = byte_block::uninitialized(bytes.size(), copy);
+  std::copy(bytes.begin(), bytes.end(), copy);
+  return public_result(owner_->calls.copy_to_device(device_, address_ + offset, std::move(block)));
+}
+
+expected<void> device_memory::read_bytes(std::span<std::byte> bytes, uint64_t offset) const {
+  if (auto fits = check_range(bytes_, offset, bytes.size()); !fits)
+    return fits;
+  auto block = owner_->calls.copy_to_host(device_, address_ + offset, bytes.size());
+  if (!block)
+    return public_error(block.error());
+  ensure(block->size() == bytes.size(), "a copy has the requested size");
+  std::copy(block->bytes().begin(), block->bytes().end(), bytes.begin());
+  return {};
+}
+
+// -- client --
+
+client::client(const cluster& home, std::chrono::nanoseconds limit)
+  : state_(std::make_shared<client_state>(home.internals(), limit)) {}
+client::client(client&&) noexcept = default;
+client& client::operator=(client&&) noexcept = default;
+client::~client() = default;
+
+expected<communicator> client::make_communicator(uint32_t ranks, const communicator_options& options) {
+  auto request = request_of(options);
+  request.set_numdevices(ranks);
+  return handle_of(state_, state_->calls.comm_init(std::move(request)));
+}
+
+expected<communicator> client::make_communicator(const std::vector<device_id>& devices,
+                                                 const communicator_options& options) {
+  auto request = request_of(options);
+  for (auto each : devices)
+    request.add_deviceids(each.value);
+  return handle_of(state_, state_->calls.comm_init(std::move(request)));
+}
+
+expected<device_memory> client::allocate(device_id device, uint64_t bytes) {
+  auto address = state_->calls.allocate(device, bytes);
+  if (!address)
+    return public_error(address.error());
+  return device_memory{state_, device, *address, bytes};
+}
+
+expected<void> client::inject(device_id device, const fault& what) {
+  proto::FaultRequest request;
+  request.set_kind(static_cast<proto::FaultRequest::Kind>(what.what));
+  request.set_at_step(what.at_round.has_value());
+  request.set_step(what.at_round.value_or(0));
+  request.set_delay_ns(static_cast<uint64_t>(what.delay.count()));
+  return public_result(state_->calls.inject(device, request));
+}
+
+expected<std::vector<std::string>> client::drain(const std::string& node, std::chrono::nanoseconds within) {
+  return public_result(state_->calls.drain(node, within));
+}
+
+expected<uint64_t> client::bytes_received(communicator_id communicator) {
+  auto status = state_->calls.cluster_status();
+  if (!status)
+    return public_error(status.error());
+  for (auto& each : status->communicators()) {
+    if (each.comm_id() != communicator.value)
+      continue;
+    uint64_t result = 0;
+    for (auto& way : each.routes())
+      result += way.bytes();
+    return result;
+  }
+  return error{errc::unknown_communicator, "there is no communicator " + to_string(communicator)};
+}
+
+expected<std::vector<journal_record>> client::journal(uint32_t records_max) {
+  auto records = state_->calls.journal_tail(records_max);
+  if (!records)
+    return public_error(records.error());
+  std::vector<journal_record> result;
+  for (auto& each : *records)
+    result.push_back(record_of(each));
+  return result;
+}
+
+expected<void> client::flush_journal() {
+  return public_result(state_->calls.journal_flush());
+}
+
+expected<std::vector<journal_record>> read_journal(const std::filesystem::path& directory, uint32_t records_max) {
+  auto store = journal_store::open_read_only(directory);
+  if (!store)
+    return public_error(store.error());
+  auto records = (*store)->tail(records_max);
+  if (!records)
+    return public_error(records.error());
+  std::vector<journal_record> result;
+  for (auto& each : *records)
+    result.push_back(record_of(each));
+  return result;
+}
+
+// -- communicator --
+
+communicator::communicator(std::shared_ptr<client_state> owner, communicator_id id, std::vector<device_info> devices)
+  : owner_(std::move(owner)), id_(id), devices_(std::move(devices)) {}
+communicator::communicator(communicator&& other) noexcept
+  : owner_(std::move(other.owner_)), id_(other.id_), devices_(std::move(other.devices_)) {}
+
+communicator& communicator::operator=(communicator&& other) noexcept {
+  std::swap(owner_, other.owner_);
+  std::swap(id_, other.id_);
+  std::swap(devices_, other.devices_);
+  return *this;
+}
+
+communicator::~communicator() {
+  if (owner_)
+    owner_->calls.destroy(id_); // fails only where the communicator or the coordinator has ended
+}
+
+expected<std::vector<device_memory>> communicator::allocate_bytes(uint64_t bytes) {
+  std::vector<device_memory> result;
+  for (auto& each : devices_) {
+    auto address = owner_->calls.allocate(each.id, bytes);
+    if (!address)
+      return public_error(address.error());
+    result.emplace_back(owner_, each.id, *address, bytes);
+  }
+  return result;
+}
+
+expected<sequence_number> communicator::enqueue(const collective_call& call) {
+  proto::CollectiveRequest request;
+  request.set_comm_id(id_.value);
+  set_collective(*request.mutable_collective(), call, call.inputs.size());
+  request.mutable_inputs()->Add(call.inputs.begin(), call.inputs.end());
+  request.mutable_outputs()->Add(call.outputs.begin(), call.outputs.end());
+  request.set_timeout_ns(static_cast<uint64_t>(call.timeout.count()));
+  return public_result(owner_->calls.collective(request));
+}
+
+expected<void> communicator::group_start() {
+  return public_result(owner_->calls.group_start(id_));
+}
+
+expected<void> communicator::group_end() {
+  return public_result(owner_->calls.group_end(id_));
+}
+
+expected<communicator_status> communicator::status() {
+  auto answer = owner_->calls.status(id_);
+  if (!answer)
+    return public_error(answer.error());
+  return status_of(*answer);
+}
+
+expected<communicator_status> communicator::wait(std::chrono::nanoseconds within) {
+  auto answer = owner_->calls.wait(id_, within);
+  if (!answer)
+    return public_error(answer.error());
+  auto result = status_of(*answer);
+  ensure(!result.in_progress, "a wait that succeeds leaves nothing in flight");
+  if (result.failed)
+    return *result.failed;
+  return result;
+}
+
+expected<void> communicator::abort(const std::string& reason) {
+  return public_result(owner_->calls.abort(id_, reason));
+}
+
+expected<std::vector<communicator>> communicator::split(const std::vector<int32_t>& colors,
+                                                        const std::vector<int64_t>& keys) {
+  auto made = owner_->calls.split(id_, colors, keys);
+  if (!made)
+    return public_error(made.error());
+  std::vector<communicator> result;
+  for (auto& each : *made)
+    result.push_back(handle_of(owner_, each));
+  return result;
+}
+
+expected<communicator> communicator::duplicate() {
+  return handle_of(owner_, owner_->calls.duplicate(id_));
+}
+
+expected<communicator> communicator::shrink(const std::vector<uint32_t>& ranks) {
+  return handle_of(owner_, owner_->calls.shrink(id_, ranks));
+}
+
+expected<communicator> communicator::grow(uint32_t devices) {
+  return handle_of(owner_, owner_->calls.grow(id_, devices));
+}
+
+} // namespace ringmaster::api
