@@ -1,8 +1,8 @@
 #include "tools/simulated_training/memory_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/decimal.hpp"
 #include "runtime/text/json_field.hpp"
+#include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
