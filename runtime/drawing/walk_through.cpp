@@ -163,6 +163,7 @@ private:
     auto order = std::max(order_[x.source_step], order_[x.destination_step]);
     auto moved = is_barrier() ? pass_token(destination, x) : pass_elements(source, destination, x);
     auto what = at(destination, x.destination_step).what;
+    ensure(round < story_.rounds.size(), "an activity is in a round of the schedules");
     raw_.push_back({round, {what, source, destination, order, {}}, std::move(moved)});
     end_step(source, x.source_step, order);
     if (!x.is_local())

@@ -1,6 +1,7 @@
 #include "runtime/journal/journal_health.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ void journal_health::failing(const caf::error& failure) {
 
 void journal_health::lost(uint64_t records, std::optional<std::string> cause) {
   std::lock_guard guard{mutex_};
+  ensure(lost_ + records >= lost_, "the count of lost records never falls");
   lost_ += records;
   if (cause)
     loss_ = std::move(cause);

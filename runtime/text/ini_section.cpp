@@ -1,6 +1,7 @@
 #include "runtime/text/ini_section.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -40,6 +41,7 @@ caf::expected<std::string> replace_section(std::string_view text, std::string_vi
     if (inside && !statement.empty())
       end = next;
   }
+  ensure(!begin || (*begin < end && end <= text.size()), "a section is a part of the text");
   if (begin)
     return fmt::format("{}{}{}", text.substr(0, *begin), section, text.substr(end));
   auto gap = text.empty() ? "" : text.ends_with('\n') ? "\n" : "\n\n";

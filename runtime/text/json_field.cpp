@@ -70,6 +70,15 @@ private:
   std::vector<std::set<std::string>> keys_; ///< Of each open object; empty for a list.
 };
 
+void drop_fractions_of_whole_numbers(json_value& x) {
+  if (x.is_structured())
+    for (auto& each : x)
+      drop_fractions_of_whole_numbers(each);
+  else if (const auto number = x.is_number_float() ? x.get<double>() : 0.5;
+           number == std::floor(number) && std::abs(number) <= static_cast<double>(json_field::exact_max))
+    x = static_cast<int64_t>(number);
+}
+
 } // namespace
 
 caf::expected<json_value> parse_json(std::string_view document) {
@@ -89,7 +98,8 @@ caf::expected<json_value> parse_json(std::string_view document) {
   }
 }
 
-std::string json_text(const json_value& x) {
+std::string json_text(json_value x) {
+  drop_fractions_of_whole_numbers(x);
   return x.dump(-1, ' ', false, json_value::error_handler_t::replace);
 }
 

@@ -21,9 +21,9 @@ using json_value = nlohmann::ordered_json;
 /// syntax error, with the key for one that an object has twice; also for more than 64 levels of lists and objects.
 caf::expected<json_value> parse_json(std::string_view document);
 
-/// The value on one line. Bytes of texts that are not UTF-8 are replaced by U+FFFD; numbers that JSON does not have
-/// (infinities) are null.
-std::string json_text(const json_value& x);
+/// The value on one line. Whole numbers have no fraction, whatever their type: 2, not 2.0. Bytes of texts that are not
+/// UTF-8 are replaced by U+FFFD; numbers that JSON does not have (infinities) are null.
+std::string json_text(json_value x);
 
 /// The number with at most this many significant digits, so that its JSON text is short.
 double rounded(double x, int digits);

@@ -99,6 +99,14 @@ std::optional<double> duration_of(std::string_view text, double limit_ps) {
 
 } // namespace
 
+std::optional<double> decimal_in(std::string_view text) {
+  double x = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (problem != std::errc{} || end != text.data() + text.size())
+    return std::nullopt;
+  return x;
+}
+
 caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max) {
   auto is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
   auto digits = text.substr(is_hexadecimal ? 2 : 0);

@@ -3,6 +3,7 @@
 #include <caf/expected.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace ringmaster {
@@ -10,6 +11,8 @@ namespace ringmaster {
 // Quantities in options, in the configuration, in hostfiles. Errors: invalid_argument, with the text and what is
 // allowed.
 
+/// The whole text as a number, such as "7.5e9"; none if it is not one.
+std::optional<double> decimal_in(std::string_view text);
 /// A whole number, decimal, or hexadecimal after 0x, as device ids are printed.
 caf::expected<uint64_t> parse_whole(std::string_view text, uint64_t min, uint64_t max = UINT64_MAX);
 /// "4096", "64K" and "64KiB", which are 65,536, "64KB", which is 64,000; likewise M, G, T and P. Case does not matter.

@@ -1,6 +1,7 @@
 #include "tools/journal/log_samples.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -42,6 +43,7 @@ public:
       order_ = std::move(*made);
       run_ = x.run();
     }
+    ensure(order_.has_value(), "a run has an order of its samples");
     epoch_ = x.epoch();
     all_ = x.data_samples();
     auto batch = order_->batch({x.epoch(), x.first_sample() / x.samples()});

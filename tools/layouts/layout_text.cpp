@@ -1,5 +1,6 @@
 #include "tools/layouts/layout_text.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -116,6 +117,7 @@ json_value groups_json(uint32_t count, uint32_t stride, GroupOf group_of) {
 }
 
 json_value place_json(const tensor_layout& layout, uint32_t rank) {
+  ensure(rank < layout.ranks(), "a place is of a rank of the layout");
   json_value place{{"rank", rank},
                    {"tensor_index", layout.sides().tensor_index(rank)},
                    {"data_index", layout.sides().data_index(rank)}};

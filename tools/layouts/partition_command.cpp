@@ -1,6 +1,7 @@
 #include "tools/layouts/partition_command.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"
 #include "training/data/sample_partition.hpp"
@@ -62,8 +63,10 @@ public:
       append_list(found_.of(rank));
       text_ += '}';
     }
+    ensure(written_ <= *opts_.samples, "each sample is written once");
     text_ += R"(],"left_over":)";
     append_list(found_.left_over());
+    ensure(written_ == *opts_.samples, "all samples are written");
     return std::move(text_ += "}\n");
   }
 

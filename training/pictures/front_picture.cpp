@@ -36,6 +36,7 @@ front_frame frame_of(const front_points& x) {
     at.seconds_most = std::max(at.seconds_most, point.seconds);
     at.bytes_most = std::max(at.bytes_most, point.bytes * 1.05);
   }
+  ensure(at.bytes_most > 0, "plans and devices have memory");
   return at;
 }
 

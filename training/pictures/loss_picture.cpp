@@ -1,6 +1,7 @@
 #include "training/pictures/loss_picture.hpp"
 
 #include "runtime/drawing/svg_canvas.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
@@ -29,11 +30,13 @@ loss_frame frame_of(const loss_curve& x) {
     if (std::isfinite(each))
       result.high = std::max(result.high, each);
   for (auto& each : x.held_out)
-    result.high = std::max(result.high, each.loss);
+    if (std::isfinite(each.loss)) // a model may diverge
+      result.high = std::max(result.high, each.loss);
   if (x.beside)
     result.high = std::max(result.high, x.beside->loss);
   if (result.high <= 0)
     result.high = 1;
+  ensure(result.high > result.low && result.last >= result.first, "the axes have ranges");
   return result;
 }
 

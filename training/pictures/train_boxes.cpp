@@ -130,6 +130,7 @@ private:
   }
 
   void add(const event& x) {
+    ensure(x.rank < result_.ranks.size(), "an event is of a rank of the step");
     auto& its = result_.ranks[x.rank];
     if (!x.aside)
       its.memory.push_back({x.start, x.memory});
@@ -183,6 +184,7 @@ namespace {
 using box_look = std::pair<box_kind, uint32_t>; ///< Kind and chunk.
 
 std::vector<train_box> in_columns(const std::vector<train_box>& row, uint32_t columns, double end) {
+  ensure(columns > 0 && end >= 0, "a row has columns");
   std::vector<train_box> result;
   const auto width = end / columns;
   auto box = row.begin();

@@ -25,9 +25,10 @@ trace_events::track track_of(size_t process, uint32_t rank, bool second_stream) 
   return {process, 2 * uint64_t{rank} + (second_stream ? 1 : 0)};
 }
 
-/// A unit of time other than a second is shown as a millisecond.
+/// A unit of time other than a second is shown as a millisecond. Clocks of measured ranks may differ slightly: no time
+/// is before the start.
 double trace_us(double time, const cost_model& costs) {
-  return time * (costs.time_unit() == "s" ? 1e6 : 1e3);
+  return std::max(time, 0.) * (costs.time_unit() == "s" ? 1e6 : 1e3);
 }
 
 void write_operation(trace_events& trace, size_t process, std::string_view row, const event& x,

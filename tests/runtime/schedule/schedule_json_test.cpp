@@ -112,7 +112,7 @@ TEST_CASE("schedule json: an error names the rank, step and key, the value, and 
         == "rank 0, \"rounds\": must be a whole number from 0 to 4294967295, and is -2");
   CHECK(error_with("\"ranks\": 2", "\"ranks\": 3")
         == "the file, \"schedules\": must be a list of 3, one for each rank, and is "
-           "[{\"rounds\":2,\"steps\":[{\"round\":0,\"do\":\"recv_reduce\",\"peer...");
+           "[{\"rounds\":2,\"steps\":[{\"round\":0,\"do\":\"recv_reduce\",\"peer\":1...");
   CHECK(error_with("all_reduce", "al_reduce")
           .starts_with("\"kind\": there is no collective \"al_reduce\"; there are: all_reduce"));
   CHECK(error_with("\"ranks\": 2", "\"ranks\": 0") == "a collective wants at least one rank, and the world size is 0");

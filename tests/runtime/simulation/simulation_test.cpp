@@ -357,7 +357,7 @@ TEST_CASE("simulation: the trace has a process for each rank, and each message o
   CHECK(trace.find(R"({"ph":"M","name":"process_name","pid":2,"tid":0,"args":{"name":"rank 1"}})")
         != std::string::npos);
   CHECK(trace.find(R"({"ph":"X","name":"to 1","pid":1,"tid":1,"ts":0.000000,"dur":0.008000,"args":{"round":0,"from":0,)"
-                   R"("to":1,"bytes":400,"ended_us":5.008000}})")
+                   R"("to":1,"bytes":400,"ended_us":5.008}})")
         != std::string::npos);
   CHECK(trace.find(R"({"ph":"X","name":"from 0","pid":2,"tid":2,"ts":0.000000)") != std::string::npos);
 }

@@ -64,6 +64,8 @@ TEST_CASE("json: a byte order mark at the start is skipped, and UTF-16 is refuse
 TEST_CASE("json: objects keep the order of their keys, and numbers their value") {
   CHECK(json_text({{"b", 1}, {"a", {{"x", 0.1}, {"n", UINT64_MAX}}}})
         == R"({"b":1,"a":{"x":0.1,"n":18446744073709551615}})");
+  CHECK(json_text({{"whole", 124439808.0}, {"zero", -0.0}, {"large", 1e300}, {"list", {2.0, 2.5}}})
+        == R"({"whole":124439808,"zero":0,"large":1e+300,"list":[2,2.5]})");
   CHECK(json_text(std::numeric_limits<double>::infinity()) == "null");
   CHECK(rounded(0.123456789, 3) == 0.123);
   CHECK(rounded(0, 3) == 0);
