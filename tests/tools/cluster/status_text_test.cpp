@@ -1,5 +1,6 @@
 #include "tools/cluster/status_text.hpp"
 
+#include "messages/errc.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
