@@ -1,9 +1,9 @@
 #include "tools/simulated_training/memory_command.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/decimal.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
+#include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/page_format.hpp"
 #include "tools/simulated_training/transformer_options.hpp"

@@ -2,7 +2,6 @@
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
-#include "runtime/text/decimal.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"

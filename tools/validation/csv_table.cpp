@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/decimal.hpp"
+#include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "planner/failures/failure_simulation.hpp"
-#include "runtime/text/decimal.hpp"
+#include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>
 
