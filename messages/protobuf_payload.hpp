@@ -13,7 +13,7 @@
 #include <tuple>
 
 // What CAF 0.17 keeps a message's values in, written for protobuf messages. CAF's own templates make forty functions
-// for each list of types in each file that sends it, which was a third of all code that was compiled; here they go by
+// for each list of types in each file that sends it, which was a third of all code that was compiled; here they use
 // the base class. What is stored, loaded and printed is the same. type_ids.hpp includes this, so it is known before any
 // message is made.
 

@@ -28,8 +28,8 @@ proto::NodePeers::Peer peer_of(const known_node& node) {
 
 } // namespace
 
-caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> cluster_members::let_in(
-  const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
+caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> cluster_members::let_in(const proto::NodeJoinRequest& x,
+                                                                                    const caf::strong_actor_ptr& node) {
   auto promise = coordinator_.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
   promise.deliver(node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(coordinator_.options.journal));
   introduce_nodes();
@@ -65,7 +65,7 @@ void cluster_members::end_former(const proto::NodeJoinRequest& x) {
 }
 
 proto::NodeJoinResponse cluster_members::node_joined(const proto::NodeJoinRequest& x,
-                                                      const caf::strong_actor_ptr& node) {
+                                                     const caf::strong_actor_ptr& node) {
   if (auto problem = check(x, node))
     return refusal<proto::NodeJoinResponse>(problem);
   auto self = coordinator_.self;

@@ -20,8 +20,8 @@ namespace ringmaster {
 // faults of CAF 0.17's own way:
 //   Its connecting has no limit, and all connections that a process wants wait for one that is under way.
 //   It knows a connection by the number of its socket, and forgets one that was closed only when all messages before it
-//   are taken apart. If a new connection has got the number meanwhile, that one is forgotten: its peer, whom nothing
-//   has happened to, is told to be gone, and what is asked over it is never answered. Here numbers rise, and come again
+//   are taken apart. If a new connection has got the number meanwhile, that one is forgotten: its peer, which is
+//   still there, is reported as gone, and requests over it are never answered. Here numbers rise, and come again
 //   only after hundreds of others.
 // Processes that connect are limited: see doorman.hpp.
 

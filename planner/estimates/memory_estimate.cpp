@@ -198,7 +198,7 @@ struct kept_by_layer {
 };
 
 /// Of interleaved 1F1B, a layer of each kind's bytes times how many micro-batches of it a stage holds at most: of each
-/// of its chunks as many as there are among those that it has begun before its first backward, p of each chunk in turn.
+/// of its chunks, those that it has started before its first backward, p of each chunk in turn.
 double held_interleaved(const language_model& m, const training_setting& how, uint32_t stage, const kept_by_layer& each,
                         double logits_input) {
   const auto p = how.pp, v = how.chunks, begun = begun_interleaved(how, stage);

@@ -30,7 +30,7 @@ private:
   void read_groups();
   void read_linear();
   void read_windows();
-  /// Which layers have windows, or linear attention, in whichever way the file states it.
+  /// Which layers have windows, or linear attention, in any of the ways that files state it.
   std::vector<bool> windowed_layers_of_file();
   void set_windowed(const std::vector<bool>& layers);
   bool is(const bias_rule& rule) { return rule.member.empty() ? rule.absent : file_.flag(rule.member, rule.absent); }

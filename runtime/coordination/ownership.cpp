@@ -45,7 +45,7 @@ void ownership::gone(device_id device) {
   for (auto& x : lost)
     freed(x);
   const auto next = ranges_.lower_bound({device, 0});
-  ensure(next == ranges_.end() || next->first.device != device, "no range of a device that has gone is owned");
+  ensure(next == ranges_.end() || next->first.device != device, "no range of a removed device is owned");
 }
 
 std::optional<client_id> ownership::owner_of(communicator_id what) const {

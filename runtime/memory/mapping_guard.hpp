@@ -8,7 +8,7 @@ namespace ringmaster {
 
 /// Keeps this process alive when it touches a mapped file that was truncated, or whose disk is full. The
 /// system answers such an access with SIGBUS, which ends a process; here the whole range is then replaced by zeros that
-/// belong to nobody, the access goes on, and `struck` says that what is there means nothing. The handler is installed
+/// belong to no file, the access goes on, and `struck` says that what is there means nothing. The handler is installed
 /// with the first guard; a SIGBUS of other memory goes to the one that was there before.
 class mapping_guard {
 public:

@@ -16,8 +16,8 @@ std::string name_of(const proto::RankCall::Part& what);
 /// `parts`: of a collective by rank, of a transfer the sender's and the receiver's; `ranks`: their ranks.
 std::optional<std::string> difference_of(std::span<const call_part> parts, std::span<const uint32_t> ranks);
 
-/// The operation of these parts, which do not differ, over `world_size` ranks. Ranks without a part were lost: they have
-/// no addresses, no counts, and the factor 1.
+/// The operation of these parts, which do not differ, over `world_size` ranks. Ranks without a part were lost: they
+/// have no addresses, no counts, and the factor 1.
 proto::CollectiveRequest joined(std::span<const call_part> parts, std::span<const uint32_t> ranks, uint32_t world_size);
 
 } // namespace ringmaster

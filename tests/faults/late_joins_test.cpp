@@ -46,7 +46,7 @@ TEST_CASE("late joins: a process that waits for one that is killed ends, and one
   launched_program command{{RINGMASTER_PROGRAM, "status", coordinator.where, "--timeout", "300ms"}};
   CHECK(command.finish() == 1);
   CHECK(contains(command.error, "there is no coordinator: " + coordinator.where
-                                  + " accepts connections, and has not answered in 0.3 s: it stands still, or"));
+                                  + " accepts connections, and has not answered in 0.3 s: it is stopped, or"));
   launched_program node{{RINGMASTER_PROGRAM, "node", "--join", coordinator.where, "--devices", "1"}};
   CHECK(node.await_output("waits for " + coordinator.where));
   REQUIRE(::kill(coordinator.pid(), SIGKILL) == 0);

@@ -397,7 +397,7 @@ TEST_CASE("planner: in whatever order the parts of a search are run, they find t
   check_same(found.pareto, in_order.pareto);
 }
 
-TEST_CASE("planner: a part of a search stops after a shape when it is told to") {
+TEST_CASE("planner: a part of a search stops after a shape when it is asked to") {
   plan_question asked{*model_of("llama3-8b"), *system_of("h100-80g"), 64, 128};
   plan_search search{asked};
   CHECK(!search.run(0, [] { return false; }));

@@ -21,6 +21,7 @@ struct phrase {
   const char* expression = nullptr;
 };
 
+// Lines with `dialect: ok` name a phrase, and do not use it.
 constexpr std::array phrases{
   phrase{"told",
          R"(\b((is|are|was|were|be|been) told\b(?! apart)|told (as|to end|here|again|in|which|whether|so|by|of|)"
@@ -28,45 +29,45 @@ constexpr std::array phrases{
   phrase{"behind",
          R"(\bbehind (it|its|them|the (step|plans?|operation|call|epoch|release|first|last|one|end|begin)|each|)"
          R"(a (step|call))\b)"},
-  phrase{"nobody"},
-  phrase{"somebody"},
-  phrase{"everybody"},
-  phrase{"whoever"},
-  phrase{"whomever"},
-  phrase{"whichever"},
-  phrase{"so many"},
-  phrase{"as many as"},
-  phrase{"what is so"},
-  phrase{"is so of"},
-  phrase{"the like"},
-  phrase{"be it"},
-  phrase{"of one's"},
-  phrase{"one's own"},
-  phrase{"stand still"},
-  phrase{"stands still"},
-  phrase{"stood still"},
-  phrase{"in turns"},
-  phrase{"by turns"},
-  phrase{"leave it away"},
-  phrase{"has gone"},
-  phrase{"goes by"},
-  phrase{"go by"},
-  phrase{"he is"},
-  phrase{"he has"},
-  phrase{"he may"},
-  phrase{"he likes"},
-  phrase{"he was"},
-  phrase{"he will"},
+  phrase{"nobody"},        // dialect: ok
+  phrase{"somebody"},      // dialect: ok
+  phrase{"everybody"},     // dialect: ok
+  phrase{"whoever"},       // dialect: ok
+  phrase{"whomever"},      // dialect: ok
+  phrase{"whichever"},     // dialect: ok
+  phrase{"so many"},       // dialect: ok
+  phrase{"as many as"},    // dialect: ok
+  phrase{"what is so"},    // dialect: ok
+  phrase{"is so of"},      // dialect: ok
+  phrase{"the like"},      // dialect: ok
+  phrase{"be it"},         // dialect: ok
+  phrase{"of one's"},      // dialect: ok
+  phrase{"one's own"},     // dialect: ok
+  phrase{"stand still"},   // dialect: ok
+  phrase{"stands still"},  // dialect: ok
+  phrase{"stood still"},   // dialect: ok
+  phrase{"in turns"},      // dialect: ok
+  phrase{"by turns"},      // dialect: ok
+  phrase{"leave it away"}, // dialect: ok
+  phrase{"has gone"},      // dialect: ok
+  phrase{"goes by"},       // dialect: ok
+  phrase{"go by"},         // dialect: ok
+  phrase{"he is"},         // dialect: ok
+  phrase{"he has"},        // dialect: ok
+  phrase{"he may"},        // dialect: ok
+  phrase{"he likes"},      // dialect: ok
+  phrase{"he was"},        // dialect: ok
+  phrase{"he will"},       // dialect: ok
   phrase{"no more", R"(\bno more\b.*\bthan that\b)"},
-  phrase{"what cannot be"},
-  phrase{"have their day"},
-  phrase{"a word"},
-  phrase{"without a loss"},
-  phrase{"seldom"},
-  phrase{"any more"},
-  phrase{"begin anew"},
-  phrase{"begins anew"},
-  phrase{"made anew"},
+  phrase{"what cannot be"}, // dialect: ok
+  phrase{"have their day"}, // dialect: ok
+  phrase{"a word"},         // dialect: ok
+  phrase{"without a loss"}, // dialect: ok
+  phrase{"seldom"},         // dialect: ok
+  phrase{"any more"},       // dialect: ok
+  phrase{"begin anew"},     // dialect: ok
+  phrase{"begins anew"},    // dialect: ok
+  phrase{"made anew"},      // dialect: ok
   phrase{"floor", R"(\bfloors?\b.*\broom)"},
 };
 
@@ -74,15 +75,15 @@ constexpr std::array phrases{
 constexpr std::array names{
   phrase{"told_"},
   phrase{"_told"},
-  phrase{"let_stay"},
-  phrase{"seldom"},
-  phrase{"data_rests", R"(\bdata_rests\b)"},
-  phrase{"must_rest", R"(\bmust_rest\b)"},
-  phrase{"lookson", R"(\blookson\b)"},
-  phrase{"part_ranks", R"(\bpart_ranks\b)"},
+  phrase{"let_stay"},                        // dialect: ok
+  phrase{"seldom"},                          // dialect: ok
+  phrase{"data_rests", R"(\bdata_rests\b)"}, // dialect: ok
+  phrase{"must_rest", R"(\bmust_rest\b)"},   // dialect: ok
+  phrase{"lookson", R"(\blookson\b)"},       // dialect: ok
+  phrase{"part_ranks", R"(\bpart_ranks\b)"}, // dialect: ok
   phrase{"behind_", R"(\bbehind_\w)"},
-  phrase{"nobody_", R"(\bnobody_)"},
-  phrase{"meeting_page", R"(\bmeeting_page\b)"},
+  phrase{"nobody_", R"(\bnobody_)"},             // dialect: ok
+  phrase{"meeting_page", R"(\bmeeting_page\b)"}, // dialect: ok
 };
 
 /// Uses that are plain English all the same.
@@ -162,8 +163,8 @@ public:
         expressions_[i] = std::regex{list[i].expression};
   }
 
-  /// Adds "file:12: the phrase" for each one in `text`, which is in lower case. A phrase is a word or words of its own;
-  /// `within_words`: also a part of one.
+  /// Adds "file:12: the phrase" for each one in `text`, which is in lower case. A phrase consists of whole words;
+  /// `within_words`: it may also be a part of one.
   void find(const std::string& file, const std::string& text, bool within_words,
             std::vector<std::string>& found) const {
     for (size_t i = 0; i < N; ++i)

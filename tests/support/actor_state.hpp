@@ -28,7 +28,7 @@ inline communicator_actor communicator_of(simulated_cluster& cluster, uint64_t i
   return caf::actor_cast<communicator_actor>(known->handle);
 }
 
-/// One that never answers: what it is told stays in its mailbox.
+/// One that never answers: what it is sent stays in its mailbox.
 inline caf::actor deaf(simulated_cluster& cluster) {
   auto skip_all = [](caf::event_based_actor* self, int) -> caf::behavior {
     self->set_default_handler(caf::skip);

@@ -82,7 +82,7 @@ public:
                                               uint32_t from_rank, uint64_t stream = 0);
   std::string feed(uint64_t device, uint64_t transfer, const std::string& data);
   gpu_sim::GetStreamStatusResponse status(uint64_t device, uint64_t stream);
-  /// Runs until the transfer (or stream) is not in progress any more.
+  /// Runs until the transfer (or stream) is no longer in progress.
   gpu_sim::GetStreamStatusResponse ended(uint64_t device, uint64_t stream);
 
   simulated_cluster& cluster;

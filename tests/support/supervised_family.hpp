@@ -15,7 +15,7 @@ namespace ringmaster::test {
 
 using event_log = std::vector<std::string>; // "+a" a has started, "-a" it has ended
 
-/// What the children are told.
+/// Commands to the children.
 inline constexpr int32_t end_normally = 0, fail = 1, now_obey = 2, starve = 3;
 
 struct child_options {

@@ -23,8 +23,8 @@ struct memory_limit {
 
 /// The hardware's limit if all ranks share one memory: the plain loop of tools/bench/plain_loop.hpp, spinning on all
 /// cores. It is measured in files like the devices' and in anonymous huge pages, with cached and with non-temporal
-/// stores. The lowest median of `samples` samples counts; a sample has `operations` operations, or as many as fit into
-/// 100 ms. Errors: io_error if there is no memory of either kind.
+/// stores. The lowest median of `samples` samples counts; a sample has `operations` operations, or the number that fits
+/// into 100 ms. Errors: io_error if there is no memory of either kind.
 caf::expected<memory_limit> measure_memory_limit(const limited_collective& x, uint32_t samples, uint32_t operations);
 
 } // namespace ringmaster

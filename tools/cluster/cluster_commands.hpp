@@ -21,7 +21,7 @@ tool_command info_command();
 tool_command kill_command();
 tool_command hang_command();
 tool_command slow_command();
-/// `ringmaster drain NODE`: removes a node without a loss.
+/// `ringmaster drain NODE`: removes a node without losing work.
 tool_command drain_command();
 /// `ringmaster destroy N`: destroys communicators.
 tool_command destroy_command();

@@ -21,7 +21,7 @@ public:
 private:
   void declare_options(option_table& table) override {
     table.about(
-      "Removes a node from a cluster without a loss. New communicators do not get its devices. Its ranks leave "
+      "Removes a node from a cluster without losing work. New communicators do not get its devices. Its ranks leave "
       "when the operations in flight have finished: under \"shrink\" the other ranks go on, under \"replace\" "
       "spares take over with a copy of the memory. For a communicator with the policy \"abort\" it waits until "
       "that is destroyed. Then the node's process exits with status 0.");
@@ -174,7 +174,7 @@ private:
 } // namespace
 
 tool_command drain_command() {
-  return tool_command::of<drain_call>("drain", "removes a node without a loss");
+  return tool_command::of<drain_call>("drain", "removes a node without losing work");
 }
 
 tool_command destroy_command() {

@@ -23,7 +23,7 @@ public:
   caf::error compare_algorithms();
   caf::error last_lines();
   /// What an act has left behind, if one has: its communicator, its memory, and the fault that has not happened yet,
-  /// which otherwise would to somebody else.
+  /// which could otherwise happen to a later act.
   caf::error give_back();
 
   bool right = true; ///< Whether every result was.
@@ -47,7 +47,7 @@ private:
   uint64_t bytes() const { return options_.elements * sizeof(double); }
 
   caf::expected<group> set_up();
-  /// Memory for an input, and an output behind it.
+  /// Memory for an input, and an output after it.
   caf::error take_memory(group& g);
   caf::error say_layout(const group& g);
   /// The course's sequence of calls; `out_of_place` writes behind the inputs.

@@ -9,7 +9,7 @@
 
 namespace ringmaster {
 
-/// What `ringmaster demo` is told.
+/// The options of `ringmaster demo`.
 struct demo_options {
   static constexpr uint32_t devices_min = 2, devices_max = 64;
 

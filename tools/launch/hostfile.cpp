@@ -208,7 +208,7 @@ std::string add_place(std::string host, const line_settings& said, std::vector<n
                       uint32_t default_devices, const std::string& own_host) {
   node_place place;
   place.host = said.user.empty() ? std::move(host) : said.user + "@" + host;
-  place.local = is_local(place.host, own_host); // somebody else is another one, also here
+  place.local = is_local(place.host, own_host); // another user counts as another host, also here
   place.devices = said.slots.value_or(std::min(default_devices, said.max_slots.value_or(default_devices)));
   place.name = said.name.empty() ? fmt::format("node-{}", places.size() + 1) : said.name;
   if (place.devices > said.max_slots.value_or(place.devices))

@@ -90,8 +90,9 @@ void add_chunk_and_datatype(option_table& table, collective_options& opts) {
 
 void add_size_options(option_table& table, collective_options& opts) {
   table.bytes("--bytes", opts.bytes)
-    .says("SIZE", "as nccl-tests count: the whole buffer, for all_gather and the like all ranks' blocks together, each "
-                  "rounded down to whole elements; 64K and 64KiB are 65,536, 64KB is 64,000, likewise M and G")
+    .says("SIZE",
+          "as nccl-tests count: the whole buffer, for all_gather and similar ones all ranks' blocks together, each "
+          "rounded down to whole elements; 64K and 64KiB are 65,536, 64KB is 64,000, likewise M and G")
     .otherwise("1M");
   add_chunk_and_datatype(table, opts);
 }

@@ -110,7 +110,7 @@ std::vector<uint32_t> prove_worlds(const prove_options& opts) {
   if (worlds.empty()) {
     for (uint32_t n = 1; n <= every_world_max; ++n)
       worlds.insert(n);
-    if (!opts.deterministic) // contributions that travel apart are as many as the cube of the ranks
+    if (!opts.deterministic) // contributions that travel separately grow with the cube of the ranks
       worlds.insert({100, 128, 255, 256, 511, 1000, 1024});
   }
   return {worlds.begin(), worlds.end()};

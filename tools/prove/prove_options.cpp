@@ -12,7 +12,7 @@ namespace ringmaster {
 
 namespace {
 
-constexpr uint64_t world_size_max = 4096; ///< All schedules of a ring of so many ranks take 5 GB.
+constexpr uint64_t world_size_max = 4096; ///< All schedules of a ring of this size take 5 GB.
 constexpr uint64_t list_max = 4096;       ///< Numbers in one option.
 
 /// "3", "1..64", "1..8,16,100".

@@ -52,7 +52,7 @@ void add_network_options(option_table& table, simulate_options& x) {
     .otherwise("1us");
   table.bandwidth("--intra-bandwidth", x.intra_bandwidth).says("B", "the same").otherwise("300GB/s");
   table.value("--slow-link", [&net](auto& text) { return add_link(net, text, true); })
-    .says("A-B=FACTOR", "the link between the ranks A and B is so many times slower")
+    .says("A-B=FACTOR", "the link between the ranks A and B is FACTOR times slower")
     .many();
   table.value("--broken-link", [&net](auto& text) { return add_link(net, text, false); })
     .says("A-B", "it carries nothing: says who waits for whom")

@@ -121,7 +121,7 @@ caf::expected<training_setting> setting_of(const train_options& x, const languag
 }
 
 /// Whether the strategy can train this number of layers, or, where it has stages, with embedding and logits as two
-/// more: as many as there are stand in x then.
+/// more: x then has their number.
 caf::error check_layers(train_options& x, bool transformer) {
   const auto problem = x.which->check(x.trained, x.ranks);
   if (!problem || !transformer || x.which->shares != sharing::stages)

@@ -53,7 +53,7 @@ TEST_CASE("settings: a device and its streams have what the options say") {
   CHECK(memory_files_bytes(opts) == 7 * 2 * (11ull << 20)); // each as large again for scratch
 }
 
-TEST_CASE("settings: each route of the table can be chosen by its name, and what is so of it alone decides") {
+TEST_CASE("settings: each route of the table can be chosen by its name, and only its own conditions decide") {
   options opts;
   auto entries = option_entries(opts);
   auto use = std::ranges::find_if(entries, [](auto& x) { return x.section == "route" && x.key == "use"; });

@@ -125,7 +125,7 @@ TEST_CASE("clients: their memory is freed with them, but for what was asked to s
   CHECK(other.call<proto::AllocateResponse>(3, of_bytes(most_of_memory)).code() == full);
 }
 
-TEST_CASE("clients: one that has gone before its answer leaves nothing behind") {
+TEST_CASE("clients: one that exits before its answer leaves nothing behind") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     simulation_options how;
     how.seed = seed;
@@ -174,7 +174,7 @@ TEST_CASE("clients: info tells of each communicator how it is, and what is gone 
   REQUIRE(info.gone(0).comm_ids_size() == 1);
   CHECK(info.gone(0).comm_ids(0) == first.commid());
 
-  // One that fails is told, too.
+  // One that fails is reported, too.
   auto hung = communicator_of(cluster, second.commid());
   cluster.self->send_exit(hung, caf::exit_reason::kill);
   cluster.run_until([&] { return communicators(cluster) == 1; });

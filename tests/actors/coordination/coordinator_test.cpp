@@ -173,7 +173,7 @@ TEST_CASE("coordinator: its communicators end with it, whatever they wait for") 
   CHECK(down);
 }
 
-TEST_CASE("coordinator: a communicator's name is told wherever it is, and not of those that are derived from it") {
+TEST_CASE("coordinator: a communicator's name is reported with it, but not with those derived from it") {
   simulation_options how;
   how.journaled = true;
   simulated_cluster cluster{how};

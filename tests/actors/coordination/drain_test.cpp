@@ -161,7 +161,7 @@ TEST_CASE("drain: where the limit passes while something runs, the ranks stay, a
   CHECK(x.trial->judge(x.trial->ranks_but({}), x.trial->ranks_but({})) == "");
 }
 
-TEST_CASE("drain: twice is once, and both are told") {
+TEST_CASE("drain: a second drain joins the first, and both are answered") {
   drained_cluster x{proto::SHRINK};
   REQUIRE(x.trial->launch() == "");
   auto first = x.drain(), second = x.drain();
@@ -172,7 +172,7 @@ TEST_CASE("drain: twice is once, and both are told") {
 
 TEST_CASE("drain: whom the coordinator cannot do without, and who is a rank itself, is not drained") {
   drained_cluster x{proto::SHRINK};
-  CHECK(x.host.wait_for(x.drain("nobody")).error() == "there is no node \"nobody\"; there are leaver");
+  CHECK(x.host.wait_for(x.drain("stranger")).error() == "there is no node \"stranger\"; there are leaver");
   node_options settings;
   settings.name = "rank-0";
   settings.devices = 1;

@@ -124,7 +124,7 @@ TEST_CASE("ranks: no one waits for a lost one, and who works too long is named")
   CHECK(x.host.wait_for(third).success());
 }
 
-TEST_CASE("ranks: all are told of one page, until something else happens on their devices") {
+TEST_CASE("ranks: all are given one page, until something else happens on their devices") {
   rank_processes x{that_meet()};
   auto id = x.all_come();
   auto page = x.meet(id);

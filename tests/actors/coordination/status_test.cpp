@@ -141,7 +141,7 @@ TEST_CASE("status: after the first operation others queue, and calls of ranks sa
   CHECK(x.waiting_calls(0).age_ns() >= 150'000'000);
 }
 
-TEST_CASE("status: a communicator that does not answer is told of, with the devices that it has") {
+TEST_CASE("status: a communicator that does not answer is listed, with the devices that it has") {
   simulated_cluster cluster{{}};
   auto comm = cluster.init(3);
   auto silent = deaf(cluster);

@@ -180,7 +180,7 @@ TEST_CASE("device: a stream's queue has a limit, which every kind of command mee
   CHECK(x.host.wait_for(second).success());
 }
 
-TEST_CASE("device: who waits for one that dies is answered at once, and who asks later is told how it went") {
+TEST_CASE("device: who waits for one that dies is answered at once, and a later request gets the result") {
   one_device x;
   auto stream = x.host.new_stream(x.id);
   x.block(stream);

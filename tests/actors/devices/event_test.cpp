@@ -55,7 +55,7 @@ TEST_CASE(
   x.unblock(100);
   CHECK(x.host.wait_for(x.host.synchronize(x.device, waiter)).error() == "");
   CHECK(x.idle(waiter));
-  // Both are made: the event is forgotten, and no wait any more.
+  // Both are made: the event is forgotten, and is not waited for.
   CHECK(x.host.wait_event(x.device, 7, waiter) == "");
   CHECK(x.idle(waiter));
 }

@@ -321,7 +321,8 @@ TEST_CASE("journal: whatever the order of sends, ticks and flushes, records stay
   }
 }
 
-TEST_CASE("journal: what cannot be written at its end is tried once, which may take long, and told as lost") {
+TEST_CASE(
+  "journal: records that it cannot write at its end are tried once, for long if need be, then reported as lost") {
   journal_options opts;
   opts.queue_records_max = 5;
   auto health = opts.health;

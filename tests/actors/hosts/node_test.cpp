@@ -67,7 +67,7 @@ using ids = std::vector<uint64_t>;
 
 } // namespace
 
-TEST_CASE("node: hosts the devices that it is told to, with the ids that are wanted, and is told so once") {
+TEST_CASE("node: hosts the requested devices with the requested ids, and is asked once") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     one_node x{seed};
@@ -200,7 +200,7 @@ TEST_CASE("node: one of another protocol is not let in, and hears both") {
   CHECK(x.info().nodes_size() == 1);
 }
 
-TEST_CASE("node: one that cannot be reached is tried each five seconds, however often the others are told") {
+TEST_CASE("node: one that cannot be reached is tried each five seconds, however often the others are sent") {
   simulated_cluster cluster{without_devices(3)};
   uint32_t tried = 0;
   node_options options;
@@ -210,7 +210,7 @@ TEST_CASE("node: one that cannot be reached is tried each five seconds, however 
     ++tried;
     proto::NodeApart answer;
     answer.set_peer(there.name());
-    answer.set_why("nobody listens there");
+    answer.set_why("no process listens there");
     caf::anon_send(us, std::move(answer), caf::strong_actor_ptr{});
   };
   cluster.host_node = cluster.sys.spawn(node, options);

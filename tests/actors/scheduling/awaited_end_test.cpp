@@ -1,4 +1,4 @@
-// An actor with a thread of its own has ended when everyone who monitors it has been told.
+// An actor with a thread of its own has ended when all that monitor it have been notified.
 #include "actors/scheduling/awaited_end.hpp"
 
 #include <caf/actor_system_config.hpp>
@@ -13,7 +13,7 @@ using namespace ringmaster;
 
 namespace {
 
-/// Is told of the end, and does not go on before it may.
+/// Is notified of the end, and continues only when it may.
 class slow_to_hear : public caf::attachable {
 public:
   slow_to_hear(std::promise<void>& hears, std::shared_future<void> may_go_on)
@@ -31,7 +31,7 @@ private:
 
 } // namespace
 
-TEST_CASE("awaited end: the system waits for an actor until all who monitor it have been told") {
+TEST_CASE("awaited end: the system waits for an actor until all that monitor it have been notified") {
   caf::actor_system_config config;
   caf::actor_system system{config};
   const auto before = system.registry().running();

@@ -36,7 +36,7 @@ struct parked_system {
     };
     return spin_until(look, limit);
   }
-  /// All workers sleep, and none looks out any more.
+  /// All workers sleep, and none polls.
   bool comes_to_rest() {
     auto threads = system->scheduler().num_workers();
     return holds([=](auto& x) { return x.asleep.size() == threads && !x.has_lookout; });

@@ -48,7 +48,7 @@ public:
   /// What becomes of each rank.
   std::vector<caf::error> play(const gpu_sim::CommInitResponse& world, const rank_program& program) {
     const auto count = static_cast<uint32_t>(world.devices_size());
-    std::vector<rank_communicator> handles; // all of the first epoch, whichever rank dies
+    std::vector<rank_communicator> handles; // all of the first epoch, no matter which rank dies
     for (uint32_t rank = 0; rank < count; ++rank) {
       auto handle = rank_communicator::attach(system_, home_->coordinator(), id_of(world), rank);
       if (!handle)

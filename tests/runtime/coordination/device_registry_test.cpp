@@ -28,7 +28,7 @@ TEST_CASE("device_registry: a node's name is its alone, as long as it lives") {
   CHECK(*again > *first); // a number is never used twice
 }
 
-TEST_CASE("device_registry: devices are told with their nodes once that matters, those that were there before, too") {
+TEST_CASE("device_registry: once nodes matter, devices are listed with them, earlier ones too") {
   device_registry registry;
   proto::NodeJoinRequest about;
   about.set_name("rank-0");

@@ -70,7 +70,7 @@ TEST_CASE("drain_desk: each communicator is asked once, and the node is asked to
   CHECK(x.devices.members_of({7}) == device_ids{{2}});
   x.desk.answered(x.second, {8}, step.ask.at({8}), {5}, {});
   CHECK(x.desk.next(x.second).end_node);
-  CHECK_FALSE(x.desk.next(x.second).end_node); // it has been told
+  CHECK_FALSE(x.desk.next(x.second).end_node); // it was asked already
   auto ended = x.desk.gone(x.second);
   REQUIRE(ended);
   CHECK(ended->asked_to_exit);
@@ -108,7 +108,7 @@ TEST_CASE("drain_desk: one that cannot let go is asked again at the next event, 
   CHECK(x.devices.free_count() == 2);
 }
 
-TEST_CASE("drain_desk: a node that goes before it was told to is no success") {
+TEST_CASE("drain_desk: a node that exits before it was asked to is no success") {
   two_nodes x;
   x.make({7}, proto::SHRINK, {2, 3});
   x.desk.begin(x.second, 1);

@@ -108,7 +108,7 @@ TEST_CASE("rendezvous_desk: of many that are missing it names some") {
   CHECK(render(desk.expired(1, "1 s")->problem).find(", 16 and 83 more of 100") != std::string::npos);
 }
 
-TEST_CASE("rendezvous_desk: refuses what cannot be") {
+TEST_CASE("rendezvous_desk: refuses what is impossible") {
   three_ranks x;
   x.come(1);
   auto refusal = [&](const proto::RendezvousRequest& y) { return render(x.desk.arrived(y, 99).error()); };
@@ -131,7 +131,7 @@ TEST_CASE("rendezvous_desk: a rank that is lost before all have come ends the wa
   CHECK(x.desk.lost(device_id{100}, "it was killed").empty());
 }
 
-TEST_CASE("rendezvous_desk: a communicator that cannot be made is told to all") {
+TEST_CASE("rendezvous_desk: a communicator that cannot be made is reported to all") {
   three_ranks x;
   for (uint32_t rank = 0; rank < 3; ++rank)
     x.come(rank);

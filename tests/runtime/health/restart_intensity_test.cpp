@@ -15,7 +15,7 @@ using time_point = restart_intensity::time_point;
 
 } // namespace
 
-TEST_CASE("restart intensity: allows as many restarts in a period as it is told, and not one more") {
+TEST_CASE("restart intensity: allows the configured number of restarts in a period, and not one more") {
   restart_intensity subject{{.restarts_max = 3, .period = 10s}};
   time_point start{1h};
   CHECK(subject.allow(start));

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// An observer that asks every 100 ms, and a device that answers as told.
+/// An observer that asks every 100 ms, and a device that answers as configured.
 struct observation {
   using duration = suspicion::duration;
 

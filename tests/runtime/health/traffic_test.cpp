@@ -40,7 +40,7 @@ TEST_CASE("traffic: what a rank says again of one attempt counts once, whatever 
   CHECK(x.bytes() == 420);
 }
 
-TEST_CASE("traffic: a rate is of the last five seconds, and forgotten when nothing comes any more") {
+TEST_CASE("traffic: a rate is of the last five seconds, and forgotten when traffic stops") {
   recorded_traffic x;
   CHECK(x.of.rows(x.start).empty());
   x.of.moved("joint", 5000, x.start);

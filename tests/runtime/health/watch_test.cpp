@@ -95,7 +95,7 @@ TEST_CASE("watch: each has the patience from when it was late, not from when som
       CHECK(found.first == device_id{1});
 }
 
-TEST_CASE("watch: an excuse is told once, and begins again after a moment in which most were in time") {
+TEST_CASE("watch: an excuse is reported once, and starts again after a moment in which most were in time") {
   four x;
   auto told = [&](size_t silent, int ticks) {
     int result = 0;

@@ -97,7 +97,7 @@ TEST_CASE("memory directory: what killed processes left goes when the next one i
 TEST_CASE("memory directory: within a configured one each process has its own, and sweeps what others have left") {
   test::temporary_directory dir;
   left_behind dead{dir.path(), "dead", false}, living{dir.path(), "living", true};
-  std::ofstream{dir.path() / "somebody's"} << "bytes";
+  std::ofstream{dir.path() / "other-file"} << "bytes";
   fs::path paths[2];
   {
     auto one = memory_directory::open(dir.path(), 1 << 20), other = memory_directory::open(dir.path(), 1 << 20);
@@ -114,7 +114,7 @@ TEST_CASE("memory directory: within a configured one each process has its own, a
   }
   for (auto& path : paths)
     CHECK_FALSE(fs::exists(path));
-  CHECK(fs::exists(dir.path() / "somebody's"));
+  CHECK(fs::exists(dir.path() / "other-file"));
 }
 
 TEST_CASE("memory directory: one that someone has removed is made again, and is in use as before") {

@@ -256,8 +256,9 @@ TEST_CASE("proof: blocks of different sizes do not meet") {
 TEST_CASE("proof: a write to the input is found") {
   auto ranks = good();
   ranks[3].steps[1].destination.where = buffer::input;
-  check_fault(ranks, "rank 3, round 0, step 1 (recv_reduce of input[4, 6) from rank 2): writes input[4, 6), and no rank "
-                     "writes an input");
+  check_fault(ranks,
+              "rank 3, round 0, step 1 (recv_reduce of input[4, 6) from rank 2): writes input[4, 6), and no rank "
+              "writes an input");
 }
 
 TEST_CASE("proof: steps that are empty, of no round or behind nothing are found") {

@@ -25,7 +25,7 @@ public:
   bool answered(bool now) const;
   /// Why a call failed, of processes that have not ended; empty where none has.
   std::string failure() const;
-  /// Whether a rank was told that its part of this trial had ended well.
+  /// Whether a rank received a success for its part of this trial.
   bool is_well(size_t trial) const;
 
 private:

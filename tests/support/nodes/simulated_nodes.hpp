@@ -58,7 +58,7 @@ public:
     network_.cut(*processes_[a], *processes_[b], now_, lag);
   }
   void heal(size_t a, size_t b) { network_.heal(*processes_[a], *processes_[b]); }
-  /// No one is paused any more, no way is shut, and nothing else will go wrong.
+  /// Resumes all processes, opens all links, and injects no more faults.
   void mend();
   /// As `inject`, without waiting for an answer.
   void fault_later(uint64_t device, const proto::FaultRequest& fault);

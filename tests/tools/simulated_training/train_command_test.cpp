@@ -241,8 +241,7 @@ TEST_CASE("simulate train: what is gathered ahead, and who shares what, is gone 
   CHECK(
     train_refusal({"--strategy=3d", "--context=2", "--tensor=2", "--data=2", "--chunks=3"})
     == refused
-         + "--chunks 3: tensor 2 x context 2 x data 2 on 8 ranks leave one stage, whose chunks have nobody to pass on "
-           "to\n");
+         + "--chunks 3: tensor 2 x context 2 x data 2 on 8 ranks leave one stage, whose chunks have no next stage\n");
   CHECK(train_refusal({"--strategy=context", "--cost-model=measured"})
         == refused + "context: the cost model measured does not say what attention and its keys take, lab does\n");
   CHECK(train({"--strategy=expert", "--cost-model=puzzles"}).code == 0);
