@@ -70,7 +70,8 @@ void part_deliveries::found_at(const part_wanted& x, const group_calls::place& s
   }
   auto all = std::move(waiting_.extract(x.what).mapped());
   all.insert(all.begin(), source);
-  auto done = [this, x, all, step = step_](const caf::error& problem) {
+  auto done = [this, x,
+               all](const caf::error& problem) { // not the attempt, which keeps the communicators that keep this
     if (!events_.is_current(x.attempt))
       return;
     events_.progress();
@@ -79,7 +80,7 @@ void part_deliveries::found_at(const part_wanted& x, const group_calls::place& s
                                                      counted(all.size() - 1, "rank")),
                                          problem));
     for (auto& each : std::span{all}.subspan(1))
-      self_->send(step->ranks[each.rank], part_found{x.attempt, x.what, {}});
+      self_->send(step_->ranks[each.rank], part_found{x.attempt, x.what, {}});
   };
   step_->calls->broadcast(all, bytes_of(*job_, x.what) / bytes_of(job_->as), std::move(done));
   step_->calls->flush();

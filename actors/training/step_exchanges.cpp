@@ -97,18 +97,19 @@ void step_exchanges::flush() {
 
 void step_exchanges::run(exchange_desk::exchange all) {
   auto shared = std::make_shared<exchange_desk::exchange>(std::move(all));
-  auto done = [this, shared, step = step_](const caf::error& problem) {
-    if (!events_.is_current(step->attempt))
+  // The attempt by its number: the communicators keep this, and the attempt keeps the communicators.
+  auto done = [this, shared, attempt = step_->attempt](const caf::error& problem) {
+    if (!events_.is_current(attempt))
       return;
-    ensure(step == step_, "the current attempt is the one under way");
+    ensure(step_ && step_->attempt == attempt, "the current attempt is the one under way");
     events_.progress();
     if (problem)
-      return events_.failed(with_context(
-        fmt::format("{} over {}", name_of(shared->front().about.what), text_of(*shared, step->world_size())), problem));
+      return events_.failed(with_context(fmt::format("{} over {}", name_of(shared->front().about.what),
+                                                     text_of(*shared, step_->world_size())),
+                                         problem));
     const auto ended = seconds_now();
     for (auto& each : *shared)
-      self_->send(step->ranks[each.about.rank],
-                  exchange_ended{step->attempt, each.number, each.about.results[0], ended});
+      self_->send(step_->ranks[each.about.rank], exchange_ended{attempt, each.number, each.about.results[0], ended});
   };
   if (shared->front().count == 0 && shared->front().about.what != op::broadcast)
     done(caf::none); // of replicated parameters, where a layer has none

@@ -46,7 +46,7 @@ rank_parameters layer_parameters(const parameter_counts& x, const language_model
   ensure(attention >= 0, "no rank has less than no parameters of attention");
   if (!kind.experts)
     return {attention + x.dense / t, 0};
-  ensure(how.ep > 0 && m.experts.count > 0, "a layer with experts has ranks that share them");
+  ensure(how.ep > 0, "a layer with experts has ranks that share them");
   return {attention + x.router + x.shared / t, x.one_expert * m.experts.count / how.ep};
 }
 

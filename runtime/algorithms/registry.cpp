@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/catalogue.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/collective.hpp"
 
 #include <fmt/format.h>
@@ -113,7 +114,7 @@ const algorithm* first_in_rank_order(proto::CollectiveKind kind) {
 const algorithm& course_algorithm() {
   const auto& all = known_algorithms();
   auto found = std::find_if(all.begin(), all.end(), [](auto& x) { return x.is.course_call; });
-  assert(found != all.end());
+  ensure(found != all.end(), "every kind has an algorithm of this name");
   return *found;
 }
 

@@ -15,19 +15,19 @@ public:
 
   /// The event has happened. Returns how often since the last line, if a line is due now; else 0.
   uint64_t happened(time_point now) {
-    ++untold_;
+    ++unreported_;
     if (settings_ && now < last_ + between_)
       return 0;
     settings_ = true;
     last_ = now;
-    auto result = untold_;
-    untold_ = 0;
+    auto result = unreported_;
+    unreported_ = 0;
     return result;
   }
 
 private:
   std::chrono::seconds between_;
-  uint64_t untold_ = 0;
+  uint64_t unreported_ = 0;
   bool settings_ = false;
   time_point last_;
 };

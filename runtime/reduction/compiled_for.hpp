@@ -1,8 +1,7 @@
 #pragma once
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/instruction_set.hpp"
-
-#include <cassert>
 
 namespace ringmaster {
 
@@ -32,7 +31,7 @@ struct compiled<Loop, void (*)(Args...)> {
     if (set == instruction_set::avx2)
       return avx2;
 #endif
-    assert(set == instruction_set::baseline);
+    ensure(set == instruction_set::baseline, "kernels exist for the instruction set");
     return baseline;
   }
 };

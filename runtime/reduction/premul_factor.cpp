@@ -1,6 +1,7 @@
 #include "runtime/reduction/reduction.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/announced_access.hpp"
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction_tiles.hpp"
@@ -8,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cassert>
 
 namespace ringmaster {
 
@@ -27,10 +27,10 @@ caf::error check_factor(proto::DataType type, double factor) {
 
 void scale(proto::DataType type, double factor, const std::byte* in, std::byte* out, uint64_t count) {
   const auto* known = find_datatype(type);
-  assert(known != nullptr);
+  ensure(known != nullptr, "a factor has a known datatype");
   std::array<std::byte, element_bytes_max> element;
   [[maybe_unused]] const auto fits = known->store(factor, element.data());
-  assert(fits);
+  ensure(fits, "a factor fits its datatype");
   const auto kernels = known->kernels(best_instruction_set());
   announce_read(in, count * kernels.element_bytes);
   announce_write(out, count * kernels.element_bytes);

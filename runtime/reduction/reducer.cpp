@@ -1,6 +1,7 @@
 #include "runtime/reduction/reducer.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/announced_access.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 
 namespace ringmaster {
 
@@ -54,7 +54,7 @@ void reducer::operator()(const std::byte* a, const std::byte* b, std::byte* out,
 void reducer::finish(uint32_t world_size, std::byte* values, uint64_t count) const {
   if (op_ != gpu_sim::AVG)
     return;
-  assert(world_size > 0);
+  ensure(world_size > 0, "a reduction has ranks");
   announce_write(values, count * kernels_.datatype.element_bytes);
   divide_values(kernels_.datatype, values, count, world_size);
 }
@@ -73,7 +73,7 @@ void reducer::add_scaled(const scaled_operands& of, std::byte* out, uint64_t cou
 }
 
 void reducer::finish_scaled(uint32_t world_size, std::byte* values, uint64_t count) const {
-  assert(world_size > 0);
+  ensure(world_size > 0, "a reduction has ranks");
   announce_write(values, count * kernels_.datatype.element_bytes);
   unscale_values(kernels_.datatype, values, count,
                  unscaling(op_ == gpu_sim::AVG ? world_size : 0, scale_before(world_size)));
@@ -81,7 +81,7 @@ void reducer::finish_scaled(uint32_t world_size, std::byte* values, uint64_t cou
 
 void reducer::many(std::span<const std::byte* const> inputs, std::byte* out, uint64_t count, bool finish,
                    uint32_t world_size, uint64_t touched_bytes) const {
-  assert(!inputs.empty());
+  ensure(!inputs.empty(), "a reduction has inputs");
   const auto bytes = count * kernels_.datatype.element_bytes;
   touched_bytes = std::max(touched_bytes, (inputs.size() + 1) * bytes);
   if (inputs.size() == 1) {
@@ -96,7 +96,7 @@ void reducer::many(std::span<const std::byte* const> inputs, std::byte* out, uin
   if (user_ != nullptr)
     return many_by_user(inputs, out, count);
   const bool divides = finish && op_ == gpu_sim::AVG;
-  assert(!divides || world_size > 0);
+  ensure(!divides || world_size > 0, "an average has ranks");
   reduce_chain(kernels_, inputs, out, count,
                {.divisor = divides ? world_size : 0,
                 .streaming = streams(inputs, out, touched_bytes),

@@ -1,12 +1,12 @@
 #include "runtime/reduction/reduction.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reducer.hpp"
 
 #include <fmt/format.h>
 
-#include <cassert>
 #include <string>
 #include <utility>
 
@@ -83,7 +83,7 @@ caf::expected<gpu_sim::ReduceOp> parse_reduce_op(std::string_view text) {
 void reduce(proto::DataType type, gpu_sim::ReduceOp op, const std::byte* a, const std::byte* b, std::byte* out,
             uint64_t count) {
   const auto combine = reducer::of(type, op);
-  assert(combine.engaged());
+  ensure(combine.engaged(), "a checked reduction has a function");
   (*combine)(a, b, out, count);
 }
 
@@ -92,7 +92,7 @@ void finish_reduction(proto::DataType type, gpu_sim::ReduceOp op, uint32_t world
   if (op != gpu_sim::AVG)
     return;
   const auto combine = reducer::of(type, op);
-  assert(combine.engaged());
+  ensure(combine.engaged(), "a checked reduction has a function");
   combine->finish(world_size, values, count);
 }
 

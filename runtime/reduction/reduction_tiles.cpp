@@ -1,10 +1,10 @@
 #include "runtime/reduction/reduction_tiles.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 
@@ -167,7 +167,7 @@ void reduce_pair(const reduction_kernels& kernels, const std::byte* a, const std
 
 void reduce_chain(const reduction_kernels& kernels, std::span<const std::byte* const> inputs, std::byte* out,
                   uint64_t count, const chain_options& options) {
-  assert(inputs.size() >= 2);
+  ensure(inputs.size() >= 2, "a reduction by tiles has two inputs or more");
   const auto& type = kernels.datatype;
   // Lines are streamed whole: every tile but the first begins with one.
   const uint64_t head = options.streaming ? elements_to_line(out, type.element_bytes) : 0;

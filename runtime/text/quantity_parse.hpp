@@ -2,7 +2,6 @@
 
 #include <caf/expected.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -27,14 +26,5 @@ caf::expected<double> parse_duration_s(std::string_view text);
 caf::expected<double> parse_bandwidth(std::string_view text);
 /// "989 TFLOP/s", "989TFLOPS", "2.25PFLOP/s"; in operations a second, more than 0.
 caf::expected<double> parse_operation_rate(std::string_view text);
-
-/// The whole text as a number, such as "7.5e9"; none if it is not one.
-inline std::optional<double> decimal_in(std::string_view text) {
-  double x = 0;
-  auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
-  if (problem != std::errc{} || end != text.data() + text.size())
-    return std::nullopt;
-  return x;
-}
 
 } // namespace ringmaster

@@ -77,7 +77,7 @@ TEST_CASE("file size limit: files that a command writes are refused with the lim
   CHECK(plan.status == 1);
   CHECK_MESSAGE(contains(plan.error, "File too large: the limit on the size of a file is 4 KiB for this process"),
                 plan.error);
-  limited_program help{4, {"sh", "-c", "\"$0\" man > \"$1\"", RINGMASTER_PROGRAM, json}};
+  limited_program help{4, {"sh", "-c", "\"$0\" completion bash > \"$1\"", RINGMASTER_PROGRAM, json}};
   CHECK(help.status == 1);
   CHECK_MESSAGE(contains(help.error, "not all of the output could be written: File too large: the limit"), help.error);
 }

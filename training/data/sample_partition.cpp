@@ -1,11 +1,11 @@
 #include "training/data/sample_partition.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 
 namespace ringmaster::training {
@@ -93,7 +93,7 @@ sample_partition::sample_partition(uint64_t samples, const python_seed& seed, st
   : order_(shuffled_samples(static_cast<uint32_t>(samples), seed, watch)), ends_{0} {
   for (auto count : counts)
     ends_.push_back(ends_.back() + count);
-  assert(samples <= partitioned_samples_max && ends_.back() <= samples);
+  ensure(samples <= partitioned_samples_max && ends_.back() <= samples, "the parts lie within the samples");
 }
 
 } // namespace ringmaster::training

@@ -1,6 +1,7 @@
 #include "training/data/sampler.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/data/sample_partition.hpp"
@@ -8,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
 namespace ringmaster::training {
 
@@ -28,7 +28,7 @@ uint64_t sampler::steps_an_epoch() const {
 }
 
 std::span<const uint32_t> sampler::batch(place where) {
-  assert(where.step < steps_an_epoch());
+  ensure(where.step < steps_an_epoch(), "a step lies within its epoch");
   if (epoch_ != where.epoch) {
     order_ = shuffled_samples(opts_.samples, opts_.seed, where.epoch);
     epoch_ = where.epoch;

@@ -1,10 +1,10 @@
 #include "training/search/strategy_search.hpp"
 
+#include "runtime/invariants/ensure.hpp"
 #include "training/search/strategy_bounds.hpp"
 #include "training/simulated/simulator.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 namespace ringmaster::training {
 
@@ -153,7 +153,7 @@ private:
     auto done = simulate([&](rank& self) { return x.which->run(self, x.trained); }, x.trained, world_size_, costs_,
                          false, 1'000'000'000, look);
     ++found_.simulated;
-    assert(done || interrupted_); // its check has accepted it
+    ensure(done || interrupted_, "an accepted strategy can be simulated"); // its check has accepted it
     if (!done)
       return;
     operations_ += done->operations;

@@ -110,7 +110,7 @@ TEST_CASE("broken invariants: calls of ranks") {
 }
 
 TEST_CASE("broken invariants: memory and schedules") {
-  breaks("a memory ends after it begins", [] { range_allocator{5, 4}; });
+  breaks("a memory's end is not below its beginning", [] { range_allocator{5, 4}; });
   breaks("a copied part lies within its block", [] { host_copies{1000}.remember_part({1}, 64, byte_block{}, 0, 8); });
   breaks("a round starts once", [] {
     auto run = one_round();

@@ -126,13 +126,13 @@ TEST_CASE("status text: a narrow page leaves out columns of the ranks' table, an
   CHECK(contains(text, "\n  Not shown: device, queued, late (--wide shows all)\n"));
 }
 
-TEST_CASE("status text: problems have another tone") {
-  auto lines = status_text(cluster_that_waits(), "h:1", {}, {});
+TEST_CASE("status text: lines about problems have the tone bad or warning") {
+  auto lines = status_text(cluster_that_waits(), "h:1", {}, {.wide = true});
   auto tone_of_line = [&](const std::string& begin) {
     for (auto& line : lines)
       if (line.text.starts_with(begin))
         return line.how;
-    FAIL("no line begins with ", begin);
+    FAIL("no line starts with ", begin);
     return tone::plain;
   };
   CHECK(tone_of_line("  nothing has moved") == tone::bad);

@@ -27,7 +27,7 @@ namespace {
 /// Lines are not wrapped, so that texts can be found in them.
 outcome run(tool_command (*which)(), std::vector<std::string> args) {
   if (which == simulate_command || which == explain_command)
-    args.push_back("--wide");
+    args.insert(args.begin() + (args.empty() || args.front().starts_with("-") ? 0 : 1), "--wide");
   return run_command(which(), args);
 }
 

@@ -147,8 +147,13 @@ TEST_CASE("simulate train: all strategies side by side, and why one cannot") {
   std::vector<std::string> args{"--strategy=all", "--ranks=4", "--layers=8", "--global-batch=32", "--micro-batch=2"};
   auto table = train(args);
   CHECK(table.code == 0);
-  CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size() + 2); // which --micro-batch is not for
-  CHECK(table.out.find("| strategy       | time, ms | end, ms | peak memory, M elements | MFU, % | ") == 0);
+  // Two lines of heads, "Not shown", an empty line and "Not for --micro-batch".
+  CHECK(occurrences(table.out, "\n") == 2 + training::strategies().size() + 3);
+  CHECK(table.out.find("| strategy       | time, ms | peak memory, M elements | MFU, % | ") == 0);
+  CHECK(contains(table.out, "\nNot shown: end, ms (--wide shows all)\n"));
+  auto wide = args;
+  wide.push_back("--wide");
+  CHECK(train(wide).out.find("| strategy       | time, ms | end, ms | peak memory, M elements | MFU, % | ") == 0);
   CHECK(table.out.find("\n| 1f1b           |   10.1") != std::string::npos);
   CHECK(table.out.find("fits") == std::string::npos); // the lab's GPU has no limit
   args.push_back("--json");

@@ -119,7 +119,7 @@ TEST_CASE("rank processes: a process that is killed costs its step, and the loss
   REQUIRE(ranks.size() == 3);
   ::kill(ranks.at(2), SIGKILL);
   CHECK(run.finish() != 0); // the launcher reports the killed process
-  CHECK_MESSAGE(run.output.find("is lost: its process is gone") != std::string::npos, (run.output + run.error));
+  CHECK_MESSAGE(run.output.find("is lost: its process has exited") != std::string::npos, (run.output + run.error));
   CHECK_MESSAGE(run.output.find("\"ranks\":2") != std::string::npos, run.output);
   check_undisturbed(run.output, 30);
 }
@@ -201,7 +201,9 @@ TEST_CASE("rank processes: without the coordinator the run ends at once with an 
   REQUIRE(coordinator != 0);
   ::kill(coordinator, SIGKILL);
   CHECK(run.finish() > 0); // within its limit
-  CHECK_MESSAGE(run.error.find("ringmaster train: the coordinator is gone, in step ") != std::string::npos, run.error);
+  CHECK_MESSAGE(run.error.find("ringmaster train: the coordinator has exited or is unreachable, in step ")
+                  != std::string::npos,
+                run.error);
 }
 
 TEST_CASE("rank processes: the run ends with the process of rank 0, and the others report that") {
@@ -214,7 +216,7 @@ TEST_CASE("rank processes: the run ends with the process of rank 0, and the othe
   const std::string sentence = "ringmaster train: rank 0, which has the trainer, has exited or lost this process: ";
   const auto one = run.error.find(sentence), other = run.error.find(sentence, one + 1);
   CHECK_MESSAGE(other != std::string::npos, run.error);
-  CHECK(run.error.find("another run goes on (--checkpoint DIR --resume)") != std::string::npos);
+  CHECK(run.error.find("another run continues it (--checkpoint DIR --resume)") != std::string::npos);
 }
 
 TEST_CASE("rank processes: a run that is asked to stop keeps its model and reports, and another run resumes") {

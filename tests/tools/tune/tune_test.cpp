@@ -151,8 +151,8 @@ TEST_CASE("tune: sizes that do not determine a bandwidth are refused before the 
   CHECK(refusal("network", "64K")
         == "ringmaster tune: --max-bytes 64K: such sizes do not determine a bandwidth between processes; use 2M or "
            "more, or --check, which fits nothing\n");
-  CHECK(refusal("all", "1M").find("between processes; 2M or more") != std::string::npos);
-  CHECK(refusal("process", "64K").find("in a process; 1M or more") != std::string::npos);
+  CHECK(refusal("all", "1M").find("between processes; use 2M or more") != std::string::npos);
+  CHECK(refusal("process", "64K").find("in a process; use 1M or more") != std::string::npos);
 }
 
 TEST_CASE("tune: of a joined cluster it measures two nodes, one rank of each, and all ranks, none of them twice") {

@@ -43,11 +43,12 @@ TEST_CASE("failure report: a person reads how often it fails, when to write, and
            "shrink, 16 spares: no restart           none   99.68 % 99.68 %  0.00 %  0.27 %       14354\n");
 }
 
-TEST_CASE("failure report: a model that is there once cannot go on smaller, and runs that are played stand beside") {
+TEST_CASE(
+  "failure report: a single copy of the model cannot continue smaller, and simulated runs have their own columns") {
   auto asked = large_run;
   asked.copies = 1;
   const auto text = report_of(findings(asked, false, 3));
-  CHECK(text.find("The model is there once") != text.npos);
+  CHECK(text.find("There is one copy of the model: ") != text.npos);
   CHECK(text.find("shrink") == text.npos);
   CHECK(text.find("played: goodput of the runs that were played") != text.npos);
   CHECK(text.find(" to ") != text.npos);
@@ -58,7 +59,7 @@ TEST_CASE("failure report: a model that is there once cannot go on smaller, and 
   CHECK(report_of(findings(asked, false, 3), {.wide = true}).find("Not shown: ") == std::string::npos);
   asked.copies = 128;
   asked.sharded = true;
-  CHECK(report_of(findings(asked, true)).find("who shrinks goes back to the checkpoint") != text.npos);
+  CHECK(report_of(findings(asked, true)).find("shrinking also goes back to the checkpoint") != text.npos);
 }
 
 TEST_CASE("failure report: spares that save more than they cost are named, at the number that costs least") {
