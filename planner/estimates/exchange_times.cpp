@@ -193,7 +193,6 @@ uint32_t messages_of(const training_setting& how) {
 }
 
 double exposed_hop_time(double hop, double whole_model, const gpu_system& on, const training_setting& how) {
-  ensure(how.pp > 1, "only pipelines have hops");
   return std::max(hop * on.exposed_hop, hop - whole_model / how.pp / messages_of(how));
 }
 

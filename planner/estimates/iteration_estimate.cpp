@@ -351,8 +351,6 @@ iteration_estimate estimate_iteration(const language_model& m, const gpu_system&
 iteration_estimate estimate_iteration(const language_model& m, const gpu_system& on, const training_setting& how,
                                       const micro_batch_times& times) {
   ensure(how.micro_batches() > 0, "an iteration has micro-batches");
-  ensure(how.shard_ranks == 0 || how.pp == 1, "fully sharded weights are not divided among stages");
-  ensure(how.shard_ranks == 0 || how.zero == 0, "FSDP and a ZeRO stage exclude each other");
   const double p = how.pp, count = how.micro_batches();
   const auto stages = slowest_stages_of(m, how, times);
   const auto& slowest = stages.with_ends;

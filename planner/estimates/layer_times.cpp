@@ -195,7 +195,6 @@ exchanges exchanges_of(const language_model& m, const gpu_system& on, const trai
                        const device_times& work, double paired) {
   const auto rows = static_cast<double>(how.micro_batch) * m.sequence / how.cp;
   const auto row_bytes = bf16_bytes * m.hidden;
-  ensure(paired >= 0 && paired <= 1, "at most all micro-batches have another one beside them");
   exchanges x;
   auto set = [&](double exchange_parts::*part, double seconds, double exposed) {
     x.exposed.*part = exposed;
