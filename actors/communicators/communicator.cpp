@@ -1,8 +1,8 @@
-// A COMMUNICATOR's start, its messages, its timers, and data that it moves.
-#include "actors/communicators/communicator_actions.hpp"
+#include "actors/communicators/communicator.hpp"
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
+#include "actors/communicators/journal_records.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,74 +10,194 @@
 
 namespace ringmaster {
 
-void communicator_state::start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles) {
+namespace {
+
+/// Answers when the plans that have gathered are sent: the caller's next call must come to the streams after them.
+template <class Response>
+caf::result<Response> after_the_plans(communicator_actor::pointer self, outbox& out, Response answer) {
+  if (!out.flush_pending())
+    return answer;
+  auto promise = self->make_response_promise<Response>();
+  out.when_flushed([promise, answer = std::move(answer)]() mutable { promise.deliver(std::move(answer)); });
+  return promise;
+}
+
+} // namespace
+
+communicator_actor::behavior_type communicator_state::start(communicator_actor::pointer self,
+                                                            communicator_options options,
+                                                            const std::vector<gpu_sim::DeviceMetadata>& devices,
+                                                            const device_handles& handles) {
   ensure(!devices.empty() && devices.size() == handles.size(), "a communicator has ranks, each with its handle");
-  outbox_.emplace(self, options.journal, options.clock, options.enqueue_order);
-  members_.emplace(self, options);
-  planner_.emplace(options);
-  desk_.emplace(options.id);
-  desk_->look_elsewhere([this](device_id x) { return options.waiting->elsewhere(x, options.id, now()); });
-  watch_.emplace(options.suspect, options.operation_limit);
+  self_ = self;
+  options_ = std::move(options);
+  std::vector<rank_device> ranks;
+  for (auto& x : devices)
+    ranks.push_back({x, false});
+  const auto ids = ids_of(ranks);
+  create_objects(std::move(ranks));
+  self_->set_down_handler([this](const caf::down_msg& x) { on_down(x); });
   proto::Record record;
   auto& created = *record.mutable_communicator_created();
-  created.set_comm_id(options.id.value);
-  created.set_policy(options.policy);
-  created.set_deterministic(options.deterministic);
-  created.set_name(options.name);
-  std::vector<rank_device> ranks;
-  std::vector<device_id> ids;
+  created.set_comm_id(options_.id.value);
+  created.set_policy(options_.policy);
+  created.set_deterministic(options_.deterministic);
+  created.set_name(options_.name);
   for (size_t rank = 0; rank < devices.size(); ++rank) {
-    ranks.push_back({devices[rank], false});
-    ids.push_back(ranks.back().id());
-    add_member(devices[rank], handles[rank]);
-    created.add_device_ids(ids.back().value);
+    actions_->add_member(devices[rank], handles[rank]);
+    created.add_device_ids(ids[rank].value);
   }
-  epochs_.emplace(options.id, options.policy, std::move(ranks));
-  members_->set_ranks(epochs_->ranks());
-  planner_->set_hosts(members_->hosts());
-  shared_memory_.emplace(self, options.movers, *epochs_);
+  members_->set_ranks(epochs_->members().ranks());
   outbox_->journal(std::move(record));
-  if (options.coordinator)
-    self->monitor(options.coordinator);
-  rank_calls_.answer_at_exit(self, options.id);
-  epoch_actions{*this}.announce_members();
-  desk_->set_ranks(epochs_->epoch(), std::move(ids));
+  if (options_.coordinator)
+    self_->monitor(options_.coordinator);
+  actions_->announce_members();
+  runner_->run_in_new_epoch();
+  calls_->open(epochs_->state().epoch(), ids);
+  return handlers();
 }
 
-void communicator_state::add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle) {
-  const auto device = id_of(metadata);
-  members_->add(device, handle);
-  watch_->add(device, handle);
-  desk_->name(device, text_of(metadata));
-}
-
-std::vector<device_id> communicator_state::present_members() const {
-  std::vector<device_id> result;
-  for (auto& x : epochs_->ranks())
-    if (!x.lost)
-      result.push_back(x.id());
-  return result;
-}
-
-// -- what has gathered --------------------------------------------------------------
-
-void communicator_state::flush() {
-  auto& ranks = epochs_->ranks();
-  note_relayed(outbox_->flush(members_->handles_of(ranks), members_->streams_of(ids_of(ranks)), operations(),
-                              planner_->may_fuse(ranks)));
-}
-
-void communicator_state::flush_gathered() {
-  if (!outbox_->flush_pending())
-    return outbox_->wait(); // the plans went out with something else
-  auto& queue = operations().in_flight();
-  const bool others_run = std::any_of(queue.begin(), queue.end(), [&](auto& op) {
-    return op.state == operation::phase::running && op.sequence < outbox_->first();
+void communicator_state::create_objects(std::vector<rank_device> ranks) {
+  epochs_.emplace(options_.id, options_.policy, std::move(ranks));
+  outbox_.emplace(self_, options_.journal, options_.clock, options_.enqueue_order);
+  members_.emplace(self_, options_);
+  watch_.emplace(options_.suspect, options_.operation_limit);
+  limits_.emplace([this](call_limits::time_point when) {
+    self_->delayed_send(self_, std::max<caf::timespan>(when - now(), caf::timespan{0}), atom::expire_v);
   });
-  if (others_run && outbox_->may_wait())
-    outbox_->wait();
+  runner_.emplace(self_, options_, *epochs_, *members_, *watch_, *limits_, *outbox_);
+  calls_.emplace(self_, options_, *epochs_, *runner_, *limits_, *outbox_,
+                 [this](epoch_change::decisions x) { actions_->carry_out(std::move(x)); });
+  shared_memory_.emplace(self_, options_.movers, *epochs_);
+  reporter_.emplace(self_, options_, *epochs_, *members_, *watch_, calls_->desk(), *shared_memory_, runner_->outcomes(),
+                    waiters_, *limits_, *outbox_);
+  ticks_.emplace(self_, options_.suspect.interval, *epochs_, calls_->desk());
+  actions_.emplace(self_, options_, *epochs_, *members_, *watch_, *runner_, *calls_, *shared_memory_, waiters_,
+                   *reporter_, *ticks_, *outbox_);
+}
+
+// -- calls ----------------------------------------------------------------------------
+
+caf::error communicator_state::group_end() {
+  const auto has_calls = runner_->close_group();
+  if (!has_calls)
+    return has_calls.error();
+  if (!*has_calls) {
+    reporter_->settle();
+    return {};
+  }
+  if (epochs_->state().is_active())
+    actions_->carry_out(epochs_->group_closed());
+  runner_->run_waiting();
+  ticks_->keep_on();
+  return {};
+}
+
+proto::CollectiveResponses communicator_state::enqueue(proto::CollectiveRequests& requests) {
+  proto::CollectiveResponses answers;
+  for (auto& request : *requests.mutable_calls())
+    *answers.add_answers() = runner_->enqueue_of_host(request);
+  ticks_->keep_on();
+  return answers;
+}
+
+void communicator_state::expire() {
+  for (auto number : limits_->take_due(now())) {
+    if (calls_->desk().has(number)) {
+      const auto x = calls_->expire(number);
+      if (!x.late.empty())
+        actions_->change([&, doing = reporter_->explain()](auto& epochs) {
+          return epochs.overdue(x.late, x.waited, doing);
+        });
+    } else if (auto sequence = limits_->take_operation(number)) {
+      actions_->change([&, doing = reporter_->explain()](auto& epochs) {
+        return epochs.overdue({*sequence}, "its limit", doing);
+      });
+    } else {
+      reporter_->expire(number);
+    }
+  }
+}
+
+// -- members --------------------------------------------------------------------------
+
+void communicator_state::on_report(const proto::RankReport& x) {
+  if (x.phase() != proto::RankReport::FINISHED)
+    for (auto& record : records_of_rank_end(x))
+      outbox_->journal(std::move(record));
+  if (!epochs_->operations().counts(x))
+    return;
+  watch_->on_report(x, now());
+  if (x.phase() == proto::RankReport::BROKEN)
+    actions_->change([&](auto& epochs) { return epochs.reported(x); });
   else
-    flush();
+    actions_->carry_out(epochs_->reported(x));
+}
+
+void communicator_state::on_node_report(const proto::ProgressReport& x) {
+  const auto& relay = self_->current_sender();
+  if (!relay)
+    return;
+  auto clock = watch_->on_node_report(relay->address(), x, relay->node() == self_->node(), now(), outbox_->unix_ns());
+  if (!clock)
+    return;
+  proto::Record record;
+  *record.mutable_node_clock() = std::move(*clock);
+  outbox_->journal(std::move(record));
+}
+
+void communicator_state::on_quiesced(const proto::Quiesced& x) {
+  const device_id device{x.device_id()};
+  const epoch_number epoch{x.epoch()};
+  if (epoch == epochs_->state().epoch() && !epochs_->state().has_stopped(device))
+    watch_->note_progress(now());
+  actions_->carry_out(epochs_->quiesced(device, epoch));
+}
+
+void communicator_state::on_down(const caf::down_msg& x) {
+  if (options_.coordinator && x.source == options_.coordinator.address()) {
+    self_->quit(x.reason); // no client can reach it any longer, but an open request would keep it alive
+    return;
+  }
+  if (const auto device = members_->device_of(x.source))
+    actions_->lose(*device, render(x.reason), x.reason == caf::exit_reason::user_shutdown ? "" : "monitor", false);
+}
+
+void communicator_state::tick() {
+  ticks_->note_tick();
+  auto& calls = calls_->desk();
+  if (calls.open() > 0)
+    options_.waiting->publish(options_.id, calls.waiting_ranks(epochs_->operations().latest().next()), now());
+  const auto found = watch_->look(epochs_->members().present(), now());
+  if (!found.overload.empty())
+    spdlog::info("communicator {}: {}", options_.id.value, found.overload);
+  for (auto& [device, reason] : found.suspects)
+    actions_->lose(device, reason, "suspicion", true);
+  if (outbox_->flush_pending())
+    runner_->flush(); // plans that may wait have waited long enough
+  if (!ticks_->are_needed())
+    return;
+  ask_for_progress();
+  if (shared_memory_->has_moved())
+    watch_->note_progress(now());
+  auto& liveness = watch_->liveness();
+  if (ticks_->something_runs() && liveness.stalled(now()) && epochs_->state().is_active()) {
+    const auto limit_s = std::chrono::duration<double>{liveness.stalled_after()}.count();
+    const auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, reporter_->explain());
+    actions_->change([&](auto& epochs) { return epochs.stalled(reason); });
+  }
+  ticks_->keep_on();
+}
+
+void communicator_state::ask_for_progress() {
+  const auto asked = epochs_->members().present();
+  proto::ProgressRequest request;
+  request.set_comm_id(options_.id.value);
+  request.set_number(watch_->asked(asked, now(), outbox_->unix_ns()));
+  audience relays{self_};
+  for (auto device : asked)
+    relays.add(device, members_->handle_of(device), true);
+  relays.tell(request, caf::message_priority::high);
 }
 
 // -- data of shared-memory operations -----------------------------------------------
@@ -90,7 +210,7 @@ void communicator_state::on_arrival(const shared_memory_arrival& x) {
 }
 
 void communicator_state::on_arrivals(const shared_memory_arrivals& x) {
-  ++control_messages_;
+  members_->note_relayed(1);
   bool any_counts = false;
   for (size_t i = 0; i < x.devices.size(); ++i)
     any_counts = note_arrival({x.communicator, x.epoch, x.sequence, x.devices[i],
@@ -108,184 +228,100 @@ bool communicator_state::note_arrival(const shared_memory_arrival& x) {
                                     is_elsewhere ? members_->memory_of(x.device) : x.memory, is_elsewhere);
 }
 
-void communicator_state::resume_moving(uint64_t number) {
-  if (shared_memory_->is_current(number))
-    move_data();
-}
-
 void communicator_state::move_data() {
   outbox_->gather_records(true); // those of one turn go out together
-  const auto until = now() + options.turn;
+  const auto until = now() + options_.turn;
   for (bool goes_on = true; goes_on;) {
     auto step = shared_memory_->next(until);
     goes_on = step.goes_on;
     if (step.progress_at)
       watch_->note_progress(*step.progress_at);
     if (!step.decisions.empty())
-      carry_out(std::move(step.decisions));
+      actions_->carry_out(std::move(step.decisions));
     for (auto& [device, why] : step.harmed)
-      lose(device, render(why), "memory", true);
+      actions_->lose(device, render(why), "memory", true);
   }
   const auto end = shared_memory_->end_turn();
   if (end.released) {
     proto::Release x;
-    x.set_comm_id(options.id.value);
-    x.set_epoch(epochs_->epoch().value);
+    x.set_comm_id(options_.id.value);
+    x.set_epoch(epochs_->state().epoch().value);
     x.set_first(end.released->first.value);
     x.set_sequence(end.released->second.value);
-    note_relayed(members_->streams_of(present_members()).tell(x));
+    members_->tell_streams(epochs_->members().present(), x);
   }
   outbox_->gather_records(false);
   outbox_->flush_records();
   if (end.is_idle)
-    carry_out(epochs_->transfer_finished());
+    actions_->carry_out(epochs_->transfer_finished());
 }
 
-// -- limits ---------------------------------------------------------------------------
+// -- messages -------------------------------------------------------------------------
 
-void communicator_state::set_timer() {
-  if (const auto when = limits_.timer())
-    self->delayed_send(self, std::max<caf::timespan>(*when - now(), caf::timespan{0}), atom::expire_v);
-}
-
-void communicator_state::expire() {
-  for (auto number : limits_.take_due(now())) {
-    if (desk_->has(number)) {
-      const auto x = desk_->expire(number, operations().latest().next(), outcomes_.latest_text(), now());
-      serve_calls();
-      if (!x.late.empty())
-        change([&, doing = explain(view(), options.id)](auto& epochs) {
-          return epochs.overdue(x.late, x.waited, doing);
-        });
-    } else if (auto sequence = limits_.take_operation(number)) {
-      change([&, doing = explain(view(), options.id)](auto& epochs) {
-        return epochs.overdue({*sequence}, "its limit", doing);
-      });
-    } else if (auto waiter = waiters_.take_expired(number)) {
-      auto answer = status();
-      const auto limit_s = std::chrono::duration<double>{waiter->limit}.count();
-      set_error_in(answer, make_error(errc::timed_out,
-                                      fmt::format("waited {:.1f} s: {}", limit_s, explain(view(), options.id))));
-      waiter->promise.deliver(std::move(answer));
-    }
-  }
-  set_timer();
-}
-
-void communicator_state::settle() {
-  if (!waiters_.any_waits_for_idle() || !operations().idle() || epochs_->state().is_changing())
-    return;
-  outbox_->flush_records(); // a client that is answered may ask the journal
-  for (auto& x : waiters_.take_idle_waiters()) {
-    x.promise.deliver(report_outcome());
-    limits_.remove(x.limit_number);
-  }
-}
-
-// -- watching -------------------------------------------------------------------------
-
-/// Also while ranks wait for others' calls: a process that is paused makes none.
-void communicator_state::keep_ticking() {
-  if (ticking_ || (!something_runs() && desk_->open() == 0))
-    return;
-  ticking_ = true;
-  self->delayed_send<caf::message_priority::high>(self, options.suspect.interval, atom::tick_v);
-}
-
-void communicator_state::tick() {
-  ensure(ticking_, "a tick was asked for");
-  ticking_ = false;
-  if (desk_->open() > 0)
-    options.waiting->publish(options.id, desk_->waiting_ranks(operations().latest().next()), now());
-  const auto found = watch_->look(present_members(), now());
-  if (!found.overload.empty())
-    spdlog::info("communicator {}: {}", options.id.value, found.overload);
-  for (auto& [device, reason] : found.suspects)
-    lose(device, reason, "suspicion", true);
-  if (outbox_->flush_pending())
-    flush(); // plans that may wait have waited long enough
-  if (!something_runs() && desk_->open() == 0)
-    return;
-  const auto asked = present_members();
-  proto::ProgressRequest request;
-  request.set_comm_id(options.id.value);
-  request.set_number(watch_->asked(asked, now(), outbox_->unix_ns()));
-  audience relays{self};
-  for (auto device : asked)
-    relays.add(device, members_->handle_of(device), true);
-  relays.tell(request, caf::message_priority::high);
-  if (shared_memory_->has_moved())
-    watch_->note_progress(now());
-  auto& liveness = watch_->liveness();
-  if (something_runs() && liveness.stalled(now()) && epochs_->state().is_active()) {
-    const auto limit_s = std::chrono::duration<double>{liveness.stalled_after()}.count();
-    const auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, explain(view(), options.id));
-    change([&](auto& epochs) { return epochs.stalled(reason); });
-  }
-  keep_ticking();
-}
-
-communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
-                                               communicator_options options,
-                                               std::vector<gpu_sim::DeviceMetadata> devices, device_handles handles) {
-  auto& state = self->state;
-  state.self = self;
-  state.options = std::move(options);
-  self->set_down_handler([&state](const caf::down_msg& x) { state.on_down(x); });
-  state.start(devices, handles);
+communicator_actor::behavior_type communicator_state::handlers() {
   return {
-    [&state](const gpu_sim::GetCommStatusRequest& x) { return x.readonly() ? state.status() : state.report_outcome(); },
-    [&state](const gpu_sim::GroupStartRequest&) { return verdict<gpu_sim::GroupStartResponse>(state.group_start()); },
-    [&state](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(state.group_end()); },
-    [&state](proto::CollectiveRequest& x) { return state.collective(x); },
-    [&state](proto::CollectiveRequests& x) { return state.collectives(x); },
-    [&state](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
-      auto promise = state.self->make_response_promise<proto::RankCallResponse>();
-      state.call(x, promise);
+    [this](const gpu_sim::GetCommStatusRequest& x) {
+      return x.readonly() ? reporter_->status() : reporter_->report_outcome();
+    },
+    [this](const gpu_sim::GroupStartRequest&) { return verdict<gpu_sim::GroupStartResponse>(runner_->open_group()); },
+    [this](const gpu_sim::GroupEndRequest&) { return verdict<gpu_sim::GroupEndResponse>(group_end()); },
+    [this](proto::CollectiveRequest& x) {
+      auto answer = runner_->enqueue_of_host(x);
+      ticks_->keep_on();
+      return after_the_plans(self_, *outbox_, std::move(answer));
+    },
+    [this](proto::CollectiveRequests& x) { return after_the_plans(self_, *outbox_, enqueue(x)); },
+    [this](const proto::RankCall& x) -> caf::result<proto::RankCallResponse> {
+      auto promise = self_->make_response_promise<proto::RankCallResponse>();
+      calls_->call(x, promise);
+      ticks_->keep_on();
       return promise;
     },
-    [&state](const proto::CommunicatorStatusRequest&) { return state.whole_status(); },
-    [&state](const proto::CommWaitRequest& x) -> caf::result<gpu_sim::GetCommStatusResponse> {
-      auto promise = state.self->make_response_promise<gpu_sim::GetCommStatusResponse>();
-      state.wait(request_limit(x.timeout_ns()), promise);
+    [this](const proto::CommunicatorStatusRequest&) { return reporter_->whole_status(); },
+    [this](const proto::CommWaitRequest& x) -> caf::result<gpu_sim::GetCommStatusResponse> {
+      auto promise = self_->make_response_promise<gpu_sim::GetCommStatusResponse>();
+      reporter_->wait(request_limit(x.timeout_ns()), promise);
       return promise;
     },
-    [&state](const proto::CommAbortRequest& x) {
+    [this](const proto::CommAbortRequest& x) {
       const auto reason = x.reason().empty() ? "aborted by a client" : "aborted by a client: " + x.reason();
-      state.change([&](auto& epochs) { return epochs.abort(reason); });
+      actions_->change([&](auto& epochs) { return epochs.abort(reason); });
       return verdict<proto::CommAbortResponse>(caf::none);
     },
-    [&state](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
-      auto promise = state.self->make_response_promise<proto::CommDestroyResponse>();
-      state.destroy(x.reason().empty() ? "destroyed by a client" : x.reason(), promise);
+    [this](const proto::CommDestroyRequest& x) -> caf::result<proto::CommDestroyResponse> {
+      auto promise = self_->make_response_promise<proto::CommDestroyResponse>();
+      actions_->destroy(x.reason().empty() ? "destroyed by a client" : x.reason(), promise);
       return promise;
     },
-    [&state](const proto::RankReport& x) { state.on_report(x); },
-    [&state](const proto::RankReports& x) {
-      state.note_relayed(1);
+    [this](const proto::RankReport& x) { on_report(x); },
+    [this](const proto::RankReports& x) {
+      members_->note_relayed(1);
       for (auto& each : x.reports())
-        state.on_report(each);
+        on_report(each);
     },
-    [&state](const shared_memory_arrival& x) { state.on_arrival(x); },
-    [&state](const shared_memory_arrivals& x) { state.on_arrivals(x); },
-    [&state](const proto::Quiesced& x) { state.on_quiesced(x); },
-    [&state](const proto::Progress& x) { state.on_progress(x); },
-    [&state](const proto::ProgressReport& x) { state.on_node_report(x); },
-    [&state](const proto::LeaveRequest& x) -> caf::result<proto::LeaveResponse> {
-      auto promise = state.self->make_response_promise<proto::LeaveResponse>();
-      state.leave(x, promise);
+    [this](const shared_memory_arrival& x) { on_arrival(x); },
+    [this](const shared_memory_arrivals& x) { on_arrivals(x); },
+    [this](const proto::Quiesced& x) { on_quiesced(x); },
+    [this](const proto::Progress& x) { watch_->on_progress(x, now()); },
+    [this](const proto::ProgressReport& x) { on_node_report(x); },
+    [this](const proto::LeaveRequest& x) -> caf::result<proto::LeaveResponse> {
+      auto promise = self_->make_response_promise<proto::LeaveResponse>();
+      actions_->leave(x, promise);
       return promise;
     },
-    [&state](const proto::WayLost& x) {
+    [this](const proto::WayLost& x) {
       const auto reason = x.reason().empty() ? std::string{"members have lost their connection"} : x.reason();
-      state.change([&](auto& epochs) { return epochs.way_lost(reason); });
+      actions_->change([&](auto& epochs) { return epochs.way_lost(reason); });
     },
     // The coordinator has given the device up, for another communicator.
-    [&state](const proto::MemberLost& x) { state.lose(device_id{x.device_id()}, x.cause(), x.noticed_by(), false); },
-    [&state](atom::flush) { state.flush_gathered(); },
-    [&state](atom::resume, uint64_t number) { state.resume_moving(number); },
-    [&state](atom::tick) { state.tick(); },
-    [&state](atom::expire) { state.expire(); },
+    [this](const proto::MemberLost& x) { actions_->lose(device_id{x.device_id()}, x.cause(), x.noticed_by(), false); },
+    [this](atom::flush) { runner_->flush_gathered(); },
+    [this](atom::resume, uint64_t number) {
+      if (shared_memory_->is_current(number))
+        move_data();
+    },
+    [this](atom::tick) { tick(); },
+    [this](atom::expire) { expire(); },
   };
 }
 

@@ -1,154 +1,86 @@
 #pragma once
 
 #include "actors/calls/fair_inbox.hpp"
-#include "actors/communicators/call_limits.hpp"
-#include "actors/communicators/client_waiters.hpp"
-#include "actors/communicators/communicator_options.hpp"
-#include "actors/communicators/member_directory.hpp"
-#include "actors/communicators/member_watch.hpp"
-#include "actors/communicators/operation_outcomes.hpp"
-#include "actors/communicators/operation_planner.hpp"
-#include "actors/communicators/outbox.hpp"
-#include "actors/communicators/rank_call_promises.hpp"
-#include "actors/communicators/shared_memory_run.hpp"
-#include "runtime/epochs/communicator_status.hpp"
-#include "runtime/epochs/epoch_change.hpp"
-#include "runtime/operations/call_desk.hpp"
+#include "actors/communicators/epoch_actions.hpp"
 
-#include <deque>
-#include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace ringmaster {
 
 /// The state of a COMMUNICATOR: it receives, asks the objects that decide, and sends what they decide.
 ///
-///   call_desk           the ranks' own calls: which match, who is answered             runtime/operations
-///   operation_queue     operations in flight, and those that wait for GroupEnd         runtime/operations
 ///   epoch_change        members, what runs again, what is certain to be done           runtime/epochs
-///   operation_planner   operations of requests, plans of operations
+///   operation_runner    operations from the call to the end
+///   rank_call_server    the ranks' own calls: which match, who is answered
 ///   shared_memory_run   moves the data of operations whose ranks are all on this host
+///   epoch_actions       carries out what `epoch_change` decides
+///   status_reporter     the status, and clients that wait until nothing is in flight
 ///   member_directory    actors, memories and hosts of the members
 ///   member_watch        which members are late, what they receive, their clocks
+///   watch_ticks         when to look after them
 ///   call_limits         limits of calls and operations
-///   client_waiters, rank_call_promises   who is answered later
-///   operation_outcomes  how operations ended, and what the host has heard of it
+///   client_waiters      clients that are answered later
 ///   outbox              plans, records and answers, which are gathered for a moment
 class communicator_state {
 public:
   static inline const char* name = "communicator";
-  /// Calls of one rank that are kept until they have ended. A rank's handle makes less at a time and keeps the others:
-  /// `rank_caller_state::calls_under_way_max`.
-  static constexpr size_t calls_open_max = 4096;
 
-  communicator_actor::pointer self = nullptr;
-  communicator_options options;
-
-  /// `devices` and `handles` in rank order.
-  void start(const std::vector<gpu_sim::DeviceMetadata>& devices, const device_handles& handles);
+  /// `devices` and `handles` in rank order. Returns what the actor does with each message.
+  communicator_actor::behavior_type start(communicator_actor::pointer self, communicator_options options,
+                                          const std::vector<gpu_sim::DeviceMetadata>& devices,
+                                          const device_handles& handles);
   const epoch_change& epochs() const { return *epochs_; }
-
-  // -- status (communicator_status.cpp) --
-  gpu_sim::GetCommStatusResponse status() const;
-  /// The same, for the host: once it has heard of the end of its calls, the next call starts a new batch.
-  gpu_sim::GetCommStatusResponse report_outcome();
-  proto::CommunicatorStatus whole_status() const;
-
-  // -- the host's calls (communicator_host_calls.cpp) --
-  caf::error group_start();
-  caf::error group_end();
-  caf::result<proto::CollectiveResponse> collective(proto::CollectiveRequest& request);
-  caf::result<proto::CollectiveResponses> collectives(proto::CollectiveRequests& requests);
-  /// The operation of a request over the ranks of `in_epoch`, or of now where it is 0.
-  caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch);
-  void wait(caf::timespan limit, client_waiters::status_promise promise);
-  void destroy(const std::string& reason, client_waiters::destroy_promise promise);
-
-  // -- the ranks' own calls (communicator_rank_calls.cpp) --
-  void call(const proto::RankCall& x, rank_call_promises::promise_type promise);
-
-  // -- streams and members (communicator_members.cpp) --
-  void on_report(const proto::RankReport& x);
-  void on_node_report(const proto::ProgressReport& x);
-  void on_progress(const proto::Progress& x);
-  void on_quiesced(const proto::Quiesced& x);
-  void on_down(const caf::down_msg& x);
-  void on_arrival(const shared_memory_arrival& x);
-  void on_arrivals(const shared_memory_arrivals& x);
-  void lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence);
-  /// Without a reason the members stay after all.
-  void leave(const proto::LeaveRequest& x, client_waiters::leave_promise promise);
-  /// Reports an event to `epochs_`, after sending the plans that have gathered: they were made for the members of now.
-  void change(const std::function<epoch_change::decisions(epoch_change&)>& event);
-
-  // -- itself (communicator.cpp) --
-  /// Sends what has gathered, unless it may wait for calls that come while earlier operations are in flight: see
-  /// `outbox::may_wait`. It waits for one `suspect.interval` at most.
-  void flush_gathered();
-  /// The data of shared-memory operations moves on: a turn of its own, or the job of this number is done.
-  void resume_moving(uint64_t number);
-  void tick();
-  /// Limits of calls and operations that have passed.
-  void expire();
-  void note_relayed(size_t messages) { control_messages_ += messages; }
+  operation_runner& runner() { return *runner_; }
+  const status_reporter& reporter() const { return *reporter_; }
 
 private:
-  friend struct epoch_actions;
-  friend struct call_actions;
-  using time_point = std::chrono::steady_clock::time_point;
+  void create_objects(std::vector<rank_device> ranks);
+  communicator_actor::behavior_type handlers();
 
-  /// Enqueues and starts one request of the host.
-  proto::CollectiveResponse start_call(proto::CollectiveRequest& request);
-  /// The request goes to the journal. `rank_group`: see `operation_queue`; `in_epoch`: whose ranks it is for, 0: of
-  /// now.
-  caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group, epoch_number in_epoch);
-  /// A new attempt starts in the open epoch.
-  void run(operation& op);
-  /// What was called and has not started, if it may.
-  void run_waiting();
-  void serve_calls();
+  // -- calls --
+  caf::error group_end();
+  proto::CollectiveResponses enqueue(proto::CollectiveRequests& requests);
+  /// Limits of calls and operations that have passed.
+  void expire();
+
+  // -- members --
+  void on_report(const proto::RankReport& x);
+  void on_node_report(const proto::ProgressReport& x);
+  void on_quiesced(const proto::Quiesced& x);
+  void on_down(const caf::down_msg& x);
+  void tick();
+  void ask_for_progress();
+
+  // -- data of shared-memory operations --
+  void on_arrival(const shared_memory_arrival& x);
+  void on_arrivals(const shared_memory_arrivals& x);
   /// Returns whether it is of this epoch.
   bool note_arrival(const shared_memory_arrival& x);
+  /// A turn of its own, or a job of the movers is done.
   void move_data();
-  void carry_out(epoch_change::decisions decisions);
-  void flush();
-  /// Answers clients that wait, if nothing is in flight.
-  void settle();
-  void set_timer();
-  void keep_ticking();
-  void add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle);
-  communicator_view view() const;
-  std::vector<device_id> present_members() const; ///< Without those that wait for a spare.
-  operation_queue& operations() { return epochs_->operations(); }
-  const operation_queue& operations() const { return epochs_->operations(); }
-  bool something_runs() const { return !operations().nothing_in_flight() || epochs_->state().is_changing(); }
-  time_point now() const { return self->clock().now(); }
 
-  std::optional<member_directory> members_;
-  std::optional<operation_planner> planner_;
+  std::chrono::steady_clock::time_point now() const { return self_->clock().now(); }
+
+  communicator_actor::pointer self_ = nullptr;
+  communicator_options options_;
   std::optional<epoch_change> epochs_;
-  std::optional<call_desk> desk_;
-  std::optional<member_watch> watch_;
-  std::optional<shared_memory_run> shared_memory_;
   std::optional<outbox> outbox_;
-  rank_call_promises rank_calls_;
+  std::optional<member_directory> members_;
+  std::optional<member_watch> watch_;
+  std::optional<call_limits> limits_;
+  std::optional<operation_runner> runner_;
+  std::optional<rank_call_server> calls_;
+  std::optional<shared_memory_run> shared_memory_;
   client_waiters waiters_;
-  call_limits limits_;
-  operation_outcomes outcomes_;
-  std::deque<epoch_change::decision> decisions_; ///< To be carried out.
-  bool carrying_out_ = false;
-  uint64_t control_messages_ = 0;  ///< To relays and from them.
-  bool epoch_is_announced_ = true; ///< The epoch is open, and members and ranks' calls know of it.
-  bool ticking_ = false;
+  std::optional<status_reporter> reporter_;
+  std::optional<watch_ticks> ticks_;
+  std::optional<epoch_actions> actions_;
 };
 
-/// `devices` and `handles` in rank order.
-communicator_actor::behavior_type communicator(communicator_actor::stateful_pointer<communicator_state> self,
-                                               communicator_options options,
-                                               std::vector<gpu_sim::DeviceMetadata> devices, device_handles handles);
-
 /// The COMMUNICATOR, which refuses the requests of a process that has too many in its mailbox. To be spawned with its
-/// options, devices and handles.
+/// options, devices and handles, these in rank order.
 class fair_communicator final : public fair_inbox<communicator_actor::stateful_base<communicator_state>> {
 public:
   /// No request waits outside the mailbox: what a client asks through the coordinator comes after its calls. The
@@ -160,9 +92,7 @@ public:
     : fair_inbox(cfg, limits), options_(std::move(options)), devices_(std::move(devices)),
       handles_(std::move(handles)) {}
 
-  behavior_type make_behavior() override {
-    return communicator(this, std::move(options_), std::move(devices_), std::move(handles_));
-  }
+  behavior_type make_behavior() override { return state.start(this, std::move(options_), devices_, handles_); }
 
 private:
   communicator_options options_;

@@ -1,25 +1,16 @@
-#include "actors/communicators/communicator_actions.hpp"
+#include "actors/communicators/epoch_actions.hpp"
 
 #include "actors/calls/answers.hpp"
 #include "actors/communicators/journal_records.hpp"
 #include "runtime/text/quantity_text.hpp"
 
-#include <algorithm>
+#include <iterator>
 #include <spdlog/spdlog.h>
+#include <utility>
 
 namespace ringmaster {
 
 namespace {
-
-/// Of a shared-memory operation: the larger of all inputs and all outputs.
-uint64_t moved_bytes(const operation& op) {
-  uint64_t in = 0, out = 0;
-  for (auto& slot : op.slots) {
-    in += slot.input_bytes;
-    out += slot.output_bytes;
-  }
-  return std::max(in, out);
-}
 
 template <class Target>
 void write_range(const operation_queue::memory_range& from, Target& to) {
@@ -29,39 +20,111 @@ void write_range(const operation_queue::memory_range& from, Target& to) {
 
 } // namespace
 
-void epoch_actions::announce_members() const {
-  const bool is_gone = on.epochs_->state().phase() == communicator_phase::aborted;
-  auto& ranks = on.epochs_->ranks();
+void epoch_actions::carry_out(epoch_change::decisions decisions) {
+  if (epochs_.state().is_changing())
+    calls_.members_change();
+  std::move(decisions.begin(), decisions.end(), std::back_inserter(decisions_));
+  if (is_carrying_out_)
+    return; // the loop below, further up the call stack, goes on with these
+  is_carrying_out_ = true;
+  while (!decisions_.empty()) {
+    auto next = std::move(decisions_.front());
+    decisions_.pop_front();
+    std::visit([this](auto& x) { act(x); }, next);
+  }
+  is_carrying_out_ = false;
+  out_.flush_later(); // plans that have waited for this
+  reporter_.settle();
+  if (epochs_.can_leave())
+    change([](auto& epochs) { return epochs.let_leave(); });
+  ticks_.keep_on();
+}
+
+// -- events ---------------------------------------------------------------------------
+
+void epoch_actions::add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle) {
+  const auto device = id_of(metadata);
+  members_.add(device, handle);
+  watch_.add(device, handle);
+  calls_.name(device, text_of(metadata));
+}
+
+void epoch_actions::lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence) {
+  if (!epochs_.members().contains(device) && !epochs_.leaving().contains(device))
+    return;
+  runner_.flush();
+  if (options_.coordinator) {
+    proto::MemberLost lost;
+    lost.set_comm_id(options_.id.value);
+    lost.set_device_id(device.value);
+    lost.set_cause(cause);
+    lost.set_noticed_by(noticed_by);
+    lost.set_fence(fence);
+    lost.set_noticed_ns(out_.unix_ns());
+    self_->send(options_.coordinator, std::move(lost));
+  }
+  carry_out(epochs_.lost(device, cause, noticed_by.empty()));
+}
+
+void epoch_actions::leave(const proto::LeaveRequest& x, client_waiters::leave_promise promise) {
+  std::vector<device_id> devices;
+  for (auto id : x.device_ids())
+    if (epochs_.members().contains(device_id{id}))
+      devices.push_back(device_id{id});
+  const bool stay = x.reason().empty();
+  const auto problem = stay ? caf::error{} : epochs_.ask_to_leave(devices, x.reason());
+  if (stay || problem || devices.empty()) {
+    auto answer = verdict<proto::LeaveResponse>(problem);
+    answer.set_epoch(epochs_.state().epoch().value);
+    promise.deliver(std::move(answer));
+  } else {
+    waiters_.add_leave({devices.begin(), devices.end()}, std::move(promise));
+  }
+  carry_out(stay ? epochs_.ask_to_stay(devices) : epoch_change::decisions{}); // they leave now if nothing is in flight
+  runner_.run_waiting();
+  calls_.serve();
+}
+
+void epoch_actions::destroy(const std::string& reason, client_waiters::destroy_promise promise) {
+  waiters_.add_destroy(std::move(promise));
+  change([&](auto& epochs) { return epochs.destroy(reason); });
+}
+
+void epoch_actions::announce_members() {
+  const bool is_gone = epochs_.state().phase() == communicator_phase::aborted;
+  auto& ranks = epochs_.members().ranks();
   proto::Members x;
-  x.set_comm_id(on.options.id.value);
-  x.set_epoch(on.epochs_->epoch().value);
+  x.set_comm_id(options_.id.value);
+  x.set_epoch(epochs_.state().epoch().value);
   if (!is_gone)
     for (auto& rank : ranks)
       *x.add_devices() = rank.metadata;
-  on.members_->devices_of(ids_of(ranks))
-    .tell(membership::of(std::move(x), is_gone ? device_handles{} : on.members_->handles_of(ranks)));
+  members_.devices_of(ids_of(ranks))
+    .tell(membership::of(std::move(x), is_gone ? device_handles{} : members_.handles_of(ranks)));
 }
 
-void epoch_actions::operator()(epoch_change::stop_streams& x) const {
+// -- decisions ------------------------------------------------------------------------
+
+void epoch_actions::act(epoch_change::stop_streams& x) {
   proto::Quiesce order;
-  order.set_comm_id(on.options.id.value);
+  order.set_comm_id(options_.id.value);
   order.set_epoch(x.epoch.value);
   order.set_forget(x.forget);
   for (auto sequence : x.cancelled)
     order.add_cancel(sequence.value);
-  on.note_relayed(on.members_->streams_of(x.devices).tell(order));
+  members_.tell_streams(x.devices, order);
 }
 
-void epoch_actions::operator()(epoch_change::release_operation& x) const {
+void epoch_actions::act(epoch_change::release_operation& x) {
   proto::Release order;
-  order.set_comm_id(on.options.id.value);
-  order.set_epoch(on.epochs_->epoch().value);
+  order.set_comm_id(options_.id.value);
+  order.set_epoch(epochs_.state().epoch().value);
   order.set_sequence(x.sequence.value);
-  on.note_relayed(on.members_->streams_of(ids_of(on.epochs_->ranks())).tell(order));
+  members_.tell_streams(ids_of(epochs_.members().ranks()), order);
 }
 
-void epoch_actions::operator()(epoch_change::outputs_changed& x) const {
-  if (!on.options.coordinator)
+void epoch_actions::act(epoch_change::outputs_changed& x) {
+  if (!options_.coordinator)
     return;
   proto::OutputsWritten written;
   for (auto& from : x.ranges) {
@@ -69,111 +132,90 @@ void epoch_actions::operator()(epoch_change::outputs_changed& x) const {
     range.set_device_id(from.device.value);
     write_range(from, range);
   }
-  on.self->send(on.options.coordinator, std::move(written));
+  self_->send(options_.coordinator, std::move(written));
 }
 
-void epoch_actions::operator()(epoch_change::operation_ended& x) const {
-  const auto& op = x.what;
-  const auto now = on.now();
-  on.outbox_->journal(record_of_end(op, on.options.id, on.outbox_->unix_ns()));
-  if (op.joint && !op.error)
-    on.watch_->note_moved("joint", moved_bytes(op), now);
-  on.outcomes_.note_ended(op, on.epochs_->batch().contains(op), now);
-  on.limits_.remove_operation(op);
-  on.desk_->operation_ended(op.sequence, op.error);
-  on.serve_calls();
+void epoch_actions::act(epoch_change::operation_ended& x) {
+  runner_.note_ended(x.what);
+  calls_.operation_ended(x.what);
 }
 
-void epoch_actions::operator()(epoch_change::spare_wanted& x) const {
-  if (!on.options.coordinator)
-    return on.carry_out(on.epochs_->no_spare("there is no coordinator"));
+void epoch_actions::act(epoch_change::spare_wanted& x) {
+  if (!options_.coordinator)
+    return carry_out(epochs_.no_spare("there is no coordinator"));
   proto::SpareRequest request;
-  request.set_comm_id(on.options.id.value);
-  request.set_timeout_ns(static_cast<uint64_t>(on.options.spare_limit.count()));
+  request.set_comm_id(options_.id.value);
+  request.set_timeout_ns(static_cast<uint64_t>(options_.spare_limit.count()));
   *request.mutable_lost() = x.lost;
   request.set_leaving(x.leaving);
   for (auto& from : x.inputs)
     write_range(from, *request.add_inputs());
-  auto& state = on; // outlives this object
-  state.self
-    ->request(state.options.coordinator, state.options.spare_limit + state.options.operation_limit, std::move(request))
-    .then([&state,
-           lost = id_of(x.lost)](const proto::SpareResponse& y,
-                                 const device_handle& handle) { epoch_actions{state}.take_spare(y, handle, lost); },
-          [&state](const caf::error& problem) {
-            state.change([&](auto& epochs) { return epochs.no_spare(render(problem)); });
-          });
+  self_->request(options_.coordinator, options_.spare_limit + options_.operation_limit, std::move(request))
+    .then(
+      [this, lost = id_of(x.lost)](const proto::SpareResponse& answer, const device_handle& handle) {
+        if (answer.success() && !epochs_.state().is_ending())
+          add_member(answer.device(), handle);
+        change([&](auto& epochs) { return epochs.spare(answer, lost); });
+      },
+      [this](const caf::error& problem) { change([&](auto& epochs) { return epochs.no_spare(render(problem)); }); });
 }
 
-void epoch_actions::take_spare(const proto::SpareResponse& x, const device_handle& handle, device_id lost) const {
-  if (x.success() && !on.epochs_->state().is_ending())
-    on.add_member(x.device(), handle);
-  on.change([&](auto& epochs) { return epochs.spare(x, lost); });
-}
-
-void epoch_actions::operator()(epoch_change::epoch_opened& x) const {
-  auto& ranks = on.epochs_->ranks();
-  spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", on.options.id.value, x.epoch,
+void epoch_actions::act(epoch_change::epoch_opened& x) {
+  auto& ranks = epochs_.members().ranks();
+  spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", options_.id.value, x.epoch,
                counted(ranks.size(), "device"), counted(x.rerun.size(), "operation"), x.reason);
-  on.outbox_->journal(record_of_epoch(x, on.options.id, ranks));
-  for (auto device : on.members_->set_ranks(ranks))
-    on.watch_->forget(device);
-  on.planner_->set_hosts(on.members_->hosts());
+  out_.journal(record_of_epoch(x, options_.id, ranks));
+  for (auto device : members_.set_ranks(ranks))
+    watch_.forget(device);
   announce_members();
-  on.watch_->note_progress(on.now());
-  on.shared_memory_->reset();
-  for (auto& op : on.operations().in_flight())
-    if (op.state == operation::phase::running)
-      on.run(op);
-  on.flush();
-  on.desk_->set_ranks(x.epoch, ids_of(ranks));
-  on.epoch_is_announced_ = true;
-  on.serve_calls();
+  watch_.note_progress(self_->clock().now());
+  shared_memory_.reset();
+  runner_.run_in_new_epoch();
+  calls_.open(x.epoch, ids_of(ranks));
 }
 
-void epoch_actions::operator()(epoch_change::members_left& x) const {
+void epoch_actions::act(epoch_change::members_left& x) {
   if (!x.problem) {
     proto::Quiesce forget;
-    forget.set_comm_id(on.options.id.value);
+    forget.set_comm_id(options_.id.value);
     forget.set_epoch(x.epoch.value);
     forget.set_forget(true);
-    on.note_relayed(on.members_->streams_of(x.devices).tell(forget));
+    members_.tell_streams(x.devices, forget);
     proto::Members none;
-    none.set_comm_id(on.options.id.value);
+    none.set_comm_id(options_.id.value);
     none.set_epoch(x.epoch.value);
     const auto news = caf::make_message(membership::of(std::move(none), {}));
     for (auto device : x.devices)
-      on.outbox_->send_shared(on.members_->handle_of(device).device, news);
+      out_.send_shared(members_.handle_of(device).device, news);
   }
   auto answer = verdict<proto::LeaveResponse>(x.problem);
   answer.set_epoch(x.epoch.value);
-  on.waiters_.answer_leaves(x.devices, static_cast<bool>(x.problem), answer);
+  waiters_.answer_leaves(x.devices, static_cast<bool>(x.problem), answer);
 }
 
-void epoch_actions::operator()(epoch_change::end_began& x) const {
-  on.desk_->fail_all(x.error);
-  on.serve_calls();
+void epoch_actions::act(epoch_change::end_began& x) {
+  calls_.fail_all(x.error);
 }
 
-void epoch_actions::operator()(epoch_change::communicator_aborted& x) const {
+void epoch_actions::act(epoch_change::communicator_aborted& x) {
   proto::Record record;
-  record.mutable_communicator_aborted()->set_comm_id(on.options.id.value);
+  record.mutable_communicator_aborted()->set_comm_id(options_.id.value);
   record.mutable_communicator_aborted()->set_reason(x.reason);
-  on.outbox_->journal(std::move(record));
-  spdlog::info("{}", on.epochs_->async_error());
+  out_.journal(std::move(record));
+  spdlog::info("{}", epochs_.async_error());
 }
 
-void epoch_actions::operator()(epoch_change::communicator_gone& x) const {
-  on.settle();
+void epoch_actions::act(epoch_change::communicator_gone& x) {
+  reporter_.settle();
   announce_members();
   proto::Record record;
-  record.mutable_communicator_destroyed()->set_comm_id(on.options.id.value);
+  record.mutable_communicator_destroyed()->set_comm_id(options_.id.value);
   record.mutable_communicator_destroyed()->set_reason(x.reason);
-  on.outbox_->journal(std::move(record));
-  on.outbox_->flush_records();
-  on.waiters_.answer_destroys();
-  on.members_->stop_watching();
-  on.self->quit();
+  out_.journal(std::move(record));
+  out_.flush_records();
+  waiters_.answer_destroys();
+  members_.stop_watching();
+  self_->quit();
 }
 
 } // namespace ringmaster

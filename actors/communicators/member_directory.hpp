@@ -12,7 +12,7 @@
 namespace ringmaster {
 
 /// How a communicator reaches its members: the actors of each device, its memory, and the host that it lies on.
-/// Monitors the devices.
+/// Monitors the devices, and counts the messages to relays and from them.
 class member_directory {
 public:
   member_directory(communicator_actor::pointer self, const communicator_options& options)
@@ -33,6 +33,13 @@ public:
   audience streams_of(const std::vector<device_id>& devices) const;
   audience devices_of(const std::vector<device_id>& devices) const;
 
+  template <class T>
+  void tell_streams(const std::vector<device_id>& devices, const T& what) {
+    note_relayed(streams_of(devices).tell(what));
+  }
+  void note_relayed(size_t messages) { relayed_ += messages; }
+  uint64_t relayed() const { return relayed_; }
+
   /// As this process sees it, where the device is another process's; null: out of reach, or of this process.
   std::shared_ptr<mapped_memory> memory_of(device_id device) const;
   /// This process may read and write the memories of all of these.
@@ -46,6 +53,7 @@ private:
   std::map<device_id, device_handle> handles_;                   ///< Of members, and of spares that become members.
   std::map<device_id, std::shared_ptr<mapped_memory>> memories_; ///< Of other processes' devices, in reach.
   std::vector<uint32_t> hosts_;
+  uint64_t relayed_ = 0;
 };
 
 } // namespace ringmaster

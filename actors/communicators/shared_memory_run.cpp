@@ -29,16 +29,16 @@ void shared_memory_run::reset() {
 
 bool shared_memory_run::on_arrival(device_id device, epoch_number epoch, sequence_number sequence,
                                    std::shared_ptr<mapped_memory> memory, bool is_elsewhere) {
-  if (epoch != epochs_.epoch() || !epochs_.state().is_active() || !epochs_.members().contains(device)
+  if (epoch != epochs_.state().epoch() || !epochs_.state().is_active() || !epochs_.members().contains(device)
       || memory == nullptr)
     return false;
   ranks_[device] = {sequence, std::move(memory), is_elsewhere};
-  ensure(ranks_.size() <= epochs_.ranks().size(), "only members come to operations");
+  ensure(ranks_.size() <= epochs_.members().ranks().size(), "only members come to operations");
   return true;
 }
 
 bool shared_memory_run::all_have_come_to(sequence_number sequence) const {
-  return ranks_.size() == epochs_.ranks().size()
+  return ranks_.size() == epochs_.members().ranks().size()
          && std::all_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.second.sequence >= sequence; });
 }
 
@@ -48,7 +48,7 @@ shared_memory_run::step shared_memory_run::next(time_point until) {
     return note_end(std::move(out));
   const bool is_moving = moving_.sequence != sequence_number{};
   if (const auto ended_at = std::exchange(ended_at_, std::nullopt))
-    if ((epochs_.must_defer() && !is_moving) || (*ended_at >= until && !give_way()))
+    if ((epochs_.state().stop_is_deferred() && !is_moving) || (*ended_at >= until && !give_way()))
       return out;
   if (!is_moving)
     start_next(out);
@@ -188,7 +188,7 @@ shared_memory_run::turn_end shared_memory_run::end_turn() {
   turn_end result{std::nullopt, moving_.sequence == sequence_number{}};
   if (done_.last == sequence_number{})
     return result;
-  const bool may_wait = !result.is_idle && !epochs_.must_defer();
+  const bool may_wait = !result.is_idle && !epochs_.state().stop_is_deferred();
   if (may_wait && self_->clock().now() - done_.since < patience)
     return result;
   result.released = {done_.first, done_.last};

@@ -3,7 +3,6 @@
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "actors/links/link_hub.hpp"
-#include "actors/streams/collective_command.hpp"
 #include "actors/streams/local_commands.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/transfer_commands.hpp"
@@ -21,6 +20,11 @@ void stream_state::enqueue(std::unique_ptr<command> cmd) {
   cmd->number = ++commands_;
   queue.push_back(std::move(cmd));
   start_head();
+}
+
+caf::error stream_state::queue_full() const {
+  return make_error(errc::too_many, fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit", id,
+                                                memory->id(), options.commands_max));
 }
 
 void stream_state::start_head() {
@@ -46,8 +50,7 @@ void stream_state::act_on(const command_outcome& x) {
   ensure(!queue.empty(), "a command that ends is in the queue");
   auto ended = std::move(queue.front());
   queue.pop_front();
-  arrived -= arrived > 0 ? 1 : 0;
-  ensure(arrived <= queue.size(), "only commands in the queue wait for other ranks");
+  collectives.note_head_gone(queue.size());
   resume_pending_ = 0;
   if (x.is_journaled) {
     ensure(ended->number == started_, "a command starts before its end is recorded");
@@ -299,11 +302,6 @@ Response accepted(stream_state& state, std::unique_ptr<command> cmd) {
   return result;
 }
 
-caf::error queue_full(const stream_state& state) {
-  return make_error(errc::too_many, fmt::format("stream {} of device 0x{:x} has {} commands queued, its limit",
-                                                state.id, state.memory->id(), state.options.commands_max));
-}
-
 } // namespace
 
 stream_actor::behavior_type stream(stream_pointer self, stream_options options, stream_id id,
@@ -316,10 +314,10 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
   state.device = std::move(device);
   state.ends_when_idle = ends_when_idle;
   return {
-    [&state](const operation_orders& x) { collective_command::accept(state, x); },
-    [&state](const proto::Release& x) { collective_command::accept(state, x); },
-    [&state](const proto::Quiesce& x) { collective_command::accept(state, x); },
-    [&state](const proto::ProgressRequest& x) { collective_command::accept(state, x); },
+    [&state](const operation_orders& x) { state.collectives.accept(x); },
+    [&state](const proto::Release& x) { state.collectives.accept(x); },
+    [&state](const proto::Quiesce& x) { state.collectives.accept(x); },
+    [&state](const proto::ProgressRequest& x) { state.collectives.accept(x); },
     [&state](const offer& x) { on_offer(state, x); },
     [&state](const taken& x) { state.head_event([&](command& head) { return head.on_taken(state, x); }); },
     [&state](const refused& x) {
@@ -332,27 +330,27 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const gpu_sim::MemcpyRequest& x,
              const byte_block& block) -> caf::result<gpu_sim::MemcpyResponse, byte_block> {
       if (state.full())
-        return {refusal<gpu_sim::MemcpyResponse>(queue_full(state)), byte_block{}};
+        return {refusal<gpu_sim::MemcpyResponse>(state.queue_full()), byte_block{}};
       auto promise = state.self->make_response_promise<gpu_sim::MemcpyResponse, byte_block>();
       state.enqueue(make_memcpy(x, block, promise));
       return promise;
     },
     [&state](const proto::CopyRequest& x) -> caf::result<proto::CopyResponse> {
       if (state.full())
-        return refusal<proto::CopyResponse>(queue_full(state));
+        return refusal<proto::CopyResponse>(state.queue_full());
       auto promise = state.self->make_response_promise<proto::CopyResponse>();
       state.enqueue(make_copy(x, promise));
       return promise;
     },
     [&state](const gpu_sim::BeginSendRequest& x, const gpu_sim::StreamId& transfer, const device_handle& peer) {
       if (state.full())
-        refuse_transfer(state, stream_id{transfer.value()}, queue_full(state));
+        refuse_transfer(state, stream_id{transfer.value()}, state.queue_full());
       else
         state.enqueue(make_send(x, stream_id{transfer.value()}, peer));
     },
     [&state](const gpu_sim::BeginReceiveRequest& x, const gpu_sim::DeviceId& source) {
       if (state.full())
-        refuse_transfer(state, stream_id{x.streamid().value()}, queue_full(state));
+        refuse_transfer(state, stream_id{x.streamid().value()}, state.queue_full());
       else
         state.enqueue(make_receive(x, device_id{source.value()}));
     },
@@ -362,11 +360,11 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
         return accepted<proto::EventRecordResponse>(state, make_event_record(event_id{x.event_id()}, record));
       if (state.device) // no command is left waiting for a record that is never made
         state.self->send(state.device, atom::recorded_v, x.event_id(), record);
-      return refusal<proto::EventRecordResponse>(queue_full(state));
+      return refusal<proto::EventRecordResponse>(state.queue_full());
     },
     [&state](const proto::EventWaitRequest& x, uint64_t record) {
       if (state.full())
-        return refusal<proto::EventWaitResponse>(queue_full(state));
+        return refusal<proto::EventWaitResponse>(state.queue_full());
       return accepted<proto::EventWaitResponse>(state, make_event_wait(event_id{x.event_id()}, record));
     },
     [&state](atom::recorded, uint64_t event, uint64_t record) {
@@ -382,7 +380,7 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     },
     [&state](const proto::StreamSynchronizeRequest& x) -> caf::result<proto::StreamSynchronizeResponse> {
       if (state.full())
-        return refusal<proto::StreamSynchronizeResponse>(queue_full(state));
+        return refusal<proto::StreamSynchronizeResponse>(state.queue_full());
       auto promise = state.self->make_response_promise<proto::StreamSynchronizeResponse>();
       state.synchronize(request_limit(x.timeout_ns()), promise);
       return promise;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/calls/wall_clock.hpp"
+#include "actors/streams/collective_dispatch.hpp"
 #include "actors/streams/command.hpp"
 #include "actors/streams/fault_gate.hpp"
 #include "actors/streams/known_epochs.hpp"
@@ -66,6 +67,7 @@ public:
 
   void enqueue(std::unique_ptr<command> cmd);
   bool full() const { return queue.size() >= options.commands_max; }
+  caf::error queue_full() const; ///< For those that it refuses then.
   /// What a method of the head has returned: if the head has ended, it is removed, and the next command starts.
   void act_on(const command_outcome& x);
   /// Whether the memory is damaged: then the stream ends, and the device with it.
@@ -123,8 +125,7 @@ public:
   std::map<transfer_key, offered_block> outgoing;
   known_epochs epochs;
   fault_gate faults;
-  /// Commands at the front of the queue that are shared-memory operations and wait for the other ranks.
-  size_t arrived = 0;
+  collective_dispatch collectives{*this};
   uint64_t pulls_served = 0;
   caf::error last_error; ///< Of the latest command that went to the journal; none if it worked.
 

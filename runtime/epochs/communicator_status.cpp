@@ -49,7 +49,7 @@ bool has_come(const communicator_view& x, device_id device, const operation& op)
   if (x.has_come(device, op.sequence))
     return true;
   auto said = x.watched.known(device, x.now).latest;
-  return is_of(said, op) && said->has_come() && said->epoch() == x.epochs.epoch().value;
+  return is_of(said, op) && said->has_come() && said->epoch() == x.epochs.state().epoch().value;
 }
 
 bool has_done(const communicator_view& x, device_id device, const operation& op) {
@@ -79,8 +79,8 @@ bool is_waited_in(const communicator_view& x, const operation* op) {
 /// Ranks that have not done their part of it: all others wait for them.
 std::vector<uint32_t> missing_in(const communicator_view& x, const operation* op) {
   std::vector<uint32_t> result;
-  for (uint32_t rank = 0; is_waited_in(x, op) && rank < x.epochs.ranks().size(); ++rank)
-    if (!has_done(x, x.epochs.ranks()[rank].id(), *op))
+  for (uint32_t rank = 0; is_waited_in(x, op) && rank < x.epochs.members().ranks().size(); ++rank)
+    if (!has_done(x, x.epochs.members().ranks()[rank].id(), *op))
       result.push_back(rank);
   return result;
 }
@@ -117,7 +117,7 @@ void describe(const communicator_view& x, const rank_device& rank, const operati
 std::string doing_of(const communicator_view& x, const rank_device& rank, const operation* op) {
   if (rank.lost)
     return x.epochs.leaving().contains(rank.id()) ? "leaves, waiting for a spare" : "lost, waiting for a spare";
-  if (!x.epochs.has_stopped(rank.id()))
+  if (!x.epochs.state().has_stopped(rank.id()))
     return "has not stopped for the new epoch";
   if (op == nullptr)
     return x.epochs.state().is_changing() ? "has stopped" : "idle";
@@ -149,7 +149,7 @@ CommunicatorStatus status_of(const communicator_view& x) {
     describe(x, queue[i], *result.add_operations());
   auto first = queue.empty() ? nullptr : &queue.front();
   auto missing = missing_in(x, first);
-  for (auto& rank : x.epochs.ranks())
+  for (auto& rank : x.epochs.members().ranks())
     describe(x, rank, first, missing, *result.add_ranks());
   result.set_open_calls(static_cast<uint32_t>(x.calls.open()));
   for (auto& call : x.calls.waiting(x.epochs.operations().latest().next(), x.now)) {
@@ -163,12 +163,12 @@ CommunicatorStatus status_of(const communicator_view& x) {
 }
 
 caf::error missing_results(const epoch_change& epochs) {
-  auto& without = epochs.batch().without_results();
+  auto& without = epochs.operations().batch().without_results();
   if (without.empty())
     return {};
   std::vector<std::string> ranks;
-  for (size_t rank = 0; rank < epochs.ranks().size(); ++rank)
-    if (auto& x = epochs.ranks()[rank]; without.count(x.id()) != 0)
+  for (size_t rank = 0; rank < epochs.members().ranks().size(); ++rank)
+    if (auto& x = epochs.members().ranks()[rank]; without.count(x.id()) != 0)
       ranks.push_back(fmt::format("rank {} ({})", rank, text_of(x.metadata)));
   return make_error(errc::device_lost,
                     fmt::format("the latest operations have ended, but {} took the place of one that was lost with its "
@@ -185,11 +185,11 @@ std::string explain(const communicator_view& x, communicator_id communicator) {
              : fmt::format("{} calls wait for GroupEnd on communicator {}", operations.waiting(), communicator);
   const auto* op = queue.empty() ? nullptr : &queue.front();
   std::vector<std::string> ranks;
-  for (auto& rank : x.epochs.ranks())
+  for (auto& rank : x.epochs.members().ranks())
     ranks.push_back(fmt::format("rank {} ({}) {}", ranks.size(), text_of(rank.metadata), doing_of(x, rank, op)));
   const auto first = op == nullptr ? std::string{"its devices change"} : fmt::format("first is #{}", op->sequence);
   return fmt::format("{} in flight on communicator {}, epoch {}; {}: {}", counted(queue.size(), "operation"),
-                     communicator, x.epochs.epoch(), first, fmt::join(ranks, ", "));
+                     communicator, x.epochs.state().epoch(), first, fmt::join(ranks, ", "));
 }
 
 } // namespace ringmaster

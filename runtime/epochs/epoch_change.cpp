@@ -11,8 +11,6 @@ namespace ringmaster {
 
 namespace {
 
-constexpr auto is_cancelled = [](const operation& x) { return x.state == operation::phase::cancelled; };
-
 std::string_view name_of(operation::phase x) {
   return x == operation::phase::running ? "running" : x == operation::phase::decided ? "decided" : "cancelled";
 }
@@ -28,19 +26,16 @@ std::string ids_text(const Devices& devices) {
 } // namespace
 
 epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, std::vector<rank_device> ranks)
-  : operations_(owner), owner_(owner), policy_(policy), members_(std::move(ranks)) {
+  : owner_(owner), policy_(policy), operations_(owner), members_(std::move(ranks)) {
   check();
 }
 
 void epoch_change::check() const {
-  ensure(members_.latest_epoch() <= epoch(), "no epoch is open that was not announced");
-  ensure(!state_.is_active() || to_stop_.empty(), "in an active epoch no member is being stopped");
+  ensure(members_.latest_epoch() <= state_.epoch(), "no epoch is open that was not announced");
   ensure(!state_.is_active() || !spares_.any_waits(), "in an active epoch no rank waits for a spare");
-  ensure(state_.phase() != phase::replacing || to_stop_.empty(), "ranks are replaced when all members have stopped");
-  ensure(data_moves_ || !stop_is_deferred_, "a stop waits only for data that moves");
   ensure(state_.phase() != phase::aborted || operations_.nothing_in_flight(), "nothing is in flight after the end");
-  ensure(state_.is_ending() == !end_reason_.empty(), "an end has a reason");
-  ensure(!is_gone_ || (is_destroyed_ && state_.phase() == phase::aborted), "a communicator is gone after its end");
+  ensure(state_.is_ending() == end_.has_begun(), "an end has a reason");
+  ensure(!end_.is_gone() || state_.phase() == phase::aborted, "a communicator is gone after its end");
 }
 
 std::string epoch_change::state_text() const {
@@ -49,17 +44,18 @@ std::string epoch_change::state_text() const {
     queue.push_back(fmt::format("#{} {}", op.sequence, name_of(op.state)));
   return fmt::format("communicator {} is {} (open: {}), ranks {}, not stopped {}, to be replaced {}, spare asked for "
                      "0x{:x}, in flight [{}]{}{}, held {} times",
-                     owner_, state_.state_text(), members_.latest_epoch(), ids_text(ids_of(ranks())),
-                     ids_text(to_stop_), ids_text(spares_.waiting()), spares_.asked_for(), fmt::join(queue, ", "),
-                     data_moves_ ? ", data moves" : "", is_destroyed_ ? ", to be destroyed" : "", holds_);
+                     owner_, state_.state_text(), members_.latest_epoch(), ids_text(ids_of(members_.ranks())),
+                     ids_text(state_.to_stop()), ids_text(spares_.waiting()), spares_.asked_for(),
+                     fmt::join(queue, ", "), state_.data_moves() ? ", data moves" : "",
+                     end_.is_asked_for() ? ", to be destroyed" : "", end_.holds());
 }
 
 std::string epoch_change::async_error() const {
-  return state_.is_ending() ? fmt::format("communicator {} has ended: {}", owner_, end_reason_) : losses_.text();
+  return end_.has_begun() ? fmt::format("communicator {} has ended: {}", owner_, end_.reason()) : losses_.text();
 }
 
 caf::error epoch_change::end_error() const {
-  return state_.is_ending() ? make_error(end_code_, async_error()) : caf::error{};
+  return end_.has_begun() ? make_error(end_.code(), async_error()) : caf::error{};
 }
 
 // -- members that are lost, and how the others stop -----------------------------
@@ -70,14 +66,14 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
   if (departures_.end_replacing(device)) { // its rank goes on waiting for a spare
     losses_.add(fmt::format("rank {} ({}) {} when it was to leave: {}", members_.rank_of(device),
                             members_.name_of(device), verb, cause));
-    out.emplace_back(members_left{{device}, epoch(), {}});
+    out.emplace_back(members_left{{device}, state_.epoch(), {}});
     check();
     return out;
   }
   if (!members_.contains(device))
     return out; // reported before: fencing a suspect also makes its monitor report
   if (departures_.take_back(device))
-    out.emplace_back(members_left{{device}, epoch(), {}});
+    out.emplace_back(members_left{{device}, state_.epoch(), {}});
   auto reason = fmt::format("rank {} ({}) {}: {}", members_.known_rank_of(device), members_.name_of(device), verb,
                             cause);
   if (policy_ == proto::REPLACE && !state_.is_ending()) {
@@ -90,13 +86,13 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
     members_.remove(device);
     operations_.drop(device);
   }
-  to_stop_.erase(device);
-  batch_.note_lost(device);
+  state_.note_stopped(device);
+  operations_.batch().note_lost(device);
   if (state_.phase() == phase::aborted)
     return out;
   if (state_.phase() == phase::ending) {
-    end_committed(out);
-    if (to_stop_.empty())
+    end_operations(out, operations_.take_committed(members_.ranks()));
+    if (state_.all_have_stopped())
       all_stopped(out); // it was the last that had not stopped
     check();
     return out;
@@ -104,13 +100,14 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
   losses_.add(reason);
   if (policy_ == proto::ABORT)
     begin_end(out, reason);
-  else if (ranks().empty())
+  else if (members_.ranks().empty())
     begin_end(out, reason + "; no device is left", errc::device_lost);
   else
     stop_members(out, reason);
-  end_committed(out); // after the stop: clients that wait for these operations hear of the new epoch
+  // After the stop: clients that wait for these operations hear of the new epoch.
+  end_operations(out, operations_.take_committed(members_.ranks()));
   finish_end(out);
-  ensure(!members_.contains(device) && has_stopped(device), "a lost device is no member");
+  ensure(!members_.contains(device) && state_.has_stopped(device), "a lost device is no member");
   check();
   return out;
 }
@@ -120,49 +117,43 @@ void epoch_change::stop_members(decisions& out, const std::string& reason) {
   if (state_.phase() != phase::ending)
     state_.enter(phase::quiescing);
   if (!reason.empty())
-    epoch_reason_ += epoch_reason_.empty() ? reason : "; " + reason;
-  if (data_moves_) { // its ranks go on with the result
-    stop_is_deferred_ = true;
-    return;
-  }
-  state_.start_next_epoch();
-  ensure(members_.latest_epoch() < epoch(), "no epoch opens twice");
-  stop_streams order{epoch(), {}, operations_.stop(), state_.phase() == phase::ending};
-  for (auto& x : ranks())
-    if (!x.lost)
-      order.devices.push_back(x.id());
-  to_stop_ = {order.devices.begin(), order.devices.end()};
-  ensure(to_stop_.size() == order.devices.size(), "a device has one rank");
+    state_.add_reason(reason);
+  if (state_.data_moves()) // its ranks go on with the result
+    return state_.defer_stop();
+  stop_streams order{{}, members_.present(), operations_.stop(), state_.phase() == phase::ending};
+  state_.start_next_epoch(order.devices);
+  ensure(members_.latest_epoch() < state_.epoch(), "no epoch opens twice");
+  order.epoch = state_.epoch();
   out.emplace_back(std::move(order));
-  if (to_stop_.empty())
+  if (state_.all_have_stopped())
     all_stopped(out);
 }
 
 epoch_change::decisions epoch_change::quiesced(device_id device, epoch_number in_epoch) {
   decisions out;
-  if (in_epoch == epoch() && to_stop_.erase(device) != 0 && to_stop_.empty())
+  if (in_epoch == state_.epoch() && state_.note_stopped(device) && state_.all_have_stopped())
     all_stopped(out);
   check();
   return out;
 }
 
 void epoch_change::all_stopped(decisions& out) {
-  ensure(to_stop_.empty(), "no epoch opens while a member has not stopped");
-  ensure(state_.is_ending() || !data_moves_, "no epoch opens while data moves");
-  end_operations(out, is_cancelled);
+  ensure(state_.all_have_stopped(), "no epoch opens while a member has not stopped");
+  ensure(state_.is_ending() || !state_.data_moves(), "no epoch opens while data moves");
+  end_operations(out, operations_.take_cancelled());
   if (state_.is_ending())
     return finish_end(out);
   if (spares_.any_waits())
     return ask_for_spare(out);
   ensure(!departures_.any_being_replaced(), "no epoch opens while a rank waits for a spare");
-  ensure(!ranks().empty(), "an epoch has ranks");
+  ensure(!members_.ranks().empty(), "an epoch has ranks");
   state_.enter(phase::active);
-  epoch_opened opened{epoch(), std::exchange(epoch_reason_, {}), {}};
+  epoch_opened opened{state_.epoch(), state_.take_reason(), {}};
   ensure(!opened.reason.empty(), "an epoch opens for a reason");
   for (auto& op : operations_.in_flight())
     if (op.state == operation::phase::running && op.attempts > 0)
       opened.rerun.push_back(op.sequence);
-  members_.open(epoch());
+  members_.open(state_.epoch());
   out.emplace_back(std::move(opened));
 }
 
@@ -176,8 +167,8 @@ void epoch_change::ask_for_spare(decisions& out) {
     return; // the answer is due
   const auto lost = *asked;
   const auto rank = members_.rank_of(lost);
-  ensure(rank < ranks().size() && ranks()[rank].lost, "a spare is for the rank of a lost device");
-  auto& place = ranks()[rank].metadata;
+  ensure(rank < members_.ranks().size() && members_.ranks()[rank].lost, "a spare is for the rank of a lost device");
+  auto& place = members_.ranks()[rank].metadata;
   const auto begin = place.minmemaddr().value(), end = place.maxmemaddr().value();
   ensure(begin <= end, "a memory ends after it begins");
   const bool works = departures_.is_being_replaced(lost);
@@ -204,11 +195,11 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
     return out;
   }
   const auto rank = members_.rank_of(lost);
-  ensure(rank < ranks().size(), "a spare takes the rank of a lost device");
-  const auto old_min = ranks()[rank].metadata.minmemaddr().value();
+  ensure(rank < members_.ranks().size(), "a spare takes the rank of a lost device");
+  const auto old_min = members_.ranks()[rank].metadata.minmemaddr().value();
   members_.replace(lost, x.device());
   if (!was_leaving || !x.inputs_restored())
-    batch_.note_spare(id_of(x.device()));
+    operations_.batch().note_spare(id_of(x.device()));
   spares_.remove(lost);
   operations_.replace(lost, old_min, x.device(), [&](const operation& op) {
     if (!x.inputs_restored())
@@ -217,14 +208,14 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
              ? caf::error{}
              : make_error(errc::device_lost, "the call came while the device was being replaced");
   });
-  epoch_reason_ += fmt::format("; {} took its place", text_of(x.device()));
+  state_.add_reason(fmt::format("{} took its place", text_of(x.device())));
   const auto left = departures_.end_replacing(lost);
   if (left)
     losses_.add(*left);
   stop_members(out, {}); // cancelled operations leave the streams
   if (left)
-    out.emplace_back(members_left{{lost}, epoch(), {}});
-  ensure(members_.rank_of(lost) == ranks().size(), "a replaced device has no rank");
+    out.emplace_back(members_left{{lost}, state_.epoch(), {}});
+  ensure(members_.rank_of(lost) == members_.ranks().size(), "a replaced device has no rank");
   check();
   return out;
 }
@@ -249,7 +240,7 @@ caf::error epoch_change::ask_to_leave(const std::vector<device_id>& devices, con
   for (auto device : devices)
     if (members_.contains(device))
       more.try_emplace(device, reason);
-  if (policy_ != proto::REPLACE && more.size() == ranks().size())
+  if (policy_ != proto::REPLACE && more.size() == members_.ranks().size())
     return make_error(errc::refused,
                       fmt::format("communicator {} has no other ranks: destroy it, or wait for its end", owner_));
   if (policy_ == proto::ABORT)
@@ -264,22 +255,23 @@ epoch_change::decisions epoch_change::ask_to_stay(const std::vector<device_id>& 
   for (auto device : devices)
     if (departures_.take_back(device))
       out.emplace_back(
-        members_left{{device}, epoch(), make_error(errc::refused, "the request to leave was withdrawn")});
+        members_left{{device}, state_.epoch(), make_error(errc::refused, "the request to leave was withdrawn")});
   return out;
 }
 
 bool epoch_change::can_leave() const {
   auto& queue = operations_.in_flight();
-  return state_.is_active() && departures_.any_asked() && !data_moves_
+  return state_.is_active() && departures_.any_asked() && !state_.data_moves()
          && std::all_of(queue.begin(), queue.end(), [](auto& op) { return op.attempts == 0; });
 }
 
 epoch_change::decisions epoch_change::let_leave() {
   ensure(can_leave(), "members leave when nothing is under way");
   decisions out;
-  if (policy_ != proto::REPLACE && departures_.asked().size() == ranks().size()) { // the others were lost meanwhile
+  if (policy_ != proto::REPLACE
+      && departures_.asked().size() == members_.ranks().size()) { // others were lost meanwhile
     const auto problem = fmt::format("communicator {} has no other ranks left", owner_);
-    keep_all(out, make_error(errc::refused, problem));
+    out.emplace_back(members_left{departures_.keep_all(), state_.epoch(), make_error(errc::refused, problem)});
     stop_members(out, "no rank leaves: " + problem); // the calls that have waited start in the new epoch
     return out;
   }
@@ -303,12 +295,12 @@ epoch_change::decisions epoch_change::let_leave() {
     losses_.add(reason);
     members_.remove(device);
     operations_.drop(device);
-    batch_.note_lost(device);
+    operations_.batch().note_lost(device);
     gone.push_back(device);
   }
   stop_members(out, fmt::format("{}", fmt::join(reasons, "; ")));
   if (!gone.empty())
-    out.emplace_back(members_left{std::move(gone), epoch(), {}});
+    out.emplace_back(members_left{std::move(gone), state_.epoch(), {}});
   check();
   return out;
 }
@@ -320,13 +312,7 @@ void epoch_change::keep(decisions& out, device_id device, const caf::error& prob
   spares_.remove(device);
   stop_members(out, fmt::format("rank {} ({}) stays: {}", members_.rank_of(device), members_.name_of(device),
                                 render(problem)));
-  out.emplace_back(members_left{{device}, epoch(), problem});
-}
-
-void epoch_change::keep_all(decisions& out, const caf::error& problem) {
-  ensure(static_cast<bool>(problem), "members stay for a reason");
-  if (auto kept = departures_.keep_all(); !kept.empty())
-    out.emplace_back(members_left{std::move(kept), epoch(), problem});
+  out.emplace_back(members_left{{device}, state_.epoch(), problem});
 }
 
 // -- operations -------------------------------------------------------------------
@@ -337,8 +323,8 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
     return out;
   const device_id device{x.device_id()};
   auto& op = *operations_.find(sequence_number{x.sequence()});
-  ensure(op.epoch <= epoch(), "an attempt is of an epoch that was open");
-  ensure(op.state != operation::phase::running || op.epoch == epoch(), "a running attempt is of this epoch");
+  ensure(op.epoch <= state_.epoch(), "an attempt is of an epoch that was open");
+  ensure(op.state != operation::phase::running || op.epoch == state_.epoch(), "a running attempt is of this epoch");
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op.state != operation::phase::running)
       return out;
@@ -350,44 +336,27 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
   }
   ensure(op.state != operation::phase::cancelled || !state_.is_active(),
          "a cancelled operation has left the streams when an epoch is active");
-  bool is_decided = false;
-  for (auto* each : operations_.fused_with(op))
-    if (x.phase() == proto::RankReport::COMMITTED) {
-      each->committed.insert(device);
-    } else {
-      each->finished.insert(device);
-      if (each->state == operation::phase::running && each->finished.size() == each->slots.size()) {
-        each->state = operation::phase::decided;
-        batch_.note_decided(*each);
-        if (policy_ == proto::REPLACE)
-          out.emplace_back(outputs_changed{operation_queue::outputs_of(*each)});
-        is_decided = true;
-      }
-    }
-  if (is_decided)
+  if (x.phase() == proto::RankReport::COMMITTED) {
+    operations_.note_committed(op, device);
+  } else if (const auto decided = operations_.note_finished(op, device); !decided.empty()) {
+    for (const auto* each : decided)
+      if (policy_ == proto::REPLACE)
+        out.emplace_back(outputs_changed{operation_queue::outputs_of(*each)});
     out.emplace_back(release_operation{op.sequence});
-  end_committed(out);
+  }
+  end_operations(out, operations_.take_committed(members_.ranks()));
   finish_end(out);
   return out;
 }
 
-void epoch_change::end_committed(decisions& out) {
-  end_operations(out, [&](const operation& op) {
-    return op.state == operation::phase::decided && !op.moving
-           && std::all_of(ranks().begin(), ranks().end(), [&](auto& x) {
-                return x.lost || op.finished.count(x.id()) == 0 || op.committed.count(x.id()) != 0;
-              });
-  });
-}
-
-void epoch_change::end_operations(decisions& out, const std::function<bool(const operation&)>& ended) {
-  for (auto& op : operations_.take(ended)) {
+void epoch_change::end_operations(decisions& out, std::vector<operation> ended) {
+  for (auto& op : ended) {
+    const bool is_cancelled = op.state == operation::phase::cancelled;
     ensure(op.state != operation::phase::running, "an operation is decided or cancelled before it ends");
-    ensure(!is_cancelled(op) || op.error, "a cancelled operation has its error");
+    ensure(!is_cancelled || op.error, "a cancelled operation has its error");
     if (op.epoch == epoch_number{})
-      op.epoch = epoch();
-    const bool wrote_in_part = is_cancelled(op) && op.attempts > 0
-                               && !(op.in_place() && replaces_input(op.what().kind()));
+      op.epoch = state_.epoch();
+    const bool wrote_in_part = is_cancelled && op.attempts > 0 && !(op.in_place() && replaces_input(op.what().kind()));
     if (wrote_in_part && policy_ == proto::REPLACE) // only spares get inputs from the host's copies
       out.emplace_back(outputs_changed{operation_queue::outputs_of(op)});
     out.emplace_back(operation_ended{std::move(op)});
@@ -435,7 +404,7 @@ epoch_change::decisions epoch_change::stalled(const std::string& reason) {
 epoch_change::decisions epoch_change::group_closed() {
   decisions out;
   if (state_.is_active())
-    end_operations(out, is_cancelled);
+    end_operations(out, operations_.take_cancelled());
   check();
   return out;
 }
@@ -444,12 +413,9 @@ epoch_change::decisions epoch_change::group_closed() {
 
 epoch_change::decisions epoch_change::data_moves(operation& op) {
   ensure(state_.is_active(), "data moves in an active epoch");
-  ensure(op.state == operation::phase::running && op.epoch == epoch(), "data moves for an operation of this epoch");
-  ensure(!op.moving && !op.error, "the data of an operation moves once");
-  op.state = operation::phase::decided;
-  batch_.note_decided(op);
-  op.moving = true;
-  data_moves_ = true;
+  ensure(op.epoch == state_.epoch(), "data moves for an operation of this epoch");
+  operations_.start_moving(op);
+  state_.start_moving();
   decisions out;
   if (policy_ == proto::REPLACE)
     out.emplace_back(outputs_changed{operation_queue::outputs_of(op)});
@@ -458,7 +424,7 @@ epoch_change::decisions epoch_change::data_moves(operation& op) {
 
 epoch_change::decisions epoch_change::data_moved(sequence_number sequence, const caf::error& damage) {
   decisions out;
-  ensure(data_moves_, "data that has moved was moving");
+  ensure(state_.data_moves(), "data that has moved was moving");
   auto moved = operations_.take([=](const operation& x) { return x.sequence == sequence; });
   ensure(moved.size() == 1 && moved.front().moving, "data that has moved is of an operation in flight");
   auto& op = moved.front();
@@ -470,8 +436,7 @@ epoch_change::decisions epoch_change::data_moved(sequence_number sequence, const
 
 epoch_change::decisions epoch_change::transfer_finished() {
   decisions out;
-  data_moves_ = false;
-  if (std::exchange(stop_is_deferred_, false))
+  if (state_.end_moving())
     stop_members(out, {});
   finish_end(out);
   check();
@@ -492,9 +457,9 @@ void epoch_change::begin_end(decisions& out, const std::string& reason, errc cod
     return;
   ensure(!reason.empty(), "an end has a reason");
   state_.enter(phase::ending);
-  end_reason_ = reason;
-  end_code_ = code;
-  keep_all(out, make_error(errc::refused, async_error()));
+  end_.begin(reason, code);
+  if (auto kept = departures_.keep_all(); !kept.empty())
+    out.emplace_back(members_left{std::move(kept), state_.epoch(), make_error(errc::refused, async_error())});
   operations_.cancel_all(end_error());
   members_.remove_lost();
   spares_.clear();
@@ -504,7 +469,7 @@ void epoch_change::begin_end(decisions& out, const std::string& reason, errc cod
 
 epoch_change::decisions epoch_change::destroy(const std::string& reason) {
   decisions out;
-  is_destroyed_ = true;
+  end_.ask_to_destroy();
   begin_end(out, reason);
   finish_end(out);
   check();
@@ -513,23 +478,24 @@ epoch_change::decisions epoch_change::destroy(const std::string& reason) {
 
 epoch_change::decisions epoch_change::let_go() {
   decisions out;
-  ensure(holds_ > 0, "a communicator is let go as often as it was held");
-  --holds_;
+  ensure(end_.holds() > 0, "a communicator is let go as often as it was held");
+  end_.let_go();
   finish_end(out);
   return out;
 }
 
 void epoch_change::finish_end(decisions& out) {
-  if (!state_.is_ending() || stop_is_deferred_ || !to_stop_.empty() || !operations_.nothing_in_flight() || holds_ > 0)
+  if (!state_.is_ending() || state_.stop_is_deferred() || !state_.all_have_stopped() || !operations_.nothing_in_flight()
+      || end_.holds() > 0)
     return;
-  ensure(!data_moves_, "nothing moves data after the end");
+  ensure(!state_.data_moves(), "nothing moves data after the end");
   if (state_.phase() == phase::ending) {
     state_.enter(phase::aborted);
-    if (!is_destroyed_)
-      out.emplace_back(communicator_aborted{end_reason_});
+    if (!end_.is_asked_for())
+      out.emplace_back(communicator_aborted{end_.reason()});
   }
-  if (is_destroyed_ && !std::exchange(is_gone_, true))
-    out.emplace_back(communicator_gone{end_reason_});
+  if (end_.note_gone())
+    out.emplace_back(communicator_gone{end_.reason()});
 }
 
 } // namespace ringmaster

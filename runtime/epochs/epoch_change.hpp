@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/cluster.pb.h"
-#include "runtime/epochs/batch_results.hpp"
+#include "runtime/epochs/communicator_end.hpp"
 #include "runtime/epochs/departures.hpp"
 #include "runtime/epochs/epoch_state.hpp"
 #include "runtime/epochs/loss_log.hpp"
@@ -10,10 +10,9 @@
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/operation_queue.hpp"
 
-#include <functional>
-#include <set>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace ringmaster {
 
@@ -66,7 +65,7 @@ public:
     std::vector<operation_queue::memory_range> inputs;
     bool leaving = false; ///< The device still works and holds the ranges, which are all of its memory.
   };
-  /// The epoch is open over `ranks()`: start the running operations.
+  /// The epoch is open over `members()`: start the running operations.
   struct epoch_opened {
     epoch_number epoch;
     std::string reason;
@@ -103,15 +102,10 @@ public:
   operation_queue& operations() { return operations_; }
   const operation_queue& operations() const { return operations_; }
   const epoch_state& state() const { return state_; }
-  epoch_number epoch() const { return state_.epoch(); }
   const rank_history& members() const { return members_; }
-  const std::vector<rank_device>& ranks() const { return members_.ranks(); }
-  batch_results& batch() { return batch_; }
-  const batch_results& batch() const { return batch_; }
   const departures& leaving() const { return departures_; }
   /// What is called may start at once.
   bool may_start() const { return state_.is_active() && !departures_.any_asked(); }
-  bool has_stopped(device_id device) const { return to_stop_.count(device) == 0; }
   /// The error of calls during and after the end: `device_lost` if no device is left, else `aborted`. None before.
   caf::error end_error() const;
   /// The losses so far, the latest of very many; after the end, its reason.
@@ -150,8 +144,6 @@ public:
   /// `damage`: why the result is incomplete.
   decisions data_moved(sequence_number sequence, const caf::error& damage = {});
   decisions transfer_finished();
-  /// Members are to be stopped once the data has been moved: move no more of it.
-  bool must_defer() const { return stop_is_deferred_; }
 
   // -- the end --
 
@@ -159,7 +151,7 @@ public:
   /// Ends the communicator at the request of a client, which then is answered by `communicator_gone`.
   decisions destroy(const std::string& reason);
   /// A request to the coordinator is open: the communicator stays until `let_go`.
-  void hold() { ++holds_; }
+  void hold() { end_.hold(); }
   decisions let_go();
 
   /// For the log of a broken invariant: "communicator 7 is quiescing in epoch 3 (open: 2), ranks [0x1 0x2], ...".
@@ -177,34 +169,21 @@ private:
   /// All members have stopped: ends, replaces or opens the epoch.
   void all_stopped(decisions& out);
   void ask_for_spare(decisions& out);
-  /// Takes the operations for which `ended` holds out of the queue.
-  void end_operations(decisions& out, const std::function<bool(const operation&)>& ended);
-  /// Decided operations end when every remaining rank has committed them.
-  void end_committed(decisions& out);
+  void end_operations(decisions& out, std::vector<operation> ended);
   /// A member that was to be replaced stays.
   void keep(decisions& out, device_id device, const caf::error& problem);
-  void keep_all(decisions& out, const caf::error& problem);
   void begin_end(decisions& out, const std::string& reason, errc code = errc::aborted);
   void finish_end(decisions& out);
 
-  operation_queue operations_;
   communicator_id owner_;
   proto::FailurePolicy policy_;
+  operation_queue operations_;
   epoch_state state_;
   rank_history members_;
   departures departures_;
   spare_search spares_;
   loss_log losses_;
-  batch_results batch_;
-  std::set<device_id> to_stop_; ///< Members that have not stopped yet.
-  std::string epoch_reason_;    ///< Why the next epoch opens.
-  std::string end_reason_;
-  errc end_code_ = errc::aborted;
-  uint32_t holds_ = 0;
-  bool data_moves_ = false;
-  bool stop_is_deferred_ = false;
-  bool is_destroyed_ = false;
-  bool is_gone_ = false; ///< `communicator_gone` was returned.
+  communicator_end end_;
 };
 
 } // namespace ringmaster

@@ -16,6 +16,14 @@ bool rank_history::contains(device_id device) const {
   return std::any_of(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device && !x.lost; });
 }
 
+std::vector<device_id> rank_history::present() const {
+  std::vector<device_id> result;
+  for (auto& x : ranks_)
+    if (!x.lost)
+      result.push_back(x.id());
+  return result;
+}
+
 std::vector<rank_device>::iterator rank_history::find(device_id device) {
   return std::find_if(ranks_.begin(), ranks_.end(), [=](auto& x) { return x.id() == device; });
 }

@@ -27,6 +27,8 @@ public:
   explicit rank_history(std::vector<rank_device> first) : ranks_(std::move(first)) { open({1}); }
 
   const std::vector<rank_device>& ranks() const { return ranks_; }
+  /// In rank order, without ranks that wait for a spare.
+  std::vector<device_id> present() const;
   /// The device has a rank and was not lost.
   bool contains(device_id device) const;
   /// `ranks().size()` if the device has no rank.

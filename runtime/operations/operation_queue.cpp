@@ -76,6 +76,34 @@ std::vector<operation*> operation_queue::fused_with(operation& op) {
   return result;
 }
 
+void operation_queue::decide(operation& op) {
+  op.state = operation::phase::decided;
+  batch_.note_decided(op);
+}
+
+std::vector<operation*> operation_queue::note_finished(operation& op, device_id device) {
+  std::vector<operation*> decided;
+  for (auto* each : fused_with(op)) {
+    each->finished.insert(device);
+    if (each->state != operation::phase::running || each->finished.size() != each->slots.size())
+      continue;
+    decide(*each);
+    decided.push_back(each);
+  }
+  return decided;
+}
+
+void operation_queue::note_committed(operation& op, device_id device) {
+  for (auto* each : fused_with(op))
+    each->committed.insert(device);
+}
+
+void operation_queue::start_moving(operation& op) {
+  ensure(op.state == operation::phase::running && !op.moving && !op.error, "the data of an operation moves once");
+  decide(op);
+  op.moving = true;
+}
+
 void operation_queue::cancel(operation& op, const caf::error& error) {
   ensure(static_cast<bool>(error), "an operation is cancelled with an error");
   if (op.state != operation::phase::running)
@@ -186,6 +214,18 @@ std::vector<operation> operation_queue::take(const std::function<bool(const oper
       ++i;
     }
   return result;
+}
+
+std::vector<operation> operation_queue::take_cancelled() {
+  return take([](const operation& op) { return op.state == operation::phase::cancelled; });
+}
+
+std::vector<operation> operation_queue::take_committed(const std::vector<rank_device>& ranks) {
+  return take([&](const operation& op) {
+    return op.state == operation::phase::decided && !op.moving && std::all_of(ranks.begin(), ranks.end(), [&](auto& x) {
+             return x.lost || op.finished.count(x.id()) == 0 || op.committed.count(x.id()) != 0;
+           });
+  });
 }
 
 } // namespace ringmaster

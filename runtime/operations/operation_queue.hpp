@@ -2,6 +2,7 @@
 
 #include "messages/ids.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/operations/batch_results.hpp"
 #include "runtime/operations/operation.hpp"
 
 #include <deque>
@@ -11,8 +12,8 @@
 namespace ringmaster {
 
 /// The operations of a communicator that were called and have not ended, in the order of the calls: those in flight,
-/// and those that wait for GroupEnd. `epoch_change` decides what happens to them when ranks are lost, epochs change and
-/// ranks report. No clock, no actor.
+/// and those that wait for GroupEnd. An operation is decided when all ranks have finished it, and ends when all have
+/// committed it. `epoch_change` decides what happens when ranks are lost and epochs change. No clock, no actor.
 class operation_queue {
 public:
   explicit operation_queue(communicator_id owner) : owner_(owner) {}
@@ -24,6 +25,8 @@ public:
   std::deque<operation>& in_flight() { return in_flight_; }
   const std::deque<operation>& in_flight() const { return in_flight_; }
   size_t waiting() const { return waiting_.size(); }
+  batch_results& batch() { return batch_; }
+  const batch_results& batch() const { return batch_; }
 
   /// Numbers it. `rank_group`: the group of the ranks' calls, which do not wait for GroupEnd; 0: the host has called.
   operation& add(operation op, uint64_t rank_group);
@@ -39,8 +42,12 @@ public:
   operation* find(sequence_number sequence);
   /// The report is of the attempt that counts.
   bool counts(const proto::RankReport& x);
-  /// Those that are fused with it, or it alone.
-  std::vector<operation*> fused_with(operation& op);
+  /// The device has finished the operation, and those that are fused with it. Returns those that are decided now.
+  std::vector<operation*> note_finished(operation& op, device_id device);
+  /// The device has put the results of these in place.
+  void note_committed(operation& op, device_id device);
+  /// The data of a shared-memory operation starts to move: it is decided.
+  void start_moving(operation& op);
   /// It fails, with those that are fused with it. Decided operations are not cancelled.
   void cancel(operation& op, const caf::error& error);
   void cancel_running(const caf::error& error);
@@ -67,8 +74,14 @@ public:
   std::vector<sequence_number> stop();
   /// Removes and returns those for which `ended` holds.
   std::vector<operation> take(const std::function<bool(const operation&)>& ended);
+  std::vector<operation> take_cancelled();
+  /// Decided ones that every remaining rank has committed.
+  std::vector<operation> take_committed(const std::vector<rank_device>& ranks);
 
 private:
+  /// Those that are fused with it, or it alone.
+  std::vector<operation*> fused_with(operation& op);
+  void decide(operation& op);
   template <class Visitor>
   void each(Visitor visit) {
     for (auto* queue : {&in_flight_, &waiting_})
@@ -83,6 +96,7 @@ private:
   bool group_open_ = false;
   uint64_t groups_ = 0;
   sequence_number latest_;
+  batch_results batch_;
 };
 
 } // namespace ringmaster

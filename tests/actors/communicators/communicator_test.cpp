@@ -75,7 +75,7 @@ TEST_CASE(
       what.set_chunk_count(told);
       for (auto& device : trial.comm.devices())
         request.add_inputs(device.minmemaddr().value());
-      auto op = state_of<communicator_state>(communicator_of(cluster)).operation_for(request, {});
+      auto op = state_of<communicator_state>(communicator_of(cluster)).runner().operation_for(request, {});
       REQUIRE_MESSAGE(op, (op ? "" : render(op.error())));
       return op->what().chunk_count();
     };
@@ -218,13 +218,13 @@ TEST_CASE("communicator: a client that waits hears of a failure, although later 
   REQUIRE(hoard);
   auto run = [&] {
     REQUIRE(trial.launch() == "");
-    cluster.run_until([&] { return comm.whole_status().status() != gpu_sim::IN_PROGRESS; });
+    cluster.run_until([&] { return comm.reporter().whole_status().status() != gpu_sim::IN_PROGRESS; });
   };
   run();
   REQUIRE_FALSE(memory.free_scratch(*hoard));
   run();
   // A read-only status does not count as having heard of the end.
-  CHECK(comm.whole_status().status() == gpu_sim::FAILED);
+  CHECK(comm.reporter().whole_status().status() == gpu_sim::FAILED);
   proto::ClusterInfoRequest info;
   info.set_communicators(true);
   CHECK(cluster.ask_coordinator<proto::ClusterInfo>(info).communicators(0).status() == gpu_sim::FAILED);

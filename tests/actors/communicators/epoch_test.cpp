@@ -18,7 +18,7 @@ simulation_options seeded(uint64_t seed, proto::FailurePolicy policy = proto::SH
 
 void run_to_epoch(simulated_cluster& cluster, epoch_number epoch) {
   auto& state = state_of<communicator_state>(communicator_of(cluster));
-  cluster.run_until([&] { return state.epochs().epoch() >= epoch; });
+  cluster.run_until([&] { return state.epochs().state().epoch() >= epoch; });
 }
 
 constexpr auto kill = proto::FaultRequest::KILL, hang_up = proto::FaultRequest::HANG, slow = proto::FaultRequest::SLOW;

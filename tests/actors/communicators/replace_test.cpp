@@ -192,7 +192,7 @@ TEST_CASE("replace: the status is not SUCCESS if an operation after the one whos
     all_reduce_trial trial{cluster, what};
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
     REQUIRE(trial.launch() == "");
-    cluster.run_until([&] { return comm.whole_status().status() != gpu_sim::IN_PROGRESS; });
+    cluster.run_until([&] { return comm.reporter().whole_status().status() != gpu_sim::IN_PROGRESS; });
     cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL, 1));
     REQUIRE(trial.launch() == ""); // into the same place: its own result is whole
     auto status = cluster.wait(1);
@@ -289,7 +289,7 @@ TEST_CASE("replace: a device that dies while nothing runs is replaced before a w
     cluster.inject(trial.device(0), fault(proto::FaultRequest::KILL));
     cluster.run_until([&] { return state_of<coordinator_state>(cluster.host).devices.find(device_id{1}) == nullptr; });
     auto& comm = state_of<communicator_state>(communicator_of(cluster));
-    cluster.run_until([&] { return comm.epochs().epoch() > epoch_number{1}; });
+    cluster.run_until([&] { return comm.epochs().state().epoch() > epoch_number{1}; });
     auto status = cluster.wait(1);
     CHECK(status.devices(0).deviceid().value() == 4);
     auto old = trial.launch();
@@ -316,7 +316,8 @@ TEST_CASE("replace: a call that waits for GroupEnd has its input on the spare") 
   cluster.inject(trial.device(1), fault(proto::FaultRequest::KILL));
   auto& comm = state_of<communicator_state>(communicator_of(cluster));
   cluster.run_until([&] {
-    return comm.epochs().epoch() >= epoch_number{3} && comm.epochs().state().phase() == epoch_change::phase::active;
+    return comm.epochs().state().epoch() >= epoch_number{3}
+           && comm.epochs().state().phase() == epoch_change::phase::active;
   });
   REQUIRE(cluster.ask_coordinator<gpu_sim::GroupEndResponse>(end).error() == "");
   judge(trial, cluster.wait(1));

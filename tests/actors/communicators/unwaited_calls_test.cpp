@@ -88,7 +88,7 @@ TEST_CASE("unwaited calls: a rank that ignores how many calls it may have is ref
   rank_cluster x{with_devices(2), 2};
   simulated_client stranger{x.cluster};
   std::vector<answer_ptr<proto::RankCallResponse>> answers;
-  for (size_t i = 0; i < communicator_state::calls_open_max + more; ++i) {
+  for (size_t i = 0; i < rank_call_server::calls_open_max + more; ++i) {
     proto::RankCall call;
     call.set_comm_id(x.comm.commid());
     call.set_device_id(x.device(0));
@@ -99,7 +99,7 @@ TEST_CASE("unwaited calls: a rank that ignores how many calls it may have is ref
   }
   x.run_messages();
   for (size_t i = 0; i < answers.size(); ++i)
-    CHECK(answers[i]->arrived() == (i >= communicator_state::calls_open_max));
+    CHECK(answers[i]->arrived() == (i >= rank_call_server::calls_open_max));
   auto& refused = answers.back()->get();
   CHECK(refused.code() == static_cast<uint32_t>(errc::too_many));
   CHECK(contains(refused.error(), "4096 calls of device 0x1 on communicator 1 have not been answered yet"));

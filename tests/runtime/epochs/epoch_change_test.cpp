@@ -18,11 +18,11 @@ TEST_CASE("epoch change: outputs that a failed operation may have written in par
   for (bool in_place : {false, true}) {
     CAPTURE(in_place);
     epoch_change x{{1}, proto::REPLACE, devices(2)};
-    auto& op = x.operations().add(sum_of(x.ranks(), in_place), 0);
+    auto& op = x.operations().add(sum_of(x.members().ranks(), in_place), 0);
     op.begin({1}, 2, 0);
     auto told = x.reported(report({1}, {1}, {1}, proto::RankReport::BROKEN));
     for (uint64_t id : {1, 2})
-      for (auto& more : x.quiesced({id}, x.epoch()))
+      for (auto& more : x.quiesced({id}, x.state().epoch()))
         told.push_back(more);
     std::vector<std::string> order;
     for (auto& y : told)
@@ -42,7 +42,7 @@ TEST_CASE("epoch change: outputs that a failed operation may have written in par
 // Else a stream that has stopped for the first epoch keeps the operation, and runs it into memory that is free.
 TEST_CASE("epoch change: an operation that is overdue while streams are being stopped is removed from them") {
   epoch_change x{{1}, proto::SHRINK, devices(3)};
-  x.operations().add(sum_of(x.ranks()), 0).begin({1}, 3, 0);
+  x.operations().add(sum_of(x.members().ranks()), 0).begin({1}, 3, 0);
   const auto first = x.lost({3}, "a test");
   CHECK(std::get<epoch_change::stop_streams>(first.at(0)).cancelled.empty());
   CHECK(x.quiesced({1}, {2}).empty());
@@ -63,7 +63,7 @@ TEST_CASE("epoch change: an operation that is overdue while streams are being st
 TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the others run again") {
   epoch_change x{{1}, proto::SHRINK, devices(3)};
   for (auto kind : {proto::BROADCAST, proto::ALL_REDUCE})
-    x.operations().add(sum_of(x.ranks(), false, kind), 0).begin({1}, 3, 0);
+    x.operations().add(sum_of(x.members().ranks(), false, kind), 0).begin({1}, 3, 0);
   auto told = x.lost({1}, "a test");
   REQUIRE(told.size() == 1);
   auto& stop = std::get<epoch_change::stop_streams>(told[0]);
@@ -84,17 +84,17 @@ TEST_CASE("epoch change: who leaves in good order is not said to be lost, and th
   epoch_change x{{1}, proto::SHRINK, devices(3)};
   CHECK(!x.lost({1}, "it was shut down", true).empty());
   CHECK(x.async_error() == "rank 0 (device 0x1) left: it was shut down");
-  CHECK(x.ranks().size() == 2);
+  CHECK(x.members().ranks().size() == 2);
 }
 
 TEST_CASE("epoch change: what runs when the last device is lost ends as device_lost, when it is aborted as aborted") {
   for (bool abort : {false, true}) {
     CAPTURE(abort);
     epoch_change x{{1}, proto::SHRINK, devices(1)};
-    x.operations().add(sum_of(x.ranks(), false), 0).begin({1}, 1, 0);
+    x.operations().add(sum_of(x.members().ranks(), false), 0).begin({1}, 1, 0);
     auto told = abort ? x.abort("a test") : x.lost({1}, "a test");
     if (abort)
-      for (auto& more : x.quiesced({1}, x.epoch()))
+      for (auto& more : x.quiesced({1}, x.state().epoch()))
         told.push_back(more);
     auto expected = abort ? errc::aborted : errc::device_lost;
     CHECK(code_of(x.end_error()) == expected);
@@ -115,8 +115,8 @@ TEST_CASE(
       CAPTURE(of_host);
       CAPTURE(by_ranks);
       epoch_change x{{1}, proto::REPLACE, devices(2)};
-      x.batch().start(of_host);
-      x.operations().add(sum_of(x.ranks()), by_ranks ? operation::rank_groups : 0).begin({1}, 2, 0);
+      x.operations().batch().start(of_host);
+      x.operations().add(sum_of(x.members().ranks()), by_ranks ? operation::rank_groups : 0).begin({1}, 2, 0);
       for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::COMMITTED})
         for (uint64_t id : {1, 2})
           x.reported(report({id}, {1}, {1}, phase));
@@ -127,13 +127,14 @@ TEST_CASE(
       spare.set_success(true);
       *spare.mutable_device() = device(3).metadata;
       x.spare(spare, {2});
-      CHECK(x.batch().without_results() == (of_host && by_ranks ? std::set<device_id>{} : std::set<device_id>{{3}}));
+      CHECK(x.operations().batch().without_results()
+            == (of_host && by_ranks ? std::set<device_id>{} : std::set<device_id>{{3}}));
     }
 }
 
 TEST_CASE("epoch change: a spare is to hold what runs again, but not what an earlier operation makes anew") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
-  auto first = sum_of(x.ranks(), false);
+  auto first = sum_of(x.members().ranks(), false);
   auto second = first;
   for (auto& slot : second.slots)
     slot.input = slot.output, slot.output += 1024;
@@ -153,7 +154,7 @@ TEST_CASE("epoch change: a spare is to hold the input of a call that came while 
     CAPTURE(in_place);
     epoch_change x{{1}, proto::REPLACE, devices(3)};
     x.lost({2}, "a test");
-    auto& op = x.operations().add(sum_of(x.ranks(), in_place), 0);
+    auto& op = x.operations().add(sum_of(x.members().ranks(), in_place), 0);
     CHECK(op.slots[1].input_bytes == 32);
     CHECK(op.slots[1].output_bytes == 32);
     CHECK(x.quiesced({1}, {2}).empty());
@@ -174,11 +175,11 @@ TEST_CASE("epoch change: while a rank waits for a spare, its addresses are looke
   request.mutable_collective()->set_kind(proto::ALL_REDUCE);
   request.mutable_collective()->set_count(4);
   request.add_inputs(memory_size + 64);
-  auto without = make_operation(request, "ring", x.ranks());
+  auto without = make_operation(request, "ring", x.members().ranks());
   REQUIRE(!without);
   CHECK(code_of(without.error()) == errc::invalid_argument);
   request.add_inputs(3 * memory_size - 8);
-  auto beyond = make_operation(request, "ring", x.ranks());
+  auto beyond = make_operation(request, "ring", x.members().ranks());
   REQUIRE(!beyond);
   CHECK(code_of(beyond.error()) == errc::out_of_range);
 }
@@ -259,15 +260,15 @@ size_t count_of(const epoch_change::decisions& told) {
 
 TEST_CASE("epoch change: a call made while a rank is being replaced fails, for the spare does not hold its input") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
-  x.operations().add(sum_of(x.ranks(), false), 0).begin({1}, 2, 0);
+  x.operations().add(sum_of(x.members().ranks(), false), 0).begin({1}, 2, 0);
   x.lost({2}, "a test");
   REQUIRE(count_of<epoch_change::spare_wanted>(x.quiesced({1}, {2})) == 1); // for the inputs of #1
-  x.operations().add(sum_of(x.ranks(), false), 0);                          // #2, of which the request says nothing
+  x.operations().add(sum_of(x.members().ranks(), false), 0);                // #2, of which the request says nothing
   auto told = x.spare(spare_with_inputs(3), {2});
   REQUIRE(count_of<epoch_change::stop_streams>(told) == 1);
   CHECK(std::get<epoch_change::stop_streams>(told.front()).cancelled == std::vector<sequence_number>{{2}});
   for (uint64_t id : {1, 3})
-    told = x.quiesced({id}, x.epoch());
+    told = x.quiesced({id}, x.state().epoch());
   REQUIRE(count_of<epoch_change::operation_ended>(told) == 1);
   auto& ended = std::get<epoch_change::operation_ended>(told.front());
   CHECK(ended.what.sequence == sequence_number{2});
@@ -276,28 +277,28 @@ TEST_CASE("epoch change: a call made while a rank is being replaced fails, for t
         == "device 0x3 replaces device 0x2, but not its input: the call came while the device was being replaced");
   CHECK(std::get<epoch_change::epoch_opened>(told.back()).rerun == std::vector<sequence_number>{{1}});
   // What is called from now on has its input on the spare.
-  auto& third = x.operations().add(sum_of(x.ranks(), false), 0);
+  auto& third = x.operations().add(sum_of(x.members().ranks(), false), 0);
   CHECK(third.slots[1].device == device_id{3});
   CHECK(third.state == operation::phase::running);
 }
 
 TEST_CASE("epoch change: a spare that is lost is no longer missing a result, the one in its place is") {
   epoch_change x{{1}, proto::REPLACE, devices(2)};
-  x.batch().start(true);
-  x.operations().add(sum_of(x.ranks()), 0).begin({1}, 2, 0);
+  x.operations().batch().start(true);
+  x.operations().add(sum_of(x.members().ranks()), 0).begin({1}, 2, 0);
   for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::COMMITTED})
     for (uint64_t id : {1, 2})
       x.reported(report({id}, {1}, {1}, phase));
   device_id lost{2};
   for (uint64_t spare : {3, 4}) {
     x.lost(lost, "a test");
-    CHECK(x.batch().without_results().empty());
-    x.quiesced({1}, x.epoch());
+    CHECK(x.operations().batch().without_results().empty());
+    x.quiesced({1}, x.state().epoch());
     x.spare(spare_with_inputs(spare), lost);
     lost = device_id{spare};
-    CHECK(x.batch().without_results() == std::set<device_id>{lost});
+    CHECK(x.operations().batch().without_results() == std::set<device_id>{lost});
     for (auto id : {device_id{1}, lost})
-      x.quiesced(id, x.epoch());
+      x.quiesced(id, x.state().epoch());
   }
 }
 
@@ -308,7 +309,7 @@ TEST_CASE("epoch change: it does not end while data is being moved, whatever els
       CAPTURE(loses);
       CAPTURE(destroys);
       epoch_change x{{1}, proto::SHRINK, devices(2)};
-      auto& op = x.operations().add(sum_of(x.ranks(), false), 0);
+      auto& op = x.operations().add(sum_of(x.members().ranks(), false), 0);
       op.begin({1}, 2, 0);
       x.data_moves(op);
       x.hold();
@@ -328,7 +329,7 @@ TEST_CASE("epoch change: it does not end while data is being moved, whatever els
       CHECK(count_of<epoch_change::communicator_gone>(told) == 0);
       CHECK(x.state().phase() == epoch_change::phase::ending);
       for (uint64_t id = loses ? 1 : 2; id >= 1; --id)
-        told = x.quiesced({id}, x.epoch());
+        told = x.quiesced({id}, x.state().epoch());
       CHECK(count_of<epoch_change::communicator_gone>(told) == (destroys ? 1 : 0));
       CHECK(count_of<epoch_change::communicator_aborted>(told) == (destroys ? 0 : 1));
     }

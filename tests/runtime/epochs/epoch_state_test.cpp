@@ -1,10 +1,11 @@
 // The objects that `epoch_change` consists of.
-#include "runtime/epochs/batch_results.hpp"
+#include "runtime/epochs/communicator_end.hpp"
 #include "runtime/epochs/departures.hpp"
 #include "runtime/epochs/epoch_state.hpp"
 #include "runtime/epochs/loss_log.hpp"
 #include "runtime/epochs/rank_history.hpp"
 #include "runtime/epochs/spare_search.hpp"
+#include "runtime/operations/batch_results.hpp"
 #include "tests/runtime/epochs/epoch_operands.hpp"
 #include "tests/runtime/invariants/broken_invariant.hpp"
 #include "tests/support/text_search.hpp"
@@ -32,9 +33,15 @@ TEST_CASE("epoch state: goes through a change of members, and to the end") {
   epoch_state x;
   CHECK(x.is_active());
   x.enter(phases::quiescing);
-  x.start_next_epoch();
+  x.start_next_epoch({{1}, {2}});
   CHECK(x.epoch() == epoch_number{2});
   CHECK(x.is_changing());
+  CHECK(!x.has_stopped({1}));
+  CHECK(x.note_stopped({1}));
+  CHECK(!x.note_stopped({1}));
+  CHECK(!x.all_have_stopped());
+  CHECK(x.note_stopped({2}));
+  CHECK(x.all_have_stopped());
   x.enter(phases::replacing);
   x.enter(phases::quiescing);
   x.enter(phases::active);
@@ -55,7 +62,48 @@ TEST_CASE("epoch state: refuses every transition that is not in the drawing") {
     x.enter(phases::ending);
     x.enter(phases::quiescing);
   });
-  refuses("an epoch number is used up while members are being stopped", [] { epoch_state{}.start_next_epoch(); });
+  refuses("an epoch number is used up while members are being stopped", [] { epoch_state{}.start_next_epoch({}); });
+}
+
+TEST_CASE("epoch state: an epoch opens when all members have stopped") {
+  epoch_state x;
+  x.enter(phases::quiescing);
+  x.start_next_epoch({{1}});
+  for (auto next : {phases::active, phases::replacing})
+    refuses("no epoch opens, no rank is replaced and no end is reached while a member has not stopped",
+            [=]() mutable { x.enter(next); });
+  refuses("a device has one rank", [=]() mutable { x.start_next_epoch({{1}, {1}}); });
+}
+
+TEST_CASE("epoch state: a stop waits for data that moves") {
+  epoch_state x;
+  refuses("a stop waits only for data that moves", [=]() mutable { x.defer_stop(); });
+  x.start_moving();
+  CHECK(!x.end_moving());
+  x.start_moving();
+  x.defer_stop();
+  CHECK(x.stop_is_deferred());
+  CHECK(x.end_moving());
+  CHECK(!x.data_moves());
+  CHECK(!x.stop_is_deferred());
+}
+
+TEST_CASE("epoch state: gives all reasons for an epoch, once") {
+  epoch_state x;
+  x.add_reason("rank 1 was lost");
+  x.add_reason("device 3 took its place");
+  CHECK(x.take_reason() == "rank 1 was lost; device 3 took its place");
+  CHECK(x.take_reason().empty());
+}
+
+TEST_CASE("communicator end: a client that has asked for it hears of it once") {
+  communicator_end x;
+  x.begin("a test", errc::aborted);
+  CHECK(!x.note_gone());
+  x.ask_to_destroy();
+  CHECK(x.note_gone());
+  CHECK(!x.note_gone());
+  refuses("an end begins once, for a reason", [=]() mutable { x.begin("again", errc::aborted); });
 }
 
 TEST_CASE("rank history: knows ranks by epoch, and which have been dropped since") {

@@ -53,7 +53,7 @@ std::vector<epoch_world::event> epoch_world::possible() const {
         result.push_back({how});
   }
   if (left_.leaves > 0)
-    for (auto& rank : epochs_.ranks())
+    for (auto& rank : epochs_.members().ranks())
       if (is_there(rank.id()))
         result.push_back({kind::leave, rank.id()});
   if (epochs_.can_leave())
@@ -107,7 +107,7 @@ void epoch_world::apply(const event& x) {
       if (calls_ > 0)
         --left_.calls;
       ++calls_;
-      auto& op = epochs_.operations().add(sum_of(epochs_.ranks()), 0);
+      auto& op = epochs_.operations().add(sum_of(epochs_.members().ranks()), 0);
       if (epochs_.may_start())
         begin(op);
       break;
@@ -150,7 +150,7 @@ void epoch_world::apply(const event& x) {
       break;
     case kind::leave: {
       --left_.leaves;
-      auto& ranks = epochs_.ranks();
+      auto& ranks = epochs_.members().ranks();
       bool last = policy_ != proto::REPLACE && std::all_of(ranks.begin(), ranks.end(), [&](auto& y) {
                     return y.id() == x.device || asked_to_leave_.count(y.id()) != 0;
                   });
@@ -177,8 +177,8 @@ sequence_number epoch_world::first_running() const {
 }
 
 void epoch_world::begin(operation& op) {
-  op.begin(epochs_.epoch(), static_cast<uint32_t>(epochs_.ranks().size()), 0);
-  expect(op.slots.size() == epochs_.ranks().size(), "an attempt is over all ranks");
+  op.begin(epochs_.state().epoch(), static_cast<uint32_t>(epochs_.members().ranks().size()), 0);
+  expect(op.slots.size() == epochs_.members().ranks().size(), "an attempt is over all ranks");
   if (left_.joint)
     return;
   for (auto& x : op.slots)

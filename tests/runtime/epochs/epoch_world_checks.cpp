@@ -66,11 +66,12 @@ void epoch_world::check_rest() {
 
 uint64_t epoch_world::fingerprint() const {
   mixed all;
-  all.add(epochs_.state().phase(), epochs_.epoch(), asked_for_, next_spare_, moving_, calls_, epochs_.must_defer());
+  all.add(epochs_.state().phase(), epochs_.state().epoch(), asked_for_, next_spare_, moving_, calls_,
+          epochs_.state().stop_is_deferred());
   all.add(left_.losses, left_.calls, left_.broken, left_.overdue, left_.aborts, left_.destroys, left_.spares,
           left_.refusals, left_.leaves);
-  for (auto& x : epochs_.ranks())
-    all.add(x.id(), x.lost, epochs_.has_stopped(x.id()), epochs_.leaving().contains(x.id()));
+  for (auto& x : epochs_.members().ranks())
+    all.add(x.id(), x.lost, epochs_.state().has_stopped(x.id()), epochs_.leaving().contains(x.id()));
   all.add(asked_to_leave_, streams_.size());
   for (auto& [id, x] : streams_)
     all.add(id, x.alive, x.noticed, x.answers, x.walks, x.commits);
@@ -91,8 +92,8 @@ void epoch_world::check(epoch_change::stop_streams& x) {
   std::set<device_id> stopped{x.devices.begin(), x.devices.end()};
   for (auto id : stopped)
     expect(lost_.count(id) == 0, "a lost device is not stopped");
-  for (auto& rank : epochs_.ranks())
-    expect((rank.lost || stopped.count(rank.id()) != 0 || epochs_.has_stopped(rank.id())), "all others are");
+  for (auto& rank : epochs_.members().ranks())
+    expect((rank.lost || stopped.count(rank.id()) != 0 || epochs_.state().has_stopped(rank.id())), "all others are");
   for (auto id : stopped)
     if (auto& to = streams_[id]; to.alive) { // it stops walking; what it has to commit it commits
       to.walks.clear();
@@ -139,7 +140,7 @@ void epoch_world::check(epoch_change::epoch_opened& x) {
   expect(!ending_, "no epoch opens after the end");
   expect(x.epoch == stopped_, "it is the one that was announced last");
   expect(!x.reason.empty(), "it has a reason");
-  for (auto& rank : epochs_.ranks()) {
+  for (auto& rank : epochs_.members().ranks()) {
     expect(lost_.count(rank.id()) == 0, "a lost device does not come back");
     expect(left_for_good_.count(rank.id()) == 0, "a device that has left does not come back");
     expect(streams_[rank.id()].stopped_at == x.epoch, "all members have stopped");
@@ -182,8 +183,8 @@ void epoch_world::check(epoch_change::communicator_gone&) {
 
 size_t epoch_world::said() const {
   size_t result = 0;
-  for (auto& x : epochs_.ranks())
-    result += epochs_.has_stopped(x.id());
+  for (auto& x : epochs_.members().ranks())
+    result += epochs_.state().has_stopped(x.id());
   for (auto& op : epochs_.operations().in_flight())
     result += op.finished.size() + op.committed.size() + (op.state == operation::phase::running ? 0 : 1);
   return result;
@@ -192,12 +193,12 @@ size_t epoch_world::said() const {
 void epoch_world::check_ghosts() {
   auto before = said();
   for (auto& [id, x] : streams_) {
-    for (epoch_number epoch{1}; epoch < epochs_.epoch(); epoch = epoch.next())
+    for (epoch_number epoch{1}; epoch < epochs_.state().epoch(); epoch = epoch.next())
       expect(epochs_.quiesced(id, epoch).empty(), "an old Quiesced does not count");
-    if (epochs_.has_stopped(id))
-      expect(epochs_.quiesced(id, epochs_.epoch()).empty(), "a second Quiesced does not count");
+    if (epochs_.state().has_stopped(id))
+      expect(epochs_.quiesced(id, epochs_.state().epoch()).empty(), "a second Quiesced does not count");
     for (auto& op : epochs_.operations().in_flight())
-      for (epoch_number epoch{1}; epoch <= epochs_.epoch(); epoch = epoch.next())
+      for (epoch_number epoch{1}; epoch <= epochs_.state().epoch(); epoch = epoch.next())
         if (epoch != op.epoch)
           for (auto phase : {proto::RankReport::FINISHED, proto::RankReport::BROKEN, proto::RankReport::COMMITTED})
             expect(epochs_.reported(report(id, op.sequence, epoch, phase)).empty(), "an old report does not count");
