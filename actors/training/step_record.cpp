@@ -11,13 +11,13 @@
 
 namespace ringmaster::training {
 
-void step_record::put(proto::TrainingStep x, const running_step& step, std::string_view strategy,
+void step_record::put(proto::TrainingStep x, const running_step& step, std::string_view strategy_name,
                       const step_report& report) {
   ensure(!latest_, "a step is recorded after the one before");
   ensure(is_kept_, "steps are recorded while there is a journal");
   for (auto device : step.devices)
     x.add_device_ids(device.value);
-  x.set_strategy(std::string{strategy});
+  x.set_strategy(std::string{strategy_name});
   x.set_attempts(report.attempts);
   x.set_loss(report.loss);
   const auto number = ++recordings_;

@@ -31,7 +31,7 @@ public:
   /// Whether there is a journal, as far as is known.
   bool is_kept() const { return is_kept_; }
   /// `x` has the samples of the step; the rest of its record is added. No other record is awaited.
-  void put(proto::TrainingStep x, const running_step& step, std::string_view strategy, const step_report& report);
+  void put(proto::TrainingStep x, const running_step& step, std::string_view strategy_name, const step_report& report);
   bool is_awaited() const { return latest_.has_value(); }
   /// Stops waiting for a record after its limit, and returns whether there was one.
   bool expire();
