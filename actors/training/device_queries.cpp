@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -37,6 +38,32 @@ void device_queries::find_free(uint32_t count_max, std::function<void(const std:
         then(found);
       },
       [this](const caf::error&) { searching_ = false; });
+}
+
+void device_queries::find_missing(const step_change& change, bool required, std::function<void(device_id)> add,
+                                  std::function<void(const caf::error&)> failed) {
+  required_ = required_ || required;
+  const auto& ranks = change.ranks();
+  if (ranks.members().size() >= ranks.wanted() || change.progress().is_over())
+    return;
+  const auto count_max = ranks.wanted() + static_cast<uint32_t>(ranks.lost_count()); // some of them may be known
+  find_free(count_max, [this, &change, count_max, add = std::move(add),
+                        failed = std::move(failed)](const std::vector<device_id>& found) {
+    const auto& its = change.ranks();
+    const auto before = its.members().size();
+    for (auto device : found)
+      if (!change.progress().is_over() && its.members().size() < its.wanted() && its.find(device) == nullptr
+          && !its.is_lost(device))
+        add(device);
+    const bool gathers = change.progress().now() == step_change::phase::gathering;
+    required_ = required_ && gathers && its.members().size() < its.wanted();
+    if (!required_)
+      return;
+    if (its.members().size() > before || count_max < its.wanted() + its.lost_count()) // there may be more
+      return find_missing(change, false, add, failed);
+    failed(make_error(errc::too_few_devices, fmt::format("{} of {} are free: other clients took some, or they are lost",
+                                                         its.members().size(), counted(its.wanted(), "device"))));
+  });
 }
 
 void device_queries::find_drained(std::function<void(const std::map<device_id, std::string>&)> then) {

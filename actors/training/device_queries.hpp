@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/training/interfaces.hpp"
+#include "actors/training/steps/step_change.hpp"
 
 #include <functional>
 #include <map>
@@ -25,6 +26,10 @@ public:
   /// `then` gets at most this number of devices that are free, or were when it answered; nothing if it does not answer,
   /// or while another such request is under way.
   void find_free(uint32_t count_max, std::function<void(const std::vector<device_id>&)> then);
+  /// While the run has fewer ranks than it wants: `add` gets free devices, one by one. If the run was `required` to
+  /// find devices before its first step, and there are too few, `failed` gets the reason.
+  void find_missing(const step_change& change, bool required, std::function<void(device_id)> add,
+                    std::function<void(const caf::error&)> failed);
   /// `then` gets the devices on nodes that are drained, and why each leaves; nothing if it does not answer.
   void find_drained(std::function<void(const std::map<device_id, std::string>&)> then);
 
@@ -33,6 +38,7 @@ private:
   coordinator_actor coordinator_;
   caf::timespan limit_;
   bool searching_ = false;
+  bool required_ = false; ///< The run has too few devices for its first step: other clients took some.
 };
 
 } // namespace ringmaster::training

@@ -99,6 +99,16 @@ model_parts model_snapshots::parts(uint64_t step, bool with_leavers) const {
   return result;
 }
 
+step_change::model_location model_snapshots::location() const {
+  const auto step = change_.progress().step();
+  const auto all = parts(step).whole(), of_others = parts(step, false).whole();
+  step_change::model_location result;
+  result.missing = all ? caf::error{} : all.error();
+  result.missing_without_leavers = of_others ? caf::error{} : of_others.error();
+  result.snapshot_step = latest_.parts.empty() ? 0 : latest_.step;
+  return result;
+}
+
 bool model_snapshots::is_due(uint64_t step) const {
   return settings_->image_every != 0 && (step % settings_->image_every == 0 || step == settings_->steps);
 }
@@ -120,21 +130,21 @@ void model_snapshots::collect(uint64_t step, const std::vector<model_parts::sour
 }
 
 void model_snapshots::take(uint64_t step, taken_function then) {
-  ensure(step == change_.step(), "a snapshot is taken of the model as it is");
+  ensure(step == change_.progress().step(), "a snapshot is taken of the model as it is");
   auto all = parts(step).whole();
   if (!all)
     return then(all.error());
   collect(step, *all, [this, then, step](const caf::expected<found_parts>& x) {
     if (!x)
       return then(x.error());
-    if (change_.is_over())
+    if (change_.progress().is_over())
       return; // the run has ended with another one
-    if (step > change_.step())
+    if (step > change_.progress().step())
       return then(make_error(errc::aborted, fmt::format("the run went back to a step before {}", step)));
     const model_snapshot found{step, *x};
     if (latest_.parts.empty() || step >= latest_.step) // a snapshot of a later step can arrive first
       latest_ = found;
-    ensure(latest_.step <= change_.step(), "a snapshot is of a step that was committed");
+    ensure(latest_.step <= change_.progress().step(), "a snapshot is of a step that was committed");
     then(found);
   });
 }

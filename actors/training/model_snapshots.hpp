@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/training/interfaces.hpp"
-#include "actors/training/step_change.hpp"
+#include "actors/training/steps/step_change.hpp"
 #include "actors/training/trainer_settings.hpp"
 #include "training/computed/model_parts.hpp"
 
@@ -80,9 +80,9 @@ public:
 
   /// The parts of the model as of this step: the owner is an index in `ranks().members()`, or `on_host`.
   model_parts parts(uint64_t step, bool with_leavers = true) const;
+  /// Where the model as of the run's step is.
+  step_change::model_location location() const;
   const model_snapshot& latest() const { return latest_; }
-  /// The step whose model is restored when parts of a later one are lost; 0: the first weights.
-  uint64_t latest_step() const { return latest_.parts.empty() ? 0 : latest_.step; }
   bool has(uint64_t step) const { return latest_.step == step && !latest_.parts.empty(); }
   /// Whether the watcher gets the model as of this step when the run continues.
   bool is_due(uint64_t step) const;

@@ -21,6 +21,8 @@ public:
   part_deliveries(const part_deliveries&) = delete;
 
   void start(std::shared_ptr<const running_step> step);
+  /// Whether the model can have such a part.
+  bool is_possible(const part_wanted& x) const { return training::is_possible(x.what, job_->layers.size()); }
   void deliver(const part_wanted& x);
 
 private:

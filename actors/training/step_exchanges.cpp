@@ -1,6 +1,7 @@
 #include "actors/training/step_exchanges.hpp"
 
 #include "actors/training/training_rank.hpp"
+#include "runtime/coordination/comm_name.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -25,6 +26,21 @@ std::string text_of(const exchange_desk::exchange& x, uint32_t world_size) {
 }
 
 } // namespace
+
+std::shared_ptr<group_calls> make_group_calls(trainer_actor::pointer self, const trainer_settings& settings,
+                                              const std::vector<device_id>& devices, const step_setting& sides) {
+  group_call_settings its;
+  its.coordinator = settings.coordinator;
+  its.devices = devices;
+  its.name = as_comm_name(fmt::format("training by {}", strategy_for(*settings.job, sides).name));
+  its.as = settings.job->as;
+  its.deterministic = settings.deterministic;
+  its.limit = settings.operation_limit;
+  auto result = std::make_shared<group_calls>(self, std::move(its));
+  if (devices.size() == 1) // others communicate soon
+    result->hold();
+  return result;
+}
 
 void step_exchanges::start(std::shared_ptr<const running_step> step) {
   ensure(step->world_size() > 0 && step->devices.size() == step->ranks.size(), "every rank of a step has a device");

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/training/group_calls.hpp"
-#include "actors/training/step_change.hpp"
+#include "actors/training/trainer_settings.hpp"
 #include "training/computed/exchange_desk.hpp"
 
 #include <functional>
@@ -21,6 +21,10 @@ struct running_step {
 
   uint32_t world_size() const { return static_cast<uint32_t>(ranks.size()); }
 };
+
+/// The communicators of a step over these devices, by a strategy with these sides.
+std::shared_ptr<group_calls> make_group_calls(trainer_actor::pointer self, const trainer_settings& settings,
+                                              const std::vector<device_id>& devices, const step_setting& sides);
 
 /// Whether an attempt continues, and what becomes of it, for those that move its data.
 struct attempt_events {

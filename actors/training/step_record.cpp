@@ -11,9 +11,15 @@
 
 namespace ringmaster::training {
 
-void step_record::put(proto::TrainingStep x) {
+void step_record::put(proto::TrainingStep x, const running_step& step, std::string_view strategy_name,
+                      const step_report& report) {
   ensure(!latest_, "a step is recorded after the one before");
   ensure(is_kept_, "steps are recorded while there is a journal");
+  for (auto device : step.devices)
+    x.add_device_ids(device.value);
+  x.set_strategy(std::string{strategy_name});
+  x.set_attempts(report.attempts);
+  x.set_loss(report.loss);
   const auto number = ++recordings_;
   latest_ = {number, x.step(), self_->clock().now() + settings_.limit};
   self_->send(settings_.coordinator, std::move(x));

@@ -1,11 +1,13 @@
 #pragma once
 
-#include "actors/training/interfaces.hpp"
+#include "actors/training/step_exchanges.hpp"
+#include "actors/training/trainer_settings.hpp"
 #include <ringmaster/strategy/range_set.hpp>
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace ringmaster::training {
 
@@ -28,8 +30,8 @@ public:
 
   /// Whether there is a journal, as far as is known.
   bool is_kept() const { return is_kept_; }
-  /// No other record is awaited.
-  void put(proto::TrainingStep x);
+  /// `x` has the samples of the step; the rest of its record is added. No other record is awaited.
+  void put(proto::TrainingStep x, const running_step& step, std::string_view strategy_name, const step_report& report);
   bool is_awaited() const { return latest_.has_value(); }
   /// Stops waiting for a record after its limit, and returns whether there was one.
   bool expire();

@@ -18,6 +18,12 @@ void step_results::start(uint32_t ranks) {
   started_ = std::chrono::steady_clock::now();
 }
 
+bool step_results::is_possible(const rank_ended& x) const {
+  const auto layers = job_->layers.size();
+  return (x.strays_at == no_layer || x.strays_at < layers)
+         && std::ranges::all_of(x.made, [&](auto& part) { return training::is_possible(part, layers); });
+}
+
 void step_results::add(const rank_ended& x) {
   ensure(x.rank < ranks_.size(), "a rank that finishes the step is one of it");
   bytes_peak_ = std::max(bytes_peak_, x.bytes_peak);

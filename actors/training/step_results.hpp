@@ -16,6 +16,8 @@ public:
 
   /// A new attempt, of this number of ranks.
   void start(uint32_t ranks);
+  /// Whether what it reports can be of this model.
+  bool is_possible(const rank_ended& x) const;
   void add(const rank_ended& x);
   bool has_finished(uint32_t rank) const;
   bool all_have_finished() const;

@@ -1,12 +1,7 @@
 #include "actors/training/trainer.hpp"
 
-#include "actors/scheduling/awaited_end.hpp"
-#include "actors/training/training_rank.hpp"
 #include "messages/errc.hpp"
-#include "runtime/coordination/comm_name.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/memory/mapped_memory.hpp"
-#include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -14,25 +9,6 @@
 #include <utility>
 
 namespace ringmaster::training {
-
-namespace {
-
-/// Whether the process of a rank has other settings than this one.
-caf::error settings_differ(const rank_ready& x, const std::vector<std::string>& ours) {
-  const auto [a, b] = std::ranges::mismatch(x.settings, ours);
-  if (a == x.settings.end() && b == ours.end())
-    return caf::none;
-  return invalid(fmt::format("the process of {} trains with {}, rank 0's with {}: all need the same settings",
-                             ringmaster::text_of(x.device), a == x.settings.end() ? "less" : *a,
-                             b == ours.end() ? "less" : *b));
-}
-
-/// Whether a rank can have such a part of a model with this number of layers.
-bool is_plausible(const kept_part& x, size_t layers) {
-  return x.layer < layers && x.part.index < x.part.count && x.tensor.index < x.tensor.count;
-}
-
-} // namespace
 
 void trainer_state::start(trainer_settings settings) {
   auto first = std::exchange(settings.from, {});
@@ -47,10 +23,11 @@ void trainer_state::start(trainer_settings settings) {
   patience_.emplace(settings_->patience, now());
   queries_.emplace(self, settings_->coordinator, settings_->operation_limit);
   auto lost_parts = [this](device_id device, uint64_t step) {
-    if (step == change_->step() && change_->ranks().find(device) != nullptr)
+    if (step == change_->progress().step() && change_->ranks().find(device) != nullptr)
       change_->ranks().forget_parts(device);
   };
-  auto actor_of = [this](device_id device) { return actors_.at(device); };
+  actors_.emplace(self, settings_);
+  auto actor_of = [this](device_id device) { return actors_->at(device); };
   snapshots_.emplace(self, settings_, *change_, std::move(first), actor_of, lost_parts);
   attempt_events events{.is_current = [this](uint64_t attempt) { return is_current(attempt); },
                         .progress = [this] { patience_->heard(now()); },
@@ -58,6 +35,8 @@ void trainer_state::start(trainer_settings settings) {
   exchanges_.emplace(self, events);
   deliveries_.emplace(self, settings_->job, *snapshots_, events, lost_parts);
   results_.emplace(settings_->job);
+  ending_.emplace(self, settings_, *change_, *snapshots_, *actors_,
+                  [this](step_change::decisions all) { carry_out(std::move(all)); });
   if (settings_->record)
     record_.emplace(self, step_record_settings{.coordinator = settings_->coordinator,
                                                .limit = settings_->operation_limit,
@@ -86,6 +65,16 @@ void trainer_state::carry_out(step_change::decisions all) {
           snapshots_->keep(x.step);
         else if constexpr (std::is_same_v<type, step_change::repeat_snapshot>)
           snapshots_->repeat(x.step);
+        else if constexpr (std::is_same_v<type, step_change::stop_rank>)
+          actors_->stop(x.device, x.why);
+        else if constexpr (std::is_same_v<type, step_change::release_rank>)
+          actors_->release(x.device);
+        else if constexpr (std::is_same_v<type, step_change::take_final_snapshot>)
+          ending_->take_final_snapshot(x.attempt);
+        else if constexpr (std::is_same_v<type, step_change::end_with_snapshot>)
+          ending_->end_with_snapshot(x);
+        else if constexpr (std::is_same_v<type, step_change::take_last_snapshot>)
+          ending_->take_last_snapshot();
         else
           carry_out(x);
       },
@@ -97,39 +86,25 @@ void trainer_state::carry_out(step_change::decisions all) {
 // -- ranks and devices --
 
 void trainer_state::add(device_id device) {
-  const auto& added = change_->ranks().add(device);
+  const auto place = change_->ranks().add(device).place;
   if (!settings_->starts_ranks)
     return;
-  rank_settings its;
-  its.job = settings_->job;
-  its.coordinator = settings_->coordinator;
-  its.trainer = self;
-  its.device = device;
-  its.place = added.place;
-  its.memory_bytes = settings_->memory_bytes;
-  its.shared_settings = settings_->shared_settings;
-  its.helps = settings_->detached;
-  auto rank = settings_->detached ? self->spawn<caf::detached>(training_rank, its) : self->spawn(training_rank, its);
-  awaited_end::of(caf::actor_cast<caf::strong_actor_ptr>(rank));
-  self->monitor(rank);
-  ensure(!actors_.contains(device), "a device has one rank");
-  actors_[device] = std::move(rank);
+  actors_->start(device, place);
   change_->ranks().set_connected(device);
 }
 
 void trainer_state::ready(const rank_ready& x) {
-  if (!change_->expects(x.device)
+  auto& ranks = change_->ranks();
+  if (progress().is_over() || !ranks.expects(x.device)
       || !self->current_sender()) // the sender's process has exited: its device is asked for
     return;
-  if (change_->ranks().find(x.device) == nullptr) // in place of a device that its process has lost
-    change_->ranks().add_at(x.device, x.place);
-  if (!actors_.contains(x.device)) { // of another process, maybe
-    auto rank = caf::actor_cast<rank_actor>(self->current_sender());
-    self->monitor(rank);
-    actors_[x.device] = std::move(rank);
-    change_->ranks().set_connected(x.device);
+  if (ranks.find(x.device) == nullptr) // in place of a device that its process has lost
+    ranks.add_at(x.device, x.place);
+  if (!actors_->contains(x.device)) { // of another process, maybe
+    actors_->add(x.device, caf::actor_cast<rank_actor>(self->current_sender()));
+    ranks.set_connected(x.device);
   }
-  const auto problem = x.problem ? x.problem : settings_differ(x, settings_->shared_settings);
+  const auto problem = actors_->problem_of(x);
   const bool is_loss = device_queries::is_loss(problem) || code_of(problem) == errc::timed_out;
   if (!problem)
     patience_->heard(now());
@@ -137,70 +112,27 @@ void trainer_state::ready(const rank_ready& x) {
 }
 
 void trainer_state::rank_down(const caf::down_msg& x) {
+  if (progress().is_over())
+    return;
   if (x.source == settings_->coordinator.address()) {
-    if (change_->is_over())
-      return;
     calls_.reset(); // no process can end them
     return carry_out(change_->end(make_error(errc::device_lost,
                                              fmt::format("the coordinator has exited or is unreachable, in step {}: {}",
-                                                         change_->step(), render(x.reason)))));
+                                                         progress().step(), render(x.reason)))));
   }
-  const auto found = std::ranges::find_if(actors_, [&](auto& each) { return each.second.address() == x.source; });
-  if (found == actors_.end() || change_->is_over())
+  const auto device = actors_->exited(x);
+  if (!device)
     return;
-  const auto device = found->first;
-  actors_.erase(found);
   const bool process_exited = x.reason == caf::exit_reason::remote_link_unreachable;
   const bool may_return = !process_exited && x.reason != caf::exit_reason::user_shutdown;
-  carry_out(change_->rank_exited(device, x.reason, may_return, now()));
-}
-
-void trainer_state::carry_out(const step_change::stop_rank& x) {
-  const auto rank = actors_.extract(x.device);
-  if (rank.empty())
-    return; // its process has not reported it
-  self->demonitor(rank.mapped().address());
-  self->send_exit(rank.mapped(), // its process may have been paused, and tells its user
-                  make_error(errc::suspected, fmt::format("the run goes on without this rank: {}", x.why)));
-}
-
-void trainer_state::carry_out(const step_change::release_rank& x) {
-  if (const auto rank = actors_.extract(x.device))
-    let_go(rank.mapped(), [] {});
-}
-
-void trainer_state::let_go(const rank_actor& rank, std::function<void()> then) {
-  self->demonitor(rank.address());
-  self->request(rank, ending_limit, run_over{})
-    .then([then](uint64_t) { then(); }, [this, then, rank](const caf::error&) { // it computes, or has exited
-      self->send_exit(rank, caf::exit_reason::user_shutdown);
-      then();
-    });
+  carry_out(change_->rank_exited(*device, x.reason, may_return, now()));
 }
 
 void trainer_state::carry_out(const step_change::search_devices& x) {
-  lacks_devices_ = lacks_devices_ || x.required;
-  const auto& ranks = change_->ranks();
-  if (!settings_->starts_ranks || ranks.members().size() >= ranks.wanted() || change_->is_over())
-    return;
-  const auto count_max = ranks.wanted() + static_cast<uint32_t>(ranks.lost_count()); // some of them may be known
-  queries_->find_free(count_max, [this, count_max](const std::vector<device_id>& found) {
-    const auto& its = change_->ranks();
-    const auto before = its.members().size();
-    for (auto device : found)
-      if (!change_->is_over() && its.members().size() < its.wanted() && its.find(device) == nullptr
-          && !its.is_lost(device))
-        add(device);
-    const bool gathers = change_->now() == step_change::phase::gathering;
-    lacks_devices_ = lacks_devices_ && gathers && its.members().size() < its.wanted();
-    if (!lacks_devices_)
-      return;
-    if (its.members().size() > before || count_max < its.wanted() + its.lost_count()) // there may be more
-      return carry_out(step_change::search_devices{});
-    carry_out(change_->end(make_error(errc::too_few_devices,
-                                      fmt::format("{} of {} are free: other clients took some, or they are lost",
-                                                  its.members().size(), counted(its.wanted(), "device")))));
-  });
+  if (settings_->starts_ranks)
+    queries_->find_missing(
+      *change_, x.required, [this](device_id device) { add(device); },
+      [this](const caf::error& why) { carry_out(change_->end(why)); });
 }
 
 void trainer_state::leaving(const rank_leaving& x) {
@@ -210,28 +142,18 @@ void trainer_state::leaving(const rank_leaving& x) {
 // -- a step --
 
 void trainer_state::carry_out(const step_change::start_step& x) {
-  ensure(change_->is_current(x.attempt), "a step that starts is the current one");
+  ensure(progress().is_current(x.attempt), "a step that starts is the current one");
   ensure(!step_ || step_->attempt < x.attempt, "attempts only rise");
+  const auto& ranks = change_->ranks();
   auto next = std::make_shared<running_step>();
   next->attempt = x.attempt;
   next->step = x.step;
-  const auto& sides = change_->ranks().sides();
-  for (auto& each : change_->ranks().world()) {
+  for (auto& each : ranks.world()) {
     next->devices.push_back(each.device);
-    next->ranks.push_back(actors_.at(each.device));
+    next->ranks.push_back(actors_->at(each.device));
   }
-  if (!calls_) {
-    group_call_settings its;
-    its.coordinator = settings_->coordinator;
-    its.devices = next->devices;
-    its.name = as_comm_name(fmt::format("training by {}", strategy_for(*settings_->job, sides).name));
-    its.as = settings_->job->as;
-    its.deterministic = settings_->deterministic;
-    its.limit = settings_->operation_limit;
-    calls_ = std::make_shared<group_calls>(self, std::move(its));
-    if (next->world_size() == 1) // others communicate soon
-      calls_->hold();
-  }
+  if (!calls_)
+    calls_ = make_group_calls(self, *settings_, next->devices, ranks.sides());
   next->calls = calls_;
   step_ = std::move(next);
   watcher_is_full_ = false;
@@ -239,16 +161,14 @@ void trainer_state::carry_out(const step_change::start_step& x) {
   deliveries_->start(step_);
   results_->start(step_->world_size());
   patience_->step_started(step_->world_size(), now());
-  const auto& its = settings_->profile_steps;
-  const bool profiled = sides == setting_of(settings_->job->shape) && x.step >= its.begin && x.step < its.end
-                        && (x.step - its.begin) % settings_->profile_every == 0;
+  const bool profiled = ranks.sides() == setting_of(settings_->job->shape) && settings_->profiles(x.step);
   for (uint32_t i = 0; i < step_->world_size(); ++i)
-    self->send(step_->ranks[i], step_order{x.attempt, x.step, i, step_->world_size(), sides, profiled,
-                                           change_->ranks().world()[i].made.empty()});
+    self->send(step_->ranks[i], step_order{x.attempt, x.step, i, step_->world_size(), ranks.sides(), profiled,
+                                           ranks.world()[i].made.empty()});
 }
 
 bool trainer_state::is_current(uint64_t attempt) const {
-  return change_->is_current(attempt) && step_ && step_->attempt == attempt;
+  return progress().is_current(attempt) && step_ && step_->attempt == attempt;
 }
 
 bool trainer_state::is_possible(uint32_t rank, bool its_content) {
@@ -256,7 +176,7 @@ bool trainer_state::is_possible(uint32_t rank, bool its_content) {
     return true;
   carry_out(change_->end(malformed(fmt::format("step {}: rank {} says what no rank of {} can: its process runs another "
                                                "program, or another version of this one",
-                                               change_->step(), rank, step_->world_size()))));
+                                               progress().step(), rank, step_->world_size()))));
   return false;
 }
 
@@ -280,7 +200,7 @@ void trainer_state::found(const room_found& x) {
 }
 
 void trainer_state::wanted(const part_wanted& x) {
-  if (!is_current(x.attempt) || !is_possible(x.rank, is_plausible(x.what, settings_->job->layers.size())))
+  if (!is_current(x.attempt) || !is_possible(x.rank, deliveries_->is_possible(x)))
     return;
   patience_->heard_of(x.rank, now());
   deliveries_->deliver(x);
@@ -292,15 +212,12 @@ void trainer_state::alive(const rank_alive& x) {
 }
 
 void trainer_state::failed(const rank_failed& x) {
-  if (is_current(x.attempt) && !change_->ending()) // the failure may follow from another rank's
+  if (is_current(x.attempt) && !progress().ending()) // the failure may follow from another rank's
     carry_out(change_->rank_failed(x.why));
 }
 
 void trainer_state::finished(const rank_ended& x) {
-  const auto layers = settings_->job->layers.size();
-  const bool has_layers = (x.strays_at == no_layer || x.strays_at < layers)
-                          && std::ranges::all_of(x.made, [&](auto& part) { return is_plausible(part, layers); });
-  if (!is_current(x.attempt) || !is_possible(x.rank, has_layers))
+  if (!is_current(x.attempt) || !is_possible(x.rank, results_->is_possible(x)))
     return;
   patience_->heard_of(x.rank, now());
   results_->add(x);
@@ -316,8 +233,8 @@ bool trainer_state::is_stuck() {
 }
 
 void trainer_state::commit() {
-  const auto step = change_->step();
-  if (change_->now() != step_change::phase::stepping || !results_->all_have_finished() || change_->ending()
+  const auto step = progress().step();
+  if (progress().now() != step_change::phase::stepping || !results_->all_have_finished() || progress().ending()
       || (record_ && record_->is_awaited())) // the journal gets the step before first
     return;
   if (auto why = results_->check(step, exchanges_->desk().left_behind()))
@@ -325,16 +242,9 @@ void trainer_state::commit() {
   watcher_is_full_ = !settings_->watcher.has_room(step, snapshots_->is_due(step + 1));
   if (watcher_is_full_)
     return;
-  const auto report = results_->report(step, change_->attempts());
-  if (record_ && record_->is_kept()) {
-    auto record = settings_->record(step);
-    for (auto device : step_->devices)
-      record.add_device_ids(device.value);
-    record.set_strategy(std::string{strategy_for(*settings_->job, change_->ranks().sides()).name});
-    record.set_attempts(report.attempts);
-    record.set_loss(report.loss);
-    record_->put(std::move(record));
-  }
+  const auto report = results_->report(step, progress().attempts());
+  if (record_ && record_->is_kept())
+    record_->put(settings_->record(step), *step_, strategy_for(*settings_->job, change_->ranks().sides()).name, report);
   settings_->watcher.step_done(report);
   if (auto events = results_->take_events(); !events.empty())
     settings_->watcher.profiled(events, report.seconds);
@@ -343,7 +253,7 @@ void trainer_state::commit() {
 }
 
 void trainer_state::watcher_has_room() {
-  if (!watcher_is_full_ || !change_->is_running())
+  if (!watcher_is_full_ || !progress().is_running())
     return;
   patience_->heard(now()); // nothing else was waited for
   commit();
@@ -355,10 +265,10 @@ void trainer_state::carry_out(const step_change::abandon_step& x) {
   patience_->heard(now());
   for (auto device : x.devices) {
     auto done = [this, device, attempt = x.attempt] { carry_out(change_->gave_up(device, attempt)); };
-    self->request(actors_.at(device), settings_->patience, step_abandoned{x.attempt})
+    self->request(actors_->at(device), settings_->patience, step_abandoned{x.attempt})
       .then([done](uint64_t) { done(); },
             [this, done, device, attempt = x.attempt](const caf::error& problem) {
-              if (change_->is_latest(attempt) && problem == caf::sec::request_timeout) // it hangs
+              if (progress().is_latest(attempt) && problem == caf::sec::request_timeout) // it hangs
                 carry_out(change_->device_lost(
                   device, make_error(errc::timed_out, "its rank did not give up its step in time"), now()));
               done();
@@ -374,7 +284,7 @@ void trainer_state::carry_out(const step_change::close_communicators& x) {
   if (!calls_)
     return carry_out(change_->communicators_closed(x.attempt, caf::none));
   calls_->end([this, attempt = x.attempt](const caf::error& problem) {
-    if (!change_->is_latest(attempt) || change_->is_over())
+    if (!progress().is_latest(attempt) || progress().is_over())
       return;
     calls_.reset();
     carry_out(change_->communicators_closed(attempt, problem));
@@ -389,21 +299,14 @@ void trainer_state::carry_out(const step_change::resume_later& x) {
 }
 
 void trainer_state::resume(uint64_t attempt) {
-  if (!change_->is_latest(attempt) || change_->is_over())
+  if (!progress().is_latest(attempt) || progress().is_over())
     return;
-  const auto step = change_->step();
-  auto all = snapshots_->parts(step).whole();
-  auto of_others = snapshots_->parts(step, false).whole();
-  step_change::model_location where;
-  where.missing = all ? caf::error{} : all.error();
-  where.missing_without_leavers = of_others ? caf::error{} : of_others.error();
-  where.snapshot_step = snapshots_->latest_step();
-  carry_out(change_->resume(attempt, where, now()));
+  carry_out(change_->resume(attempt, snapshots_->location(), now()));
 }
 
 void trainer_state::carry_out(const step_change::hand_over& x) {
   patience_->heard(now());
-  snapshots_->take(change_->step(), [this, attempt = x.attempt](const caf::expected<model_snapshot>& found) {
+  snapshots_->take(progress().step(), [this, attempt = x.attempt](const caf::expected<model_snapshot>& found) {
     carry_out(change_->handed_over(attempt, found ? caf::error{} : found.error()));
     resume(attempt);
   });
@@ -412,7 +315,7 @@ void trainer_state::carry_out(const step_change::hand_over& x) {
 // -- what it waits for --
 
 void trainer_state::tick() {
-  if (change_->is_over())
+  if (progress().is_over())
     return;
   self->delayed_send(self, patience::tick_interval, atom::tick_v);
   carry_out(step_change::search_devices{});
@@ -434,59 +337,59 @@ void trainer_state::tick() {
   }
   watcher_has_room();
   snapshots_->expire();
-  if (change_->is_over() || (record_ && record_->expire()))
+  if (progress().is_over() || (record_ && record_->expire()))
     return;
   warn_of_silence();
   using phase = step_change::phase;
-  const auto at = change_->now();
+  const auto at = progress().now();
   if (at == phase::recovering)
     ask_again();
-  if (auto why = change_->is_running() && calls_ ? calls_->check_overdue() : caf::error{})
+  if (auto why = progress().is_running() && calls_ ? calls_->check_overdue() : caf::error{})
     return carry_out(change_->give_up(why));
   if (at == phase::gathering && !settings_->starts_ranks)
     for (auto& each : std::vector{change_->ranks().members()})
       if (!each.connected) // its process may have exited before it could report the rank
-        ask_whether_lost(each.device, change_->attempt());
+        ask_whether_lost(each.device, progress().attempt());
   if (at == phase::stepping && record_ && record_->is_awaited() && results_->all_have_finished())
     patience_->heard(now()); // the journal has a limit of its own
   if (!patience_->is_over(now()))
     return;
   if (at == phase::gathering)
     carry_out(change_->gathering_timed_out(now()));
-  else if (change_->is_running())
+  else if (progress().is_running())
     step_stalled();
 }
 
 void trainer_state::ask_whether_lost(device_id device, uint64_t attempt) {
   queries_->ask_whether_lost(device, [this, device, attempt](const caf::error& lost) {
-    if (lost && change_->is_latest(attempt))
+    if (lost && progress().is_latest(attempt))
       carry_out(change_->device_lost(device, lost, now()));
   });
 }
 
 void trainer_state::ask_again() {
-  std::vector<device_id> devices;
-  const auto at = change_->now();
-  if (at == step_change::phase::recovering && !change_->awaited_ranks().empty())
-    devices.assign(change_->awaited_ranks().begin(), change_->awaited_ranks().end());
-  else
+  const auto& awaited = change_->teardown().awaited_ranks();
+  std::vector<device_id> devices{awaited.begin(), awaited.end()};
+  if (progress().now() != step_change::phase::recovering || devices.empty()) {
+    devices.clear();
     for (auto& each : change_->ranks().members())
       devices.push_back(each.device);
+  }
   if (devices.empty() || !patience_->may_ask())
     return;
   patience_->asked(devices.size(), now());
   for (auto device : devices)
-    queries_->ask_whether_lost(device, [this, device, attempt = change_->attempt()](const caf::error& lost) {
+    queries_->ask_whether_lost(device, [this, device, attempt = progress().attempt()](const caf::error& lost) {
       patience_->answered();
-      if (lost && change_->is_latest(attempt))
+      if (lost && progress().is_latest(attempt))
         carry_out(change_->device_lost(device, lost, now()));
     });
 }
 
 std::optional<std::string> trainer_state::awaited() const {
-  if (auto why = change_->awaited())
+  if (auto why = change_->teardown().awaited())
     return why;
-  if (!step_ || !is_current(step_->attempt) || change_->ending() || watcher_is_full_
+  if (!step_ || !is_current(step_->attempt) || progress().ending() || watcher_is_full_
       || (record_ && record_->is_awaited()))
     return std::nullopt;
   auto why = exchanges_->waiting();
@@ -496,36 +399,18 @@ std::optional<std::string> trainer_state::awaited() const {
 void trainer_state::warn_of_silence() {
   if (!patience_->is_quiet(now()))
     return;
-  auto why = awaited();
+  const auto why = awaited();
   if (!why)
     return;
   ask_again();
-  const auto silent = patience_->silent(now());
-  if (!patience_->warns(now()))
-    return;
-  if (patience_->coordinator_is_silent(now()))
-    why = "the coordinator does not answer";
-  settings_->watcher.note(fmt::format("step {} has been stalled for {}: {}; {} after {}", change_->step(),
-                                      duration_text(std::chrono::floor<std::chrono::seconds>(silent)), *why,
-                                      change_->now() == step_change::phase::recovering
-                                        ? "a late rank is left out if its device is lost, or"
-                                        : "the step is given up if a rank is lost, or",
-                                      duration_text(settings_->patience)));
+  const bool recovers = progress().now() == step_change::phase::recovering;
+  if (const auto text = patience_->warning(progress().step(), *why, recovers, now()))
+    settings_->watcher.note(*text);
 }
 
 void trainer_state::step_stalled() {
-  const auto waiting = exchanges_->waiting();
-  const auto why = fmt::format("nothing has happened for {}, which training.patience allows{}",
-                               duration_text(settings_->patience), waiting ? ": " + *waiting : "");
-  std::vector<device_id> devices;
-  for (auto& each : change_->ranks().world())
-    devices.push_back(each.device);
-  if (patience_->stalls_again(std::move(devices)))
-    carry_out(
-      change_->stop(make_error(errc::gave_up, fmt::format("step {} has stalled {} times with the same ranks: {}",
-                                                          change_->step(), patience::stalls_max, why))));
-  else
-    carry_out(change_->give_up(make_error(errc::timed_out, why)));
+  const auto why = patience_->stalled(progress().step(), change_->ranks().world(), exchanges_->waiting());
+  carry_out(code_of(why) == errc::gave_up ? change_->stop(why) : change_->give_up(why));
 }
 
 // -- the end --
@@ -534,80 +419,10 @@ void trainer_state::stop() {
   carry_out(change_->stop(make_error(errc::aborted, "the run was asked to stop")));
 }
 
-void trainer_state::carry_out(const step_change::take_final_snapshot& x) {
-  snapshots_->take(change_->step(), [this, attempt = x.attempt](const caf::expected<model_snapshot>& found) {
-    if (!change_->is_current(attempt))
-      return;
-    if (!found)
-      return carry_out(change_->give_up(found.error()));
-    if (settings_->image_every != 0)
-      snapshots_->report(*found);
-    carry_out(change_->end(caf::none));
-  });
-}
-
-void trainer_state::carry_out(const step_change::end_with_snapshot& x) {
-  if (change_->is_over())
-    return;
-  if (!snapshots_->is_wanted(x.step))
-    return carry_out(change_->end(x.why));
-  if (x.repeated) {
-    settings_->watcher.note(fmt::format("the model as of step {} could not be saved: not all of it arrived within {} s",
-                                        x.step, ending_limit / std::chrono::seconds{1}));
-    return carry_out(change_->end(x.why));
-  }
-  if (snapshots_->has(x.step)) {
-    snapshots_->report(snapshots_->latest());
-    return carry_out(change_->end(x.why));
-  }
-  self->delayed_send(self, ending_limit, atom::expire_v);
-  if (x.at_once)
-    carry_out(step_change::take_last_snapshot{});
-}
-
-void trainer_state::carry_out(const step_change::take_last_snapshot& x) {
-  const auto step = change_->step();
-  snapshots_->take(step, [this, x, step](const caf::expected<model_snapshot>& found) {
-    if (change_->is_over())
-      return;
-    if (!found && snapshots_->parts(step).whole()) // another rank has the part that did not arrive
-      return carry_out(x);
-    if (found)
-      snapshots_->report(*found);
-    else
-      settings_->watcher.note(fmt::format("the model as of step {} could not be saved: {}", step,
-                                          render(found.error())));
-    carry_out(change_->end(change_->ending()));
-  });
-}
-
 void trainer_state::carry_out(const step_change::end_run& x) {
-  ensure(change_->is_over(), "a run that ends does nothing else");
   if (record_)
     record_->note_missing();
-  auto ended = [this, problem = x.problem] {
-    settings_->watcher.ended(problem ? caf::expected<model_snapshot>{problem}
-                                     : caf::expected<model_snapshot>{snapshots_->latest()});
-    self->demonitor(settings_->coordinator.address()); // it lives on, and would keep this actor
-    self->quit(problem);                               // the reason reaches ranks of other processes
-  };
-  auto let_ranks_go = [this, ended](const caf::error& not_closed) { // none: no stream uses the ranks' memory
-    if (not_closed)
-      settings_->watcher.note(render(not_closed));
-    auto left = std::make_shared<size_t>(actors_.size() + 1);
-    auto one_gone = [left, ended] {
-      ensure(*left > 0, "every rank goes once");
-      if (--*left == 0)
-        ended();
-    };
-    for (auto& [device, rank] : actors_)
-      let_go(rank, one_gone);
-    one_gone();
-  };
-  if (calls_)
-    calls_->end(let_ranks_go);
-  else
-    let_ranks_go(caf::none);
+  ending_->end(calls_, x.problem);
 }
 
 trainer_actor::behavior_type trainer(trainer_actor::stateful_pointer<trainer_state> self, trainer_settings settings) {

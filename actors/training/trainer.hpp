@@ -3,17 +3,18 @@
 #include "actors/training/device_queries.hpp"
 #include "actors/training/model_snapshots.hpp"
 #include "actors/training/part_deliveries.hpp"
-#include "actors/training/patience.hpp"
-#include "actors/training/step_change.hpp"
+#include "actors/training/rank_actors.hpp"
+#include "actors/training/run_ending.hpp"
 #include "actors/training/step_exchanges.hpp"
 #include "actors/training/step_record.hpp"
 #include "actors/training/step_results.hpp"
+#include "actors/training/steps/patience.hpp"
+#include "actors/training/steps/step_change.hpp"
 #include "actors/training/trainer_settings.hpp"
 
 #include <deque>
-#include <functional>
-#include <map>
 #include <optional>
+#include <string>
 
 namespace ringmaster::training {
 
@@ -46,9 +47,6 @@ public:
   void resume(uint64_t attempt);
 
 private:
-  /// For the last snapshot of a run that is asked to stop, and for ranks to free their memory.
-  static constexpr caf::timespan ending_limit = std::chrono::seconds{5};
-
   /// Decisions are carried out in their order, also those that follow from carrying one out.
   void carry_out(step_change::decisions all);
   void carry_out(const step_change::start_step& x);
@@ -56,15 +54,11 @@ private:
   void carry_out(const step_change::close_communicators& x);
   void carry_out(const step_change::resume_later& x);
   void carry_out(const step_change::hand_over& x);
-  void carry_out(const step_change::release_rank& x);
-  void carry_out(const step_change::stop_rank& x);
   void carry_out(const step_change::search_devices& x);
-  void carry_out(const step_change::take_final_snapshot& x);
-  void carry_out(const step_change::end_with_snapshot& x);
-  void carry_out(const step_change::take_last_snapshot& x);
   void carry_out(const step_change::end_run& x);
 
   caf::actor_clock::time_point now() const { return self->clock().now(); }
+  const run_progress& progress() const { return change_->progress(); }
   void add(device_id device);
   void rank_down(const caf::down_msg& x);
   void ask_whether_lost(device_id device, uint64_t attempt);
@@ -83,23 +77,21 @@ private:
   /// Asks the coordinator whether it still has the devices that are waited for: it may have noticed a loss late.
   void ask_again();
   void step_stalled();
-  /// Lets the rank free its memory and exit.
-  void let_go(const rank_actor& rank, std::function<void()> then);
 
   std::shared_ptr<const trainer_settings> settings_;
-  std::map<device_id, rank_actor> actors_;
   std::optional<step_change> change_;
+  std::optional<rank_actors> actors_;
   std::optional<patience> patience_;
   std::optional<device_queries> queries_;
   std::optional<model_snapshots> snapshots_;
   std::optional<step_exchanges> exchanges_;
   std::optional<part_deliveries> deliveries_;
   std::optional<step_results> results_;
+  std::optional<run_ending> ending_;
   std::optional<step_record> record_;  ///< None: no journal is wanted.
   std::shared_ptr<group_calls> calls_; ///< Of the ranks of the step; null: they have ended.
   std::shared_ptr<const running_step> step_;
   bool watcher_is_full_ = false; ///< The step is finished, and the watcher cannot take its report yet.
-  bool lacks_devices_ = false;   ///< For the first step: other clients took some.
   std::deque<step_change::decision> decisions_;
   bool carries_out_ = false;
 };

@@ -72,6 +72,11 @@ struct trainer_settings {
   std::vector<std::string> shared_settings;                 ///< That all ranks' processes must agree on, a phrase each.
   std::function<proto::TrainingStep(uint64_t step)> record; ///< For the journal: the samples of a step.
   training_watcher watcher;
+
+  /// Whether the operations of this step are timed.
+  bool profiles(uint64_t step) const {
+    return step >= profile_steps.begin && step < profile_steps.end && (step - profile_steps.begin) % profile_every == 0;
+  }
 };
 
 } // namespace ringmaster::training

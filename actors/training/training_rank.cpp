@@ -1,9 +1,7 @@
 #include "actors/training/training_rank.hpp"
 
-#include "actors/calls/answers.hpp"
 #include "actors/calls/spin.hpp"
 #include "actors/scheduling/helping_hand.hpp"
-#include "messages/received_handles.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
@@ -28,11 +26,8 @@ void training_rank_state::start(rank_settings settings) {
   self->set_down_handler([this](const caf::down_msg& x) { down(x); });
   self->monitor(settings_.trainer); // without it the rank has nothing to do
   self->monitor(settings_.coordinator);
-  gpu_sim::DeviceId id;
-  id.set_value(settings_.device.value);
-  self->request(settings_.coordinator, settings_.request_limit, id)
-    .then([this](const device_handle& x) { found(received(self->system(), x)); },
-          [this](const caf::error& problem) { ready(problem); });
+  memory_.emplace(self, settings_.coordinator, settings_.device, settings_.memory_bytes, settings_.request_limit);
+  memory_->allocate([this](const caf::error& problem) { ready(problem); });
 }
 
 // CAF 0.17 answers a request to an actor of another process that has exited only after the request's own limit. So the
@@ -42,62 +37,15 @@ void training_rank_state::down(const caf::down_msg& x) {
     self->demonitor(settings_.coordinator.address());
     return self->quit(x.reason);
   }
-  coordinator_gone_ = true; // the trainer ends the run, too
-  left();
-}
-
-void training_rank_state::found(const device_handle& x) {
-  device_ = x.device->address();
-  self->monitor(device_); // no link: the device outlives the rank
-  if (!x.memory)
-    return ready(make_error(errc::unreachable,
-                            fmt::format("the memory of {} is not accessible", text_of(settings_.device))));
-  auto memory = mapped_memory::reach(*x.memory, mapped_memory::access::write);
-  if (!memory)
-    return not_reached(caf::actor_cast<device_actor>(x.device), memory.error());
-  memory_ = std::move(*memory);
-  allocate(x.memory->bytes);
-}
-
-void training_rank_state::not_reached(const device_actor& device, const caf::error& why) {
-  self->request(device, settings_.request_limit, gpu_sim::GetDeviceMetadataRequest{})
-    .then([this, why](const gpu_sim::GetDeviceMetadataResponse&) { ready(why); },
-          [this](const caf::error& problem) {
-            ready(make_error(errc::device_lost,
-                             fmt::format("{} is lost: {}", text_of(settings_.device), render(problem))));
-          });
-}
-
-void training_rank_state::allocate(uint64_t all) {
-  gpu_sim::DeviceId id;
-  id.set_value(settings_.device.value);
-  proto::AllocateRequest request;
-  const auto bytes = settings_.memory_bytes != 0 ? settings_.memory_bytes : all;
-  request.set_bytes(bytes);
-  request.set_outlives_client(false);
-  self->request(settings_.coordinator, settings_.request_limit, id, request)
-    .then(
-      [this, bytes](const proto::AllocateResponse& y) {
-        if (auto problem = error_in(y))
-          ready(problem);
-        else
-          allocated(y.address(), bytes);
-      },
-      [this](const caf::error& problem) { ready(problem); });
-}
-
-void training_rank_state::allocated(const gpu_sim::MemAddr& at, uint64_t bytes) {
-  auto range = memory_->at(at.value(), bytes);
-  if (!range)
-    return ready(range.error());
-  ensure(!store_ && !computation_, "memory is allocated once");
-  ensure(range->size() == bytes, "the mapped range is what was allocated");
-  store_.emplace(*range, at.value());
-  computation_.emplace(*settings_.job, *store_);
-  ready(caf::none);
+  memory_->coordinator_lost(); // the trainer ends the run, too
 }
 
 void training_rank_state::ready(const caf::error& problem) {
+  if (!problem) {
+    ensure(!store_ && !computation_, "memory is allocated once");
+    store_.emplace(memory_->bytes(), memory_->address());
+    computation_.emplace(*settings_.job, *store_);
+  }
   // A code of ours, also for a trainer of this process: a time-out of CAF is errc::timed_out.
   auto ours = problem ? error_from_wire(wire_code(problem), render(problem)) : caf::error{};
   self->send(settings_.trainer,
@@ -184,33 +132,17 @@ uint64_t training_rank_state::abandon(uint64_t attempt) {
 caf::result<uint64_t> training_rank_state::leave() {
   stop();
   auto promise = self->make_response_promise<uint64_t>();
-  leaving_ = [this, promise]() mutable {
+  memory_->free([this, promise]() mutable {
     promise.deliver(uint64_t{0});
     quit();
-  };
-  if (!store_ || coordinator_gone_) { // there is nothing to free, or no coordinator to ask
-    left();
-    return promise;
-  }
-  gpu_sim::DeviceId id;
-  id.set_value(settings_.device.value);
-  proto::FreeRequest request;
-  request.mutable_address()->set_value(store_->address());
-  self->request(settings_.coordinator, settings_.request_limit, id, request)
-    .then([this](const proto::FreeResponse&) { left(); }, [this](const caf::error&) { left(); });
+  });
   return promise;
-}
-
-void training_rank_state::left() {
-  if (auto leaves = std::exchange(leaving_, nullptr))
-    leaves();
 }
 
 void training_rank_state::quit() {
   self->demonitor(settings_.trainer.address());
   self->demonitor(settings_.coordinator.address());
-  if (device_)
-    self->demonitor(device_);
+  memory_->stop_monitoring();
   self->quit(caf::exit_reason::user_shutdown);
 }
 

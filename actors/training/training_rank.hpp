@@ -1,12 +1,10 @@
 #pragma once
 
 #include "actors/movers/shared_memory_movers.hpp"
-#include "actors/training/interfaces.hpp"
-#include "runtime/memory/mapped_memory.hpp"
+#include "actors/training/rank_memory.hpp"
 #include "training/computed/rank_computation.hpp"
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -72,16 +70,9 @@ private:
     uint64_t held = 0; ///< Bytes in use at `begun`.
   };
 
-  void found(const device_handle& x);
-  /// The memory file may be missing because the device is lost, which may not have been reported yet.
-  void not_reached(const device_actor& device, const caf::error& why);
-  /// `all`: bytes of the device, which are used if the settings name no number.
-  void allocate(uint64_t all);
-  void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);
+  /// `problem` none: it has its memory.
   void ready(const caf::error& problem);
   void down(const caf::down_msg& x);
-  /// Answers the request to leave, if there is one, and exits.
-  void left();
   /// Exits. It stops monitoring first: actors that it monitors live on, and would keep its memory.
   void quit();
   bool exchange(pending& x);
@@ -102,10 +93,7 @@ private:
   void note(const pending& x, double begun, double ended, uint64_t held);
 
   rank_settings settings_;
-  caf::actor_addr device_;
-  bool coordinator_gone_ = false;
-  std::function<void()> leaving_; ///< Set while the coordinator is to free the memory.
-  std::shared_ptr<mapped_memory> memory_;
+  std::optional<rank_memory> memory_;
   std::optional<value_store> store_;
   std::optional<rank_computation> computation_;
   step_order order_;

@@ -102,20 +102,8 @@ std::string_view name_of(reduce_op op) {
 
 // -- memory --
 
-device_memory::device_memory(device_memory&& other) noexcept
-  : owner_(std::move(other.owner_)), device_(other.device_), address_(other.address_), bytes_(other.bytes_) {}
-
-device_memory& device_memory::operator=(device_memory&& other) noexcept {
-  std::swap(owner_, other.owner_);
-  std::swap(device_, other.device_);
-  std::swap(address_, other.address_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-device_memory::~device_memory() {
-  if (owner_)
-    owner_->calls.free(device_, address_); // fails only where the device or the coordinator is lost
+void device_memory::range::give_back(client_state& client) const {
+  client.calls.free(device, address); // fails only where the device or the coordinator is lost
 }
 
 namespace {
@@ -130,18 +118,18 @@ expected<void> check_range(uint64_t bytes, uint64_t offset, uint64_t size) {
 } // namespace
 
 expected<void> device_memory::write_bytes(std::span<const std::byte> bytes, uint64_t offset) {
-  if (auto fits = check_range(bytes_, offset, bytes.size()); !fits)
+  if (auto fits = check_range(its_->bytes, offset, bytes.size()); !fits)
     return fits;
   std::byte* copy = nullptr;
   auto block = byte_block::uninitialized(bytes.size(), copy);
   std::copy(bytes.begin(), bytes.end(), copy);
-  return public_result(owner_->calls.copy_to_device(device_, address_ + offset, std::move(block)));
+  return public_result(its_.client()->calls.copy_to_device(its_->device, its_->address + offset, std::move(block)));
 }
 
 expected<void> device_memory::read_bytes(std::span<std::byte> bytes, uint64_t offset) const {
-  if (auto fits = check_range(bytes_, offset, bytes.size()); !fits)
+  if (auto fits = check_range(its_->bytes, offset, bytes.size()); !fits)
     return fits;
-  auto block = owner_->calls.copy_to_host(device_, address_ + offset, bytes.size());
+  auto block = its_.client()->calls.copy_to_host(its_->device, its_->address + offset, bytes.size());
   if (!block)
     return public_error(block.error());
   ensure(block->size() == bytes.size(), "a copy has the requested size");
@@ -239,61 +227,48 @@ expected<std::vector<journal_record>> read_journal(const std::filesystem::path& 
 
 // -- communicator --
 
-communicator::communicator(std::shared_ptr<client_state> owner, communicator_id id, std::vector<device_info> devices)
-  : owner_(std::move(owner)), id_(id), devices_(std::move(devices)) {}
-communicator::communicator(communicator&& other) noexcept
-  : owner_(std::move(other.owner_)), id_(other.id_), devices_(std::move(other.devices_)) {}
-
-communicator& communicator::operator=(communicator&& other) noexcept {
-  std::swap(owner_, other.owner_);
-  std::swap(id_, other.id_);
-  std::swap(devices_, other.devices_);
-  return *this;
-}
-
-communicator::~communicator() {
-  if (owner_)
-    owner_->calls.destroy(id_); // fails only where the communicator or the coordinator has ended
+void communicator::group::give_back(client_state& client) const {
+  client.calls.destroy(id); // fails only where the communicator or the coordinator has ended
 }
 
 expected<std::vector<device_memory>> communicator::allocate_bytes(uint64_t bytes) {
   std::vector<device_memory> result;
-  for (auto& each : devices_) {
-    auto address = owner_->calls.allocate(each.id, bytes);
+  for (auto& each : devices()) {
+    auto address = its_.client()->calls.allocate(each.id, bytes);
     if (!address)
       return public_error(address.error());
-    result.emplace_back(owner_, each.id, *address, bytes);
+    result.emplace_back(its_.client(), each.id, *address, bytes);
   }
   return result;
 }
 
 expected<sequence_number> communicator::enqueue(const collective_call& call) {
   proto::CollectiveRequest request;
-  request.set_comm_id(id_.value);
+  request.set_comm_id(its_->id.value);
   set_collective(*request.mutable_collective(), call, call.inputs.size());
   request.mutable_inputs()->Add(call.inputs.begin(), call.inputs.end());
   request.mutable_outputs()->Add(call.outputs.begin(), call.outputs.end());
   request.set_timeout_ns(static_cast<uint64_t>(call.timeout.count()));
-  return public_result(owner_->calls.collective(request));
+  return public_result(its_.client()->calls.collective(request));
 }
 
 expected<void> communicator::group_start() {
-  return public_result(owner_->calls.group_start(id_));
+  return public_result(its_.client()->calls.group_start(its_->id));
 }
 
 expected<void> communicator::group_end() {
-  return public_result(owner_->calls.group_end(id_));
+  return public_result(its_.client()->calls.group_end(its_->id));
 }
 
 expected<communicator_status> communicator::status() {
-  auto answer = owner_->calls.status(id_);
+  auto answer = its_.client()->calls.status(its_->id);
   if (!answer)
     return public_error(answer.error());
   return status_of(*answer);
 }
 
 expected<communicator_status> communicator::wait(std::chrono::nanoseconds within) {
-  auto answer = owner_->calls.wait(id_, within);
+  auto answer = its_.client()->calls.wait(its_->id, within);
   if (!answer)
     return public_error(answer.error());
   auto result = status_of(*answer);
@@ -304,30 +279,30 @@ expected<communicator_status> communicator::wait(std::chrono::nanoseconds within
 }
 
 expected<void> communicator::abort(const std::string& reason) {
-  return public_result(owner_->calls.abort(id_, reason));
+  return public_result(its_.client()->calls.abort(its_->id, reason));
 }
 
 expected<std::vector<communicator>> communicator::split(const std::vector<int32_t>& colors,
                                                         const std::vector<int64_t>& keys) {
-  auto made = owner_->calls.split(id_, colors, keys);
+  auto made = its_.client()->calls.split(its_->id, colors, keys);
   if (!made)
     return public_error(made.error());
   std::vector<communicator> result;
   for (auto& each : *made)
-    result.push_back(handle_of(owner_, each));
+    result.push_back(handle_of(its_.client(), each));
   return result;
 }
 
 expected<communicator> communicator::duplicate() {
-  return handle_of(owner_, owner_->calls.duplicate(id_));
+  return handle_of(its_.client(), its_.client()->calls.duplicate(its_->id));
 }
 
 expected<communicator> communicator::shrink(const std::vector<uint32_t>& ranks) {
-  return handle_of(owner_, owner_->calls.shrink(id_, ranks));
+  return handle_of(its_.client(), its_.client()->calls.shrink(its_->id, ranks));
 }
 
 expected<communicator> communicator::grow(uint32_t devices) {
-  return handle_of(owner_, owner_->calls.grow(id_, devices));
+  return handle_of(its_.client(), its_.client()->calls.grow(its_->id, devices));
 }
 
 } // namespace ringmaster::api

@@ -3,6 +3,7 @@
 #include <ringmaster/cluster.hpp>
 #include <ringmaster/collectives.hpp>
 #include <ringmaster/memory.hpp>
+#include <ringmaster/owning_handle.hpp>
 
 #include <chrono>
 #include <optional>
@@ -56,14 +57,10 @@ struct communicator_status {
 /// Losses of devices are handled as its failure_policy says (Bland et al., User Level Failure Mitigation, 2013).
 class communicator {
 public:
-  communicator(communicator&&) noexcept;
-  communicator& operator=(communicator&&) noexcept;
-  ~communicator();
-
-  communicator_id id() const noexcept { return id_; }                               ///< Never used twice.
-  uint32_t size() const noexcept { return static_cast<uint32_t>(devices_.size()); } ///< Ranks when it was made.
+  communicator_id id() const noexcept { return its_->id; }                           ///< Never used twice.
+  uint32_t size() const noexcept { return static_cast<uint32_t>(devices().size()); } ///< Ranks when it was made.
   /// Devices in rank order when it was made; `status` has the current ones.
-  const std::vector<device_info>& devices() const noexcept { return devices_; }
+  const std::vector<device_info>& devices() const noexcept { return its_->devices; }
 
   /// Allocates `count` elements of T on the device of each rank. Errors: out_of_memory, device_lost.
   template <class T>
@@ -114,14 +111,18 @@ public:
   expected<communicator> grow(uint32_t devices);
 
   /// Internal.
-  communicator(std::shared_ptr<client_state> owner, communicator_id id, std::vector<device_info> devices);
+  communicator(std::shared_ptr<client_state> owner, communicator_id id, std::vector<device_info> devices)
+    : its_(std::move(owner), {id, std::move(devices)}) {}
 
 private:
-  void destroy();
+  struct group {
+    communicator_id id{};
+    std::vector<device_info> devices{};
 
-  std::shared_ptr<client_state> owner_;
-  communicator_id id_{};
-  std::vector<device_info> devices_;
+    void give_back(client_state& client) const;
+  };
+
+  owning_handle<group> its_;
 };
 
 } // namespace RINGMASTER_API

@@ -2,6 +2,7 @@
 
 #include <ringmaster/collectives.hpp>
 #include <ringmaster/ids.hpp>
+#include <ringmaster/owning_handle.hpp>
 
 #include <memory>
 #include <span>
@@ -10,19 +11,14 @@
 
 namespace RINGMASTER_API {
 
-struct client_state;
-
 /// A range of a device's memory, freed by the destructor. One thread at a time, with the client that allocated it.
 class device_memory {
 public:
   device_memory() = default; ///< No memory.
-  device_memory(device_memory&& other) noexcept;
-  device_memory& operator=(device_memory&& other) noexcept;
-  ~device_memory();
 
-  device_id device() const noexcept { return device_; }  ///< The device that the memory is of.
-  uint64_t address() const noexcept { return address_; } ///< Of its first byte.
-  uint64_t bytes() const noexcept { return bytes_; }     ///< Its size.
+  device_id device() const noexcept { return its_->device; }  ///< The device that the memory is of.
+  uint64_t address() const noexcept { return its_->address; } ///< Of its first byte.
+  uint64_t bytes() const noexcept { return its_->bytes; }     ///< Its size.
 
   /// Copies elements to the memory, from element `offset` on, after what the device's default stream has queued.
   /// Errors: out_of_range where they do not fit; device_lost.
@@ -49,7 +45,7 @@ public:
   /// All elements.
   template <class T>
   expected<std::vector<T>> read() const {
-    return read<T>(bytes_ / sizeof(T));
+    return read<T>(bytes() / sizeof(T));
   }
 
   /// Copies bytes to the memory, from byte `offset` on. Errors as of `write`.
@@ -59,12 +55,17 @@ public:
 
   /// Internal.
   device_memory(std::shared_ptr<client_state> owner, device_id device, uint64_t address, uint64_t bytes)
-    : owner_(std::move(owner)), device_(device), address_(address), bytes_(bytes) {}
+    : its_(std::move(owner), {device, address, bytes}) {}
 
 private:
-  std::shared_ptr<client_state> owner_;
-  device_id device_{};
-  uint64_t address_ = 0, bytes_ = 0;
+  struct range {
+    device_id device{};
+    uint64_t address = 0, bytes = 0;
+
+    void give_back(client_state& client) const;
+  };
+
+  owning_handle<range> its_;
 };
 
 } // namespace RINGMASTER_API

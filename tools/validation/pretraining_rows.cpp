@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "planner/models/known_models.hpp"
+#include "runtime/links/link_checksum.hpp"
 #include "tools/validation/csv_table.hpp"
 #include "tools/validation/pretraining_recipes.hpp"
 
@@ -11,6 +12,7 @@
 #include <array>
 #include <cstdio>
 #include <optional>
+#include <span>
 
 namespace ringmaster {
 
@@ -165,6 +167,14 @@ caf::expected<published_training> read_row(const csv_table& table, const csv_tab
   return x;
 }
 
+uint64_t fingerprint_of(const csv_table& table) {
+  std::string all;
+  for (auto& row : table.rows())
+    for (auto& cell : row.cells)
+      all += cell + (&cell == &row.cells.back() ? '\n' : ',');
+  return link_checksum(std::as_bytes(std::span{all}));
+}
+
 void add_once(std::vector<std::string>& all, const std::string& x) {
   if (std::ranges::find(all, x) == all.end())
     all.push_back(x);
@@ -177,6 +187,7 @@ caf::expected<pretraining_rows> read_pretraining_rows(const std::string& file) {
   if (!table)
     return std::move(table.error());
   pretraining_rows result;
+  result.fingerprint = fingerprint_of(*table);
   for (size_t number = 0; number < table->rows().size(); ++number) {
     auto& from = table->rows()[number];
     auto model = std::ranges::find(source_models, from.cells[training_column::model], &source_model::name);

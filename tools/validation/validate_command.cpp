@@ -312,18 +312,16 @@ class validate_call final : public command_call {
   }
 
   caf::error validate_trainings(const console& to) {
-    auto own = place_of("gpu_pretraining", all_sets_);
-    if (opts_.data.empty() && !own)
-      return std::move(own.error());
-    auto file = opts_.data.empty() ? *own : opts_.data;
+    auto place = opts_.data.empty() ? place_of("gpu_pretraining", all_sets_) : opts_.data;
+    if (!place)
+      return std::move(place.error());
+    auto file = *place;
     if (std::filesystem::is_directory(file))
       file += std::string{"/"} + trainings_file;
     auto rows = read_pretraining_rows(file);
     if (!rows)
       return std::move(rows.error());
-    std::error_code unlike;
-    const bool split = opts_.calibrate
-                       || (own && std::filesystem::equivalent(file, *own + "/" + trainings_file, unlike));
+    const bool split = opts_.calibrate || rows->fingerprint == calibrated_fingerprint;
     std::vector<double> values;
     for (auto& x : pretraining_constants())
       values.push_back(x.value);

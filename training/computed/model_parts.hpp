@@ -47,6 +47,11 @@ inline kept_part whole_part(value_kind kind, uint32_t layer) {
   return {kind, layer, {}, {}};
 }
 
+/// Whether a model with this number of layers can have such a part.
+inline bool is_possible(const kept_part& x, size_t layers) {
+  return x.layer < layers && x.part.index < x.part.count && x.tensor.index < x.tensor.count;
+}
+
 /// "the weight of layer 3".
 std::string text_of(const kept_part& whole);
 

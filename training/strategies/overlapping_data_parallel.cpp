@@ -4,7 +4,7 @@
 // Time: load + forward and backward of all micro-batches + what the last backward does not hide of L all_reduces +
 // update.
 // Memory: 3 weights a layer, and the activations of one micro-batch.
-#include "training/strategies/strategies.hpp"
+#include "training/strategies/overlapped_sums.hpp"
 
 namespace ringmaster::training {
 
@@ -13,36 +13,13 @@ namespace {
 strategy run_overlapping_data_parallel(rank& self, const model& m) {
   std::vector<weight> weights(m.layers);
   std::vector<optimizer_state> states(m.layers);
-  std::vector<weight_gradient> sums(m.layers);
-  std::vector<handle<weight_gradient>> reduced(m.layers);
-  std::vector<activation> inputs(m.layers + 1);
   for (uint32_t l = 0; l < m.layers; ++l)
     std::tie(weights[l], states[l]) = co_await self.load_weights(l);
 
-  const auto batches = micro_batches(m, self.index(), self.world_size());
-  for (auto samples : batches) {
-    inputs[0] = co_await self.input(samples);
-    for (uint32_t l = 0; l < m.layers; ++l)
-      inputs[l + 1] = co_await self.forward(inputs[l], weights[l]);
-    auto by_output = co_await self.loss(inputs[m.layers]);
-    inputs[m.layers].drop();
-    auto bucket_end = m.layers;
-    for (uint32_t l = m.layers; l-- > 0;) {
-      weight_gradient gradient;
-      std::tie(gradient, by_output) = co_await self.backward(inputs[l], weights[l], by_output);
-      inputs[l].drop();
-      co_await self.add(sums[l], std::move(gradient));
-      if (samples != batches.back() || (bucket_end - l < m.parallel.chunks && l > 0))
-        continue;
-      while (bucket_end > l) {
-        --bucket_end;
-        reduced[bucket_end] = self.aside(self.all_reduce(std::move(sums[bucket_end])));
-      }
-    }
-  }
-
+  overlapped_sums sums{self, m, false};
+  co_await sums.run_micro_batches(weights);
   for (uint32_t l = m.layers; l-- > 0;) {
-    auto sum = co_await std::move(reduced[l]);
+    auto sum = co_await sums.take(l);
     co_await self.update(weights[l], states[l], std::move(sum));
     co_await self.finish(std::move(weights[l]));
   }

@@ -5,7 +5,7 @@
 // updates its shards, and leaves them to the next step.
 // Time: load / W + forward and backward + what they do not hide of L all_gathers and L reduce_scatters + update / W.
 // Memory: 2 + 1/W weights a layer, and the activations of one micro-batch: of all samples without --micro-batch.
-#include "training/strategies/strategies.hpp"
+#include "training/strategies/overlapped_sums.hpp"
 
 namespace ringmaster::training {
 
@@ -16,42 +16,16 @@ strategy run_overlapping_zero_1(rank& self, const model& m) {
   std::vector<weight> weights(m.layers);
   std::vector<optimizer_state> states(m.layers);
   std::vector<handle<weight>> gathered(m.layers);
-  std::vector<weight_gradient> sums(m.layers);
-  std::vector<handle<weight_gradient>> scattered(m.layers);
-  std::vector<activation> inputs(m.layers + 1);
   for (uint32_t l = 0; l < m.layers; ++l) {
     weight part;
     std::tie(part, states[l]) = co_await self.load_weights(l, mine);
     gathered[l] = self.aside(self.all_gather(part));
   }
 
-  const auto batches = micro_batches(m, self.index(), self.world_size());
-  for (auto samples : batches) {
-    inputs[0] = co_await self.input(samples);
-    for (uint32_t l = 0; l < m.layers; ++l) {
-      if (gathered[l].valid())
-        weights[l] = co_await std::move(gathered[l]);
-      inputs[l + 1] = co_await self.forward(inputs[l], weights[l]);
-    }
-    auto by_output = co_await self.loss(inputs[m.layers]);
-    inputs[m.layers].drop();
-    auto bucket_end = m.layers;
-    for (uint32_t l = m.layers; l-- > 0;) {
-      weight_gradient gradient;
-      std::tie(gradient, by_output) = co_await self.backward(inputs[l], weights[l], by_output);
-      inputs[l].drop();
-      co_await self.add(sums[l], std::move(gradient));
-      if (samples != batches.back() || (bucket_end - l < m.parallel.chunks && l > 0))
-        continue;
-      while (bucket_end > l) {
-        --bucket_end;
-        scattered[bucket_end] = self.aside(self.reduce_scatter(std::move(sums[bucket_end])));
-      }
-    }
-  }
-
+  overlapped_sums sums{self, m, true};
+  co_await sums.run_micro_batches(weights, std::move(gathered));
   for (uint32_t l = m.layers; l-- > 0;) {
-    auto sum = co_await std::move(scattered[l]);
+    auto sum = co_await sums.take(l);
     auto part = co_await self.slice(std::move(weights[l]), mine);
     co_await self.update(part, states[l], std::move(sum));
     co_await self.finish(std::move(part));

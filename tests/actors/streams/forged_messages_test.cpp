@@ -44,7 +44,11 @@ struct lone_stream : deterministic_system {
       self->receive([&](const offer& x) { offers.push_back(x); }, [&](const pull& x) { pulls.push_back(x); },
                     [&](const chunk& x) { chunks.push_back(x); }, [&](const taken&) { ++taken_count; },
                     [&](const refused& x) { refusals.push_back(x.reason); },
-                    [&](const proto::RankReport& x) { reports.push_back(x.phase()); },
+                    [&](const proto::RankReport& x) {
+                      reports.push_back(x.phase());
+                      if (!x.error().empty())
+                        problems.push_back(x.error());
+                    },
                     caf::after(std::chrono::seconds{0}) >> [&] { more = false; });
   }
 
@@ -114,6 +118,7 @@ struct lone_stream : deterministic_system {
   std::vector<chunk> chunks;
   std::vector<std::string> refusals;
   std::vector<proto::RankReport::Phase> reports;
+  std::vector<std::string> problems; ///< Of those reports.
   int taken_count = 0;
 };
 
@@ -219,6 +224,19 @@ TEST_CASE("forged messages: a release that comes before every step has ended cha
   CHECK(x.state().queue.empty());
   auto got = x.at(512, 64);
   CHECK(std::equal(got.begin(), got.end(), some_bytes(64).bytes().begin()));
+}
+
+// The reason is the route's, which goes with the blocks of the operation that breaks off.
+TEST_CASE("forged messages: an operation whose block is wrong reports what was wrong with it") {
+  const transfer_key block{.channel = number, .epoch = {1}, .sequence = {1}, .source = 0, .destination = 1};
+  lone_stream x;
+  x.order_broadcast();
+  x.send(offer{block, {device_id{peer}, 4096, 64, nullptr}, x.me()});
+  x.send(chunk{block, 0, some_bytes(63)});
+  CHECK(x.reports == std::vector{proto::RankReport::BROKEN});
+  REQUIRE(x.problems.size() == 1);
+  CHECK(contains(x.problems[0], "a chunk of 63 bytes at offset 0 came that was not asked for"));
+  CHECK(all_zero(x.at(0, 8192)));
 }
 
 TEST_CASE("forged messages: what is more than the block, or none of it, is not served") {

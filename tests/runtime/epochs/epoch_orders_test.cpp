@@ -1,35 +1,18 @@
 // Every order of losses, quiesced answers, spares, reports and aborts, for two and three ranks: all states that a
 // communicator can come to, each once, with what must hold in each.
 #include "tests/runtime/epochs/epoch_world.hpp"
+#include "tests/support/all_orders.hpp"
 
 #include <doctest/doctest.h>
-
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
 using namespace ringmaster;
 using namespace ringmaster::epoch_tests;
 
 namespace {
 
-/// All states that can be reached. Returns how many there are.
+/// The number of states that can be reached.
 size_t explore(uint32_t ranks, proto::FailurePolicy policy, const budget& limits) {
-  std::unordered_set<uint64_t> seen; // two states with one fingerprint would only be fewer cases
-  std::vector<epoch_world> open;
-  open.emplace_back(ranks, policy, limits);
-  while (!open.empty()) {
-    auto now = std::move(open.back());
-    open.pop_back();
-    now.check_rest();
-    for (auto& event : now.possible()) {
-      auto next = now;
-      next.apply(event);
-      if (seen.insert(next.fingerprint()).second)
-        open.push_back(std::move(next));
-    }
-  }
-  return seen.size();
+  return test::walk_all_orders(epoch_world{ranks, policy, limits});
 }
 
 } // namespace

@@ -430,6 +430,26 @@ TEST_CASE("simulate validate: prints what was calibrated on apart from what was 
   CHECK(simulated({"validate", "--system=nowhere"}).code == 2);
 }
 
+TEST_CASE("simulate validate: rows that were calibrated on are known by the data, not by the place of the file") {
+  temporary_directory elsewhere;
+  const auto file = elsewhere.path() / "rows.csv";
+  const auto shown = [&](const std::string& content) {
+    write_content(file, content);
+    const auto result = simulated({"validate", "--data", file.string()});
+    CHECK_MESSAGE(result.code == 0, result.err);
+    return result.out;
+  };
+  auto data = content_of(std::string{RINGMASTER_SOURCE_DIR} + "/bench/data/gpu_pretraining/pretraining.csv");
+  const auto same = shown(data);
+  for (auto* part : {"dense, calibrated on", "dense, held out", "with experts, held out"})
+    CHECK_MESSAGE(contains(same, part), same);
+  const auto throughput = data.rfind("5275.0");
+  REQUIRE(throughput != data.npos);
+  const auto other = shown(data.replace(throughput, 4, "5276"));
+  for (auto* part : {"calibrated on", "held out"})
+    CHECK_MESSAGE(!contains(other, part), other);
+}
+
 TEST_CASE("simulate memory: ZeRO's and the activations' formulas") {
   auto result = simulated({"memory", "--parameters=7.5e9", "--ranks=64"});
   CHECK(result.code == 0);

@@ -102,6 +102,12 @@ TEST_CASE("pretraining rows: in which formats models with experts and without we
       CHECK(published.contains({format, experts}) == was_published(format, experts));
 }
 
+// Else `validate` would call none of them calibrated on, and none held out. Fit the constants again, then change it.
+TEST_CASE("pretraining rows: the file has the fingerprint of the rows to which the constants were fitted") {
+  CHECK(own_rows().fingerprint == calibrated_fingerprint);
+  CHECK(published_rows("gpu_pretraining_further").fingerprint != calibrated_fingerprint);
+}
+
 TEST_CASE("pretraining rows: the constants are those that the fit to every other row finds") {
   const auto values = fit_pretraining_constants(fitted_rows(own_rows()));
   for (size_t i = 0; i < values.size(); ++i) {

@@ -26,8 +26,9 @@ public:
     std::vector<kept_part> made{}; ///< Its parts of the model as it is before the step.
   };
 
-  /// `wanted`: the number of ranks that the run starts with, and is filled up to.
-  rank_roster(std::shared_ptr<const training_job> job, uint32_t wanted);
+  /// `wanted`: the number of ranks that the run starts with, and is filled up to. `starts_ranks`: the trainer starts
+  /// ranks; false: processes report theirs.
+  rank_roster(std::shared_ptr<const training_job> job, uint32_t wanted, bool starts_ranks);
 
   const std::vector<member>& members() const { return members_; }
   /// The ranks of the step, by rank.
@@ -40,6 +41,10 @@ public:
   bool is_in_world(device_id device) const;
   bool is_lost(device_id device) const { return lost_.contains(device); }
   size_t lost_count() const { return lost_.size(); }
+  /// Whether a rank of this device may report that it is ready.
+  bool expects(device_id device) const { return find(device) != nullptr || (!starts_ranks_ && !is_lost(device)); }
+  /// Whether ranks may come in place of those that are lost.
+  bool others_may_come() const { return starts_ranks_ || may_return_ > 0; }
   /// Processes that lost their device and are not known to have exited: they may come back with another one.
   uint32_t may_return() const { return may_return_; }
   uint32_t ready_count() const;
@@ -86,6 +91,7 @@ private:
 
   std::shared_ptr<const training_job> job_;
   uint32_t wanted_;
+  bool starts_ranks_;
   std::vector<member> members_; ///< The first `world_` are the ranks of the step.
   uint32_t world_ = 0;
   step_setting sides_;       ///< Of the step.

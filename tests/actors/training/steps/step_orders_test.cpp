@@ -1,6 +1,7 @@
 // Every order of losses, joins, leaves, answers and ends of steps, for two and three ranks: all states that a training
 // run can reach, each once, with what must hold in each.
-#include "actors/training/step_change.hpp"
+#include "actors/training/steps/step_change.hpp"
+#include "tests/support/all_orders.hpp"
 #include "tests/support/training/training_jobs.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +11,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 using namespace ringmaster;
@@ -80,7 +80,7 @@ public:
   std::vector<step_event> possible() const {
     using enum step_event_kind;
     std::vector<step_event> result;
-    if (change_.is_over())
+    if (change_.progress().is_over())
       return result;
     auto if_left = [&](uint32_t budget, step_event_kind what, device_id device = {}, uint64_t attempt = 0) {
       if (budget > 0)
@@ -90,7 +90,7 @@ public:
       if (!each.ready) {
         result.push_back({ready, each.device});
         if_left(left_.refusals, refuse, each.device);
-        if (change_.now() == step_change::phase::gathering)
+        if (change_.progress().now() == step_change::phase::gathering)
           if_left(left_.waits, gathering_timeout);
       }
       if_left(left_.exits, exit, each.device);
@@ -98,7 +98,7 @@ public:
       if (each.ready && !each.leaves)
         if_left(left_.leaves, leave, each.device);
     }
-    if (works() && !change_.ending()) {
+    if (works() && !change_.progress().ending()) {
       result.push_back({commit});
       if_left(left_.shortages, shortage);
     }
@@ -140,8 +140,8 @@ public:
 
   /// A run that is not over can always continue without another misfortune.
   void check_rest() const {
-    const bool gathers = change_.now() == step_change::phase::gathering;
-    expect(change_.is_over() || works() || !giving_up_.empty() || !answers_.empty() || !closing_.empty()
+    const bool gathers = change_.progress().now() == step_change::phase::gathering;
+    expect(change_.progress().is_over() || works() || !giving_up_.empty() || !answers_.empty() || !closing_.empty()
              || !resumes_.empty() || !handing_over_.empty() || !finishing_.empty() || last_snapshot_ || limit_runs_
              || (gathers && !change_.ranks().all_are_ready()),
            "a run waits for something");
@@ -186,7 +186,9 @@ private:
   }
 
   /// Ranks work on a step, and nothing has been decided about it.
-  bool works() const { return change_.now() == step_change::phase::stepping && started_ == change_.attempt(); }
+  bool works() const {
+    return change_.progress().now() == step_change::phase::stepping && started_ == change_.progress().attempt();
+  }
 
   static std::vector<kept_part> some_part() { return {kept_part{.kind = value_kind::weight}}; }
 
@@ -195,7 +197,8 @@ private:
       const auto& all = change_.ranks().members();
       const bool some_has_it = std::ranges::any_of(all,
                                                    [&](auto& x) { return !x.made.empty() && (leavers || !x.leaves); });
-      return some_has_it || snapshot_ == change_.step() ? caf::error{} : make_error(errc::device_lost, "weights");
+      return some_has_it || snapshot_ == change_.progress().step() ? caf::error{}
+                                                                   : make_error(errc::device_lost, "weights");
     };
     return {missing_without(true), missing_without(false), snapshot_};
   }
@@ -208,7 +211,7 @@ private:
   void carry_out(const step_change::start_step& x) {
     expect(!ended_, "nothing starts after the end");
     expect(x.attempt > started_, "attempts rise");
-    expect(x.step == change_.step() && x.step < 2, "a step of the run starts");
+    expect(x.step == change_.progress().step() && x.step < 2, "a step of the run starts");
     expect(working_.empty(), "no attempt starts before every rank has given up the one before");
     std::set<device_id> ranks;
     for (auto& each : change_.ranks().world()) {
@@ -255,7 +258,7 @@ private:
   void carry_out(const step_change::take_last_snapshot&) { last_snapshot_ = true; }
   void carry_out(const step_change::end_run&) {
     expect(!std::exchange(ended_, true), "a run ends once");
-    expect(change_.is_over(), "a run that ends is over");
+    expect(change_.progress().is_over(), "a run that ends is over");
   }
 
   /// Its rank has exited.
@@ -267,9 +270,9 @@ private:
   /// Answers of an older attempt change nothing.
   void check_late_answers() {
     const auto before = change_.state_text();
-    if (change_.attempt() == 0)
+    if (change_.progress().attempt() == 0)
       return;
-    const auto old = change_.attempt() - 1;
+    const auto old = change_.progress().attempt() - 1;
     for (uint64_t id = 1; id < next_device_; ++id) {
       expect(change_.gave_up(device_id{id}, old).empty(), "a late answer gives nothing up");
       expect(change_.coordinator_answered(old, device_id{id}, make_error(errc::device_lost, "late"), now_).empty(),
@@ -308,7 +311,7 @@ private:
 void explored_run::apply(const step_event& x) {
   using enum step_event_kind;
   path_.push_back(x);
-  const auto step_before = change_.step();
+  const auto step_before = change_.progress().step();
   const bool model_was_lost = static_cast<bool>(model().missing);
   const auto why = make_error(errc::aborted, "a test");
   switch (x.what) {
@@ -334,7 +337,7 @@ void explored_run::apply(const step_event& x) {
       working_.clear();
       std::vector<std::vector<kept_part>> made(change_.ranks().world_size(), some_part());
       take(change_.committed(std::move(made), now_));
-      expect(change_.step() == step_before + 1, "a step that is committed counts");
+      expect(change_.progress().step() == step_before + 1, "a step that is committed counts");
       break;
     }
     case fail:
@@ -361,7 +364,7 @@ void explored_run::apply(const step_event& x) {
     case bad_close:
       closing_.erase(x.attempt);
       left_.bad_closes -= x.what == bad_close ? 1 : 0;
-      if (x.attempt == change_.attempt())
+      if (x.attempt == change_.progress().attempt())
         open_over_.clear();
       take(change_.communicators_closed(x.attempt, x.what == close ? caf::error{} : why));
       break;
@@ -374,7 +377,7 @@ void explored_run::apply(const step_event& x) {
       handing_over_.erase(x.attempt);
       left_.failures -= x.what == bad_hand_over ? 1 : 0;
       if (x.what == hand_over)
-        snapshot_ = change_.step();
+        snapshot_ = change_.progress().step();
       take(change_.handed_over(x.attempt, x.what == hand_over ? caf::error{} : why));
       take(change_.resume(x.attempt, model(), now_));
       break;
@@ -382,13 +385,13 @@ void explored_run::apply(const step_event& x) {
     case bad_finish:
       finishing_.erase(x.attempt);
       left_.failures -= x.what == bad_finish ? 1 : 0;
-      if (change_.is_current(x.attempt))
+      if (change_.progress().is_current(x.attempt))
         take(x.what == finish ? change_.end(caf::none) : change_.give_up(why));
       break;
     case last_snapshot:
       last_snapshot_ = false;
-      expect(static_cast<bool>(change_.ending()), "a last snapshot is for a run that is to end");
-      take(change_.end(change_.ending()));
+      expect(static_cast<bool>(change_.progress().ending()), "a last snapshot is for a run that is to end");
+      take(change_.end(change_.progress().ending()));
       break;
     case join: {
       --left_.joins;
@@ -415,32 +418,18 @@ void explored_run::apply(const step_event& x) {
       now_ += limit_of_patience;
       break;
   }
-  expect(change_.step() >= step_before || model_was_lost || model().missing || x.what == hand_over
-           || x.what == bad_hand_over || change_.step() == snapshot_,
+  expect(change_.progress().step() >= step_before || model_was_lost || model().missing || x.what == hand_over
+           || x.what == bad_hand_over || change_.progress().step() == snapshot_,
          "the step falls only when its model is lost");
   for (auto& each : change_.ranks().members())
     expect(!change_.ranks().is_lost(each.device), "a device that was lost has no rank");
   check_late_answers();
 }
 
-/// All states that can be reached. Returns their number.
+/// The number of states that can be reached.
 size_t explore_steps(uint32_t ranks, const step_budget& limits, std::string_view strategy = "ddp") {
   const auto job = std::make_shared<const training_job>(small_job(strategy, 2, 4, 1));
-  std::unordered_set<std::string> seen;
-  std::vector<explored_run> open;
-  open.emplace_back(job, ranks, limits);
-  while (!open.empty()) {
-    auto now = std::move(open.back());
-    open.pop_back();
-    now.check_rest();
-    for (auto& event : now.possible()) {
-      auto next = now;
-      next.apply(event);
-      if (seen.insert(next.fingerprint()).second)
-        open.push_back(std::move(next));
-    }
-  }
-  return seen.size();
+  return test::walk_all_orders(explored_run{job, ranks, limits});
 }
 
 } // namespace

@@ -1,5 +1,6 @@
-#include "actors/training/patience.hpp"
+#include "actors/training/steps/patience.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -36,10 +37,19 @@ void patience::step_started(uint32_t ranks, time_point now) {
   news_ = now;
 }
 
-bool patience::stalls_again(std::vector<device_id> ranks) {
+caf::error patience::stalled(uint64_t step, std::span<const rank_roster::member> world,
+                             const std::optional<std::string>& waiting) {
+  std::vector<device_id> ranks;
+  for (auto& each : world)
+    ranks.push_back(each.device);
+  const auto why = fmt::format("nothing has happened for {}, which training.patience allows{}", duration_text(limit_),
+                               waiting ? ": " + *waiting : "");
   stalls_ = ranks == stalled_ranks_ ? stalls_ + 1 : 1;
   stalled_ranks_ = std::move(ranks);
-  return stalls_ == stalls_max;
+  if (stalls_ == stalls_max)
+    return make_error(errc::gave_up,
+                      fmt::format("step {} has stalled {} times with the same ranks: {}", step, stalls_max, why));
+  return make_error(errc::timed_out, why);
 }
 
 bool patience::warns(time_point now) {
@@ -49,6 +59,18 @@ bool patience::warns(time_point now) {
     return false;
   next_warning_ = 2 * next_warning_ + (repeat_interval - quiet_max);
   return true;
+}
+
+std::optional<std::string> patience::warning(uint64_t step, const std::string& awaited, bool recovers, time_point now) {
+  if (!warns(now))
+    return std::nullopt;
+  const bool coordinator_is_silent = asked_at_ && now - *asked_at_ >= answer_time;
+  return fmt::format("step {} has been stalled for {}: {}; {} after {}", step,
+                     duration_text(std::chrono::floor<std::chrono::seconds>(silent(now))),
+                     coordinator_is_silent ? "the coordinator does not answer" : awaited,
+                     recovers ? "a late rank is left out if its device is lost, or"
+                              : "the step is given up if a rank is lost, or",
+                     duration_text(limit_));
 }
 
 void patience::asked(size_t devices, time_point now) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/training/rank_roster.hpp"
+#include "actors/training/steps/rank_roster.hpp"
 
 #include <caf/actor_clock.hpp>
 
@@ -39,18 +39,20 @@ public:
 
   caf::timespan silent(time_point now) const { return now - news_; }
   bool is_over(time_point now) const { return silent(now) >= limit_; }
-  /// The step has stalled; whether it has done so too often with these ranks.
-  bool stalls_again(std::vector<device_id> ranks);
+  /// The step of these ranks has stalled, and is given up for this reason: timed_out; or, if that happened too often
+  /// with the same ranks, gave_up. `waiting`: which ranks wait for others, if any do.
+  caf::error stalled(uint64_t step, std::span<const rank_roster::member> world,
+                     const std::optional<std::string>& waiting);
 
   /// Whether it is almost time for a warning, so that the coordinator should be asked for lost devices first.
   bool is_quiet(time_point now) const { return silent(now) >= quiet_max - answer_time; }
-  /// Whether the user gets a warning now. Each call that returns true sets the time of the next one.
-  bool warns(time_point now);
+  /// A warning for the user, if it is time for one; each sets the time of the next. `awaited`: what is waited for.
+  /// `recovers`: before the next attempt, not in a step.
+  std::optional<std::string> warning(uint64_t step, const std::string& awaited, bool recovers, time_point now);
   bool may_ask() const { return !asked_at_; }
   /// The coordinator was asked for the state of this many devices.
   void asked(size_t devices, time_point now);
   void answered();
-  bool coordinator_is_silent(time_point now) const { return asked_at_ && now - *asked_at_ >= answer_time; }
 
   /// "2 ranks have not finished it: rank 1 (device 0x2), last heard 5 s ago, ..."; none: all have. `is_unfinished` by
   /// rank.
@@ -60,6 +62,8 @@ public:
 private:
   static constexpr caf::timespan answer_time = std::chrono::seconds{2};
   static constexpr caf::timespan repeat_interval = std::chrono::seconds{10};
+
+  bool warns(time_point now);
 
   caf::timespan limit_;
   time_point news_, ticked_;

@@ -1,4 +1,4 @@
-#include "actors/training/rank_roster.hpp"
+#include "actors/training/steps/rank_roster.hpp"
 
 #include "runtime/text/quantity_text.hpp"
 
@@ -11,8 +11,8 @@
 
 namespace ringmaster::training {
 
-rank_roster::rank_roster(std::shared_ptr<const training_job> job, uint32_t wanted)
-  : job_(std::move(job)), wanted_(wanted), sides_(setting_of(job_->shape)) {}
+rank_roster::rank_roster(std::shared_ptr<const training_job> job, uint32_t wanted, bool starts_ranks)
+  : job_(std::move(job)), wanted_(wanted), starts_ranks_(starts_ranks), sides_(setting_of(job_->shape)) {}
 
 const rank_roster::member* rank_roster::find(device_id device) const {
   const auto found = std::ranges::find(members_, device, &member::device);

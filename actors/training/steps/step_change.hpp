@@ -1,6 +1,8 @@
 #pragma once
 
-#include "actors/training/rank_roster.hpp"
+#include "actors/training/steps/attempt_teardown.hpp"
+#include "actors/training/steps/rank_roster.hpp"
+#include "actors/training/steps/run_progress.hpp"
 #include "messages/errc.hpp"
 
 #include <caf/actor_clock.hpp>
@@ -27,18 +29,18 @@ namespace ringmaster::training {
 ///
 /// Events go in, with the time where it matters; decisions come out, in the order in which the caller carries them out
 /// before it reports the next event. No clock, no actor. Invariants, which
-/// tests/actors/training/step_orders_test.cpp checks in every order of events: no attempt starts before every rank that
-/// is alive has given up the one before, and every communicator has ended; attempts only rise; a device that was lost
-/// takes part no more; the step only falls when its model is lost; nothing starts after the end.
+/// tests/actors/training/steps/step_orders_test.cpp checks in every order of events: no attempt starts before every
+/// rank that is alive has given up the one before, and every communicator has ended; attempts only rise; a device that
+/// was lost takes part no more; the step only falls when its model is lost; nothing starts after the end.
 class step_change {
 public:
   using time_point = caf::actor_clock::time_point;
-  enum class phase : uint8_t { gathering, stepping, recovering, finishing, over };
+  using phase = run_progress::phase;
 
   struct rules {
     uint64_t steps = 1;
     uint32_t attempts_max = 30; ///< Of one step.
-    bool starts_ranks = true;   ///< The trainer starts ranks; false: processes report theirs.
+    bool starts_ranks = true;   ///< As in rank_roster.
     caf::timespan patience{};
     caf::timespan replacement_limit{}; ///< For devices in place of lost ones.
   };
@@ -125,26 +127,11 @@ public:
 
   // -- state --
 
-  phase now() const { return phase_; }
-  bool is_over() const { return phase_ == phase::over; }
-  uint64_t step() const { return step_; }
-  uint32_t attempts() const { return attempts_; }
+  const run_progress& progress() const { return progress_; }
+  /// Of the latest attempt that was given up.
+  const attempt_teardown& teardown() const { return teardown_; }
   const rank_roster& ranks() const { return ranks_; }
   rank_roster& ranks() { return ranks_; }
-  /// Whether ranks work on this attempt.
-  bool is_current(uint64_t attempt) const { return is_running() && attempt == attempt_; }
-  bool is_running() const { return phase_ == phase::stepping || phase_ == phase::finishing; }
-  /// Whether this is the number of the latest attempt, under way or given up.
-  bool is_latest(uint64_t attempt) const { return attempt == attempt_; }
-  uint64_t attempt() const { return attempt_; }
-  /// Why the run is to end before its last step; none: it continues.
-  const caf::error& ending() const { return ending_; }
-  /// The ranks that have not given up their attempt yet.
-  const std::set<device_id>& awaited_ranks() const { return gives_up_; }
-  /// What keeps the next attempt from starting, for the user; none: nothing.
-  std::optional<std::string> awaited() const;
-  /// Whether a rank of this device may report that it is ready.
-  bool expects(device_id device) const;
   std::string state_text() const;
 
   // -- events --
@@ -192,7 +179,6 @@ private:
   }
   /// What holds between any two events.
   void check() const;
-  void enter(phase next);
   void all_gathered(decisions& out, time_point now);
   void start(decisions& out, time_point now);
   void await_devices(decisions& out, time_point now);
@@ -200,9 +186,7 @@ private:
   /// A rank is lost that does not run the step.
   void bystander_lost(decisions& out, device_id device);
   void gave_up(decisions& out, device_id device);
-  void answered(decisions& out);
-  void resume_if_given_up(decisions& out);
-  void close(decisions& out);
+  void resume_if_torn_down(decisions& out);
   /// Whether the attempt waits for ranks that leave. `missing`: of the model, when they have left.
   bool let_leave(decisions& out, const model_location& model, caf::error& missing);
   void release(decisions& out, const caf::error& problem);
@@ -214,19 +198,12 @@ private:
   std::shared_ptr<const training_job> job_;
   rules rules_;
   rank_roster ranks_;
-  phase phase_ = phase::gathering;
-  uint64_t step_;
-  uint64_t attempt_ = 0;                  ///< Of all steps.
-  uint32_t attempts_ = 0;                 ///< Of this step.
-  size_t answers_awaited_ = 0;            ///< Of the coordinator and the communicators, before the attempt is given up.
-  std::set<device_id> gives_up_;          ///< Ranks that have not given up their attempt yet.
-  bool communicators_open_ = false;       ///< Over the ranks of the step.
+  run_progress progress_;
+  attempt_teardown teardown_;
   bool joins_ = false;                    ///< New ranks are ready, and take part after this step.
-  bool handing_over_ = false;             ///< What ranks that leave have is on its way to the host.
   uint64_t repeated_at_ = 0;              ///< The attempt at which the snapshot was repeated last.
   std::optional<time_point> short_since_; ///< Since when there are too few ranks for any world.
   caf::error latest_problem_;             ///< Of an attempt; none: none has failed.
-  caf::error ending_;
 };
 
 } // namespace ringmaster::training
