@@ -145,6 +145,10 @@ void mean_loop(const mean_inputs& from, std::byte* out, uint64_t count) {
   }
 }
 
+/// Not by its members: an aggregate's first one may mean anything.
+template <class T>
+concept converts_from_double = std::is_constructible_v<T, double> && !std::is_aggregate_v<T>;
+
 template <class T>
 bool store_number(double number, std::byte* to) {
   if constexpr (std::is_integral_v<T>) {
@@ -196,18 +200,15 @@ datatype_definition define_datatype(std::string_view name) {
     result.min = detail::pair_loop<T, detail::smaller_of_two<T>>;
     result.max = detail::pair_loop<T, detail::larger_of_two<T>>;
   }
-  if constexpr (requires(double x) { static_cast<T>(x); })
+  if constexpr (detail::converts_from_double<T>) {
     result.store = detail::store_number<T>;
-  if constexpr (requires(T x, uint32_t n) {
-                  static_cast<T>(x + x);
-                  static_cast<T>(x / static_cast<T>(n));
-                })
-    result.divide = detail::divide_loop<T>;
-  if constexpr (requires(T x, double y) {
-                  static_cast<T>(x + x);
-                  static_cast<T>(x * static_cast<T>(y));
-                })
-    result.scale = detail::scale_loop<T>;
+    if constexpr (
+      requires(T x) { static_cast<T>(x + x); } && requires(T x) { static_cast<T>(x / x); })
+      result.divide = detail::divide_loop<T>;
+    if constexpr (
+      requires(T x) { static_cast<T>(x + x); } && requires(T x) { static_cast<T>(x * x); })
+      result.scale = detail::scale_loop<T>;
+  }
   return result;
 }
 
