@@ -2,7 +2,6 @@
 
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/proof/proof.hpp"
-#include "runtime/reduction/reduce_op_registry.hpp"
 #include "runtime/simulation/simulation.hpp"
 #include "training/pictures/train_picture.hpp"
 #include "training/pictures/train_trace.hpp"
@@ -10,7 +9,6 @@
 #include "training/strategies/strategies.hpp"
 
 #include <ringmaster/algorithm.hpp>
-#include <ringmaster/reduce_op.hpp>
 #include <ringmaster/simulate.hpp>
 
 #include <fmt/format.h>
@@ -80,18 +78,6 @@ proof_result prove(collective_kind kind, const plan_request& request, const std:
   result.elements_sent = std::move(found.elements_sent);
   result.messages_sent = std::move(found.messages_sent);
   return result;
-}
-
-expected<void> register_reduce_op(const std::string& name, reduce_op_definition added) {
-  user_reduce_op op;
-  if (added.apply)
-    op.apply = [apply = std::move(added.apply)](proto::DataType type, const std::byte* a, const std::byte* b,
-                                                std::byte* out, uint64_t count) {
-      apply(static_cast<datatype>(type), a, b, out, count);
-    };
-  for (auto each : added.datatypes)
-    op.datatypes.push_back(static_cast<proto::DataType>(each));
-  return public_result(ringmaster::register_reduce_op(name, std::move(op)));
 }
 
 expected<simulated_collective> simulate_collective(collective_kind kind, std::string_view algorithm,

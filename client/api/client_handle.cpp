@@ -6,7 +6,6 @@
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
@@ -14,8 +13,6 @@
 namespace ringmaster::api {
 
 static_assert(static_cast<int>(collective_kind::send_recv) == proto::SEND_RECV);
-static_assert(static_cast<int>(datatype::float8_e5m2) == proto::FLOAT8_E5M2);
-static_assert(static_cast<int>(reduce_op::user) == gpu_sim::USER);
 static_assert(static_cast<int>(failure_policy::abort) == proto::ABORT);
 static_assert(static_cast<int>(fault::kind::slow) == proto::FaultRequest::SLOW);
 
@@ -84,20 +81,8 @@ gpu_sim::CommInitRequest request_of(const communicator_options& options) {
 
 } // namespace
 
-size_t bytes_of(datatype type) {
-  return size_of(static_cast<proto::DataType>(type));
-}
-
 std::string_view name_of(collective_kind kind) {
   return ringmaster::name_of(static_cast<proto::CollectiveKind>(kind));
-}
-
-std::string_view name_of(datatype type) {
-  return ringmaster::name_of(static_cast<proto::DataType>(type));
-}
-
-std::string_view name_of(reduce_op op) {
-  return ringmaster::name_of(static_cast<gpu_sim::ReduceOp>(op));
 }
 
 // -- memory --

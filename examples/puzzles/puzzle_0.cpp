@@ -6,7 +6,7 @@
 // Use: load_weights, input, forward, loss, backward, update, finish. m.layers and m.global_batch say how many there
 // are.
 // Target: time 16.5, peak memory 2,621,440.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

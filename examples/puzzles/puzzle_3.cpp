@@ -7,7 +7,7 @@
 // Use: what puzzle 2 uses, all_gather and slice. load_weights(l, {self.index(), self.world_size()}) loads a
 // quarter.
 // Target: time 19.9, peak memory 2,752,512.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

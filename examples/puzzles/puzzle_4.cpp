@@ -5,7 +5,7 @@
 //
 // Use: what puzzle 0 uses, all_gather and reduce_scatter.
 // Target: time 19.9, peak memory 2,359,296.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

@@ -6,7 +6,7 @@
 // Use: what puzzle 0 uses, send and receive<activation> or receive<activation_gradient>. layers_of(m, self.index(),
 // self.world_size()) is a rank's range of layers; self.first(), last(), next() and previous() say where it stands.
 // Target: time 66.9, peak memory 3,145,728.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

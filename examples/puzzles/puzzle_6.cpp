@@ -6,7 +6,7 @@
 //
 // Use: what puzzles 1 and 5 use. Values of a kind arrive in the order in which they were sent.
 // Target: time 33.3, peak memory 4,194,304.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

@@ -6,7 +6,7 @@
 // Use: what puzzles 4 and 5 use. mesh shape{.data = 4, .pipeline = 4} says which stage and sample a rank has, who
 // is in its data_group, which a collective takes as its second argument, and at_stage whom it sends to.
 // Target: time 15.5, peak memory 966,656.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

@@ -1,6 +1,6 @@
 // Puzzle 0: standard training. Time: forward and backward of all layers and samples, and the updates. Memory: 2
 // weights a layer, a gradient a layer, and activations of all samples, which are the most when the loss is taken.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

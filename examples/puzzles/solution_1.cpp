@@ -1,6 +1,6 @@
 // Puzzle 1: gradient accumulation. Time: that of standard training. Memory: 3 weights a layer, and activations of
 // one micro-batch only.
-#include "examples/puzzles/puzzles.hpp"
+#include <ringmaster/strategy.hpp>
 
 namespace ringmaster::training {
 

@@ -48,7 +48,7 @@ enum class reduce_op : int {
   max = 3,        ///< Maximum; NaN where an input is NaN.
   avg = 4,        ///< Sum divided by the world size; integers truncate toward zero.
   premul_sum = 5, ///< Sum of the inputs, each multiplied by its rank's factor first (ncclRedOpCreatePreMulSum).
-  user = 6        ///< Registered by name: see datatype.hpp.
+  user = 6        ///< Registered by name: see reduce_op.hpp.
 };
 
 /// Bytes of one element; 0 for a datatype that does not exist. Thread-safe.
@@ -81,7 +81,7 @@ struct reduction {
   }
 };
 
-/// The datatype of a C++ type.
+/// The datatype of a C++ type. A program specializes it for a datatype of its own (datatype.hpp).
 template <class T>
 constexpr datatype datatype_of() = delete;
 template <>

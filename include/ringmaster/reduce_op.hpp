@@ -1,6 +1,6 @@
 #pragma once
 
-#include <ringmaster/collectives.hpp>
+#include <ringmaster/datatype.hpp>
 
 #include <functional>
 #include <vector>
@@ -20,17 +20,12 @@ struct reduce_op_definition {
 /// missing function or datatype. Thread-safe.
 expected<void> register_reduce_op(const std::string& name, reduce_op_definition added);
 
-/// The same for elements of a C++ type: `combine` is called for each pair of elements.
+/// The same for elements of a C++ type that has a datatype (datatype.hpp): `combine` is called for each pair of
+/// elements.
 template <class T, class Combine>
 expected<void> register_reduce_op(const std::string& name, Combine combine) {
   auto apply = [combine](datatype, const std::byte* a, const std::byte* b, std::byte* out, uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i) {
-      T x, y;
-      __builtin_memcpy(&x, a + i * sizeof(T), sizeof(T));
-      __builtin_memcpy(&y, b + i * sizeof(T), sizeof(T));
-      const T result = combine(x, y);
-      __builtin_memcpy(out + i * sizeof(T), &result, sizeof(T));
-    }
+    detail::combine_elements<T>(a, b, out, count, combine);
   };
   return register_reduce_op(name, reduce_op_definition{apply, {datatype_of<T>()}});
 }

@@ -8,6 +8,7 @@
 #include <ringmaster/cluster.hpp>
 #include <ringmaster/collectives.hpp>
 #include <ringmaster/communicator.hpp>
+#include <ringmaster/datatype.hpp>
 #include <ringmaster/errors.hpp>
 #include <ringmaster/ids.hpp>
 #include <ringmaster/journal.hpp>

@@ -16,6 +16,11 @@ std::vector<known_datatype>& known() {
   return all;
 }
 
+/// Of a datatype that has no numbers.
+bool store_nothing(double, std::byte*) {
+  return false;
+}
+
 } // namespace
 
 std::span<const known_datatype> datatypes() {
@@ -44,12 +49,19 @@ caf::error register_datatype(const known_datatype& added) {
     return refused(fmt::format("its number is {}, not 0 to {}", static_cast<int>(added.value), datatype_number_max));
   if (added.element_bytes > element_bytes_max || !std::has_single_bit(added.element_bytes)) // as blocks are cut
     return refused(fmt::format("an element has 1, 2, 4 or {} bytes, not {}", element_bytes_max, added.element_bytes));
-  if (added.store == nullptr || added.operation == nullptr || added.kernels == nullptr)
-    return refused("it needs functions that store a number, and that find its loops");
+  const auto& loops = added.registered;
+  if (loops.sum == nullptr && (loops.divide != nullptr || loops.scale != nullptr))
+    return refused("averages and sums with factors also need a loop of sums");
+  if (loops.mean != nullptr && loops.divide == nullptr)
+    return refused("averages of all inputs also need a loop of divisions");
+  if (loops.scale != nullptr && added.store == nullptr)
+    return refused("sums with factors also need a function that stores a number");
   for (const auto& x : datatypes())
     if (x.name == added.name || x.value == added.value)
       return refused(fmt::format("there is {}, of number {}", x.name, static_cast<int>(x.value)));
   known().push_back(added);
+  if (added.store == nullptr)
+    known().back().store = store_nothing;
   return caf::none;
 }
 

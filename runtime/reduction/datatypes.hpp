@@ -9,6 +9,18 @@
 
 namespace ringmaster {
 
+/// The loops of a datatype that a program registered: the same for every instruction set. Null ones make the reductions
+/// invalid that need them.
+struct registered_loops {
+  pair_kernel sum = nullptr;
+  pair_kernel prod = nullptr;
+  pair_kernel min = nullptr;
+  pair_kernel max = nullptr;
+  division_kernel divide = nullptr; ///< Averages need it and `sum`.
+  mean_kernel mean = nullptr;       ///< Null: `sum` and `divide`.
+  scaling_kernel scale = nullptr;   ///< Sums with factors need it and `sum`.
+};
+
 /// A datatype and its properties. All other code asks this table, so no switch misses a datatype.
 struct known_datatype {
   proto::DataType value;
@@ -24,6 +36,7 @@ struct known_datatype {
   /// The loops over its elements. Small floats have float32's of an operation, and convert: see reduction_kernels.hpp.
   operation_kernels (*operation)(gpu_sim::ReduceOp op, instruction_set set) = nullptr;
   datatype_kernels (*kernels)(instruction_set set) = nullptr;
+  registered_loops registered{}; ///< If `operation` and `kernels` are null.
 };
 
 constexpr size_t element_bytes_max = 8;
@@ -35,10 +48,9 @@ std::span<const known_datatype> datatypes();
 /// nullptr for a number that means none, as a message may hold.
 const known_datatype* find_datatype(proto::DataType type);
 
-/// Adds a datatype, whose number has no other: what loops a C++ type needs is in runtime/reduction/reduction_loops.hpp.
-/// Its name must stay where it is. Called when a program starts, before anything else looks at datatypes, and by every
-/// process of a cluster alike. Errors: invalid_argument for a name or number that is empty, taken or too large, another
-/// size than 1, 2, 4 or 8, a missing function.
+/// Adds a datatype with `registered` loops. Its name must outlive the program. Called when a program starts, before
+/// other code reads the table, and by every process of a cluster alike. Errors: invalid_argument for a name or number
+/// that is empty, taken or too large, another size than 1, 2, 4 or 8, loops without those that they need.
 caf::error register_datatype(const known_datatype& added);
 
 /// The table, in the order of the numbers: each one's number, its name, with which its entry begins, and what an

@@ -31,7 +31,7 @@ void scale(proto::DataType type, double factor, const std::byte* in, std::byte* 
   std::array<std::byte, element_bytes_max> element;
   [[maybe_unused]] const auto fits = known->store(factor, element.data());
   ensure(fits, "a factor fits its datatype");
-  const auto kernels = known->kernels(best_instruction_set());
+  const auto kernels = datatype_kernels_for(type, best_instruction_set());
   announce_read(in, count * kernels.element_bytes);
   announce_write(out, count * kernels.element_bytes);
   scale_values(kernels, element.data(), in, out, count);

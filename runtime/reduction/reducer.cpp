@@ -36,7 +36,10 @@ caf::expected<reducer> reducer::of(proto::DataType type, gpu_sim::ReduceOp op, s
   }
   result.kernels_.operation = operation_kernels_for(type, op, best_instruction_set());
   if (result.kernels_.operation.pair == nullptr)
-    return make_error(errc::invalid_argument, fmt::format("there is no reduction of number {}", static_cast<int>(op)));
+    return make_error(errc::invalid_argument,
+                      gpu_sim::ReduceOp_IsValid(op)
+                        ? fmt::format("the datatype {} was registered without {}", name_of(type), name_of(op))
+                        : fmt::format("there is no reduction of number {}", static_cast<int>(op)));
   return result;
 }
 
@@ -111,12 +114,8 @@ void reducer::many_by_user(std::span<const std::byte* const> inputs, std::byte* 
   for (uint64_t first = 0; first < count; first += whole) {
     const auto n = std::min(whole, count - first);
     const auto offset = first * element_bytes;
-    const std::byte* left = inputs.front() + offset;
-    for (size_t i = 1; i < inputs.size(); ++i) {
-      const auto to = i + 1 < inputs.size() ? tile.data() : out + offset;
-      user_->apply(type_, left, inputs[i] + offset, to, n);
-      left = tile.data();
-    }
+    reduce_by_pairs(inputs, offset, tile.data(), out + offset,
+                    [&](auto a, auto b, auto to) { user_->apply(type_, a, b, to, n); });
   }
 }
 

@@ -69,7 +69,7 @@ bool needs_all_inputs(proto::DataType type, gpu_sim::ReduceOp op) {
   const auto* known = find_datatype(type);
   if (known == nullptr || (op != gpu_sim::AVG && (op != gpu_sim::PREMUL_SUM || !known->is_float)))
     return false;
-  return known->kernels(best_instruction_set()).unscale == nullptr;
+  return datatype_kernels_for(type, best_instruction_set()).unscale == nullptr;
 }
 
 caf::expected<proto::DataType> parse_datatype(std::string_view text) {

@@ -4,6 +4,8 @@
 #include "messages/types.pb.h"
 #include "runtime/reduction/instruction_set.hpp"
 
+#include <ringmaster/datatype.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -29,13 +31,7 @@ using division_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t c
 using scaling_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count, const std::byte* factor);
 
 /// out[i] = the exact mean, truncated toward zero, of inputs[0][first + i], inputs[1][first + i], ...: integers, added
-/// in a wider type. `count` inputs; `divisor` > 0.
-struct mean_inputs {
-  const std::byte* const* inputs = nullptr;
-  size_t count = 0;
-  uint64_t first = 0;
-  uint32_t divisor = 1;
-};
+/// in a wider type.
 using mean_kernel = void (*)(const mean_inputs& from, std::byte* out, uint64_t count);
 /// Sets `all` to false where a value is infinite or NaN.
 using finite_kernel = void (*)(const std::byte* values, uint64_t count, bool* all);
@@ -49,7 +45,8 @@ using scaled_sum_kernel = void (*)(const scaled_operands& of, std::byte* out, ui
 /// out[i] = in[i] / divisor; `out` may be `in`.
 using unscaling_kernel = void (*)(const std::byte* in, std::byte* out, uint64_t count, double divisor);
 
-/// What depends on the operation, in the wide type. AVG and PREMUL_SUM add.
+/// What depends on the operation, in the wide type. AVG and PREMUL_SUM add. A datatype that a program registered has
+/// `pair` alone.
 struct operation_kernels {
   pair_kernel pair = nullptr;
   accumulation_kernel begin_2 = nullptr; ///< with two inputs, ignoring `accumulated`, ...

@@ -123,10 +123,14 @@ void reduce_tile(const reduction_kernels& kernels, std::span<const std::byte* co
   const bool wide = type.decode != nullptr;
   const bool rescues = options.rescues && type.check_finite != nullptr;
   const bool straight = !wide && options.divisor == 0 && !rescues;
+  const auto to = straight ? out : accumulated.data();
   if (wide)
     decode_and_accumulate(kernels, inputs, first, accumulated, count);
+  else if (kernels.operation.begin_2 == nullptr)
+    reduce_by_pairs(inputs, first * type.element_bytes, accumulated.data(), to,
+                    [&](auto a, auto b, auto result) { kernels.operation.pair(a, b, result, count); });
   else
-    accumulate(kernels.operation, inputs, first, false, accumulated, straight ? out : accumulated.data(), count);
+    accumulate(kernels.operation, inputs, first, false, accumulated, to, count);
   if (straight)
     return;
   bool finite = true;

@@ -42,6 +42,18 @@ struct chain_options {
 void reduce_chain(const reduction_kernels& kernels, std::span<const std::byte* const> inputs, std::byte* out,
                   uint64_t count, const chain_options& options);
 
+/// out = inputs[0] op inputs[1] ..., each from byte `offset` on, by calls pair(a, b, out) from left to right. Results
+/// on the way go to `between`, which has room for one; only the last call writes to `out`, which may be an input.
+template <class Pair>
+void reduce_by_pairs(std::span<const std::byte* const> inputs, uint64_t offset, std::byte* between, std::byte* out,
+                     Pair pair) {
+  const std::byte* left = inputs.front() + offset;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    pair(left, inputs[i] + offset, i + 1 < inputs.size() ? between : out);
+    left = between;
+  }
+}
+
 /// out[i] = a[i] * a_scale + b[i] * b_scale, of a datatype with `add_scaled`.
 void reduce_scaled_pair(const datatype_kernels& kernels, const scaled_operands& of, std::byte* out, uint64_t count);
 

@@ -95,6 +95,21 @@ std::vector<std::string> module_order::complaints(const std::string& path, std::
   return result;
 }
 
+std::vector<std::string> module_order::private_includes(const std::string& path, std::istream& text) const {
+  std::vector<std::string> result;
+  std::string line;
+  for (size_t number = 1; std::getline(text, line); ++number) {
+    auto included = quoted_after(line, "#include", '"', '"');
+    if (included.empty()) {
+      included = quoted_after(line, "#include", '<', '>');
+      if (row_of(folder_of(included)) < 0)
+        continue; // a public header, or one of another library
+    }
+    result.push_back(fmt::format("{}:{}: \"{}\" is not public: only <ringmaster/...> is", path, number, included));
+  }
+  return result;
+}
+
 std::vector<std::string> unsorted_sources(const std::string& path, std::istream& text) {
   std::vector<std::string> result;
   std::string line, before;

@@ -15,6 +15,9 @@ public:
 
   /// "path:line: reason" for each line of `text` that includes a header of a module below, or of none.
   std::vector<std::string> complaints(const std::string& path, std::istream& text) const;
+  /// The same for each line of `text`, a program outside of the tree, that includes another header of the project than
+  /// <ringmaster/...>.
+  std::vector<std::string> private_includes(const std::string& path, std::istream& text) const;
   /// The index of a folder's row, from the top, or -1.
   int row_of(const std::string& folder) const;
   const std::vector<std::string>& modules() const { return modules_; }

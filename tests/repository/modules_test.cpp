@@ -49,6 +49,35 @@ TEST_CASE("modules: a file includes headers of its own module and of those above
   CHECK(lines(found) == "");
 }
 
+TEST_CASE("modules: public headers, examples and tests of outside programs include public headers alone") {
+  const auto order = documented_order();
+  std::vector<std::string> found;
+  std::set<std::string> roots;
+  for (auto& path : repository_files())
+    for (std::string root : {"examples/", "include/", "tests/extension/", "tests/installed/"})
+      if (is_source(path) && path.starts_with(root)) {
+        std::ifstream text{repository_root / path};
+        auto complaints = order.private_includes(path, text);
+        found.insert(found.end(), complaints.begin(), complaints.end());
+        roots.insert(root);
+      }
+  CHECK(lines(found) == "");
+  CHECK(roots.size() == 4); // none was renamed
+}
+
+TEST_CASE("modules: an example fits a page") {
+  const std::map<std::string, size_t> others{
+    {"examples/all_reduce.cpp", 45}, {"examples/my_module.cpp", 80}, {"examples/train_mlp.cpp", 80}};
+  for (auto& path : repository_files()) {
+    if (!is_source(path) || !path.starts_with("examples/"))
+      continue;
+    const auto text = text_of_file(path);
+    const auto lines_max = others.contains(path) ? others.at(path) : 60;
+    const auto length = static_cast<size_t>(std::ranges::count(text, '\n'));
+    CHECK_MESSAGE(length <= lines_max, fmt::format("{} has {} lines, not {} at most", path, length, lines_max));
+  }
+}
+
 TEST_CASE("modules: each row of the table has a folder with sources") {
   std::set<std::string> folders;
   for (auto& path : repository_files())
@@ -94,6 +123,22 @@ TEST_CASE("modules: a file or an include outside of all modules is reported") {
   CHECK(judged("hall/side/x.cpp", "") == "hall/side/x.cpp:1: the folder hall/side is no module: give it a row");
   CHECK(judged("roof/x.cpp", "#include <vector>\n#include \"door.hpp\"\n")
         == "roof/x.cpp:2: \"door.hpp\" is in no module");
+}
+
+TEST_CASE("modules: an include that is not public is reported with its line") {
+  std::istringstream table{"| module | what it is |\n|---|---|\n| `cellar` | a |\n| `roof/...` | b |\n"};
+  const auto order = module_order::of(table);
+  const auto judged_outside = [&](const std::string& text) {
+    std::istringstream file{text};
+    return lines(order.private_includes("examples/x.cpp", file));
+  };
+  CHECK(judged_outside("#include <ringmaster/client.hpp>\n#include <vector>\n#include <torch/torch.h>\n") == "");
+  CHECK(judged_outside("\n#include \"cellar/key.hpp\"\n")
+        == "examples/x.cpp:2: \"cellar/key.hpp\" is not public: only <ringmaster/...> is");
+  CHECK(judged_outside("#include <roof/loft/beam.hpp>\n")
+        == "examples/x.cpp:1: \"roof/loft/beam.hpp\" is not public: only <ringmaster/...> is");
+  CHECK(judged_outside("#include \"beside.hpp\"\n")
+        == "examples/x.cpp:1: \"beside.hpp\" is not public: only <ringmaster/...> is");
 }
 
 TEST_CASE("modules: an unsorted source is reported") {

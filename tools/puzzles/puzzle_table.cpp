@@ -1,6 +1,6 @@
 #include "tools/puzzles/puzzle_table.hpp"
 
-#include "examples/puzzles/puzzles.hpp"
+#include "tools/puzzles/puzzle_programs.hpp"
 #include "training/strategies/strategies.hpp"
 
 #include <vector>

@@ -13,18 +13,18 @@ using namespace training;
 
 namespace {
 
-constexpr std::array<std::string_view, 11> columns{"GPUs",
-                                                   "global batch",
-                                                   "micro batch",
-                                                   "hidden size",
-                                                   "attention heads",
-                                                   "layers",
-                                                   "sequence length",
-                                                   "tensor parallelism",
-                                                   "data parallelism",
-                                                   "pipeline parallelism",
-                                                   "iteration time (ms)"};
-constexpr size_t time_column = 10;
+constexpr std::array<std::string_view, 11> iteration_columns{"GPUs",
+                                                             "global batch",
+                                                             "micro batch",
+                                                             "hidden size",
+                                                             "attention heads",
+                                                             "layers",
+                                                             "sequence length",
+                                                             "tensor parallelism",
+                                                             "data parallelism",
+                                                             "pipeline parallelism",
+                                                             "iteration time (ms)"};
+constexpr std::array<std::string_view, 1> ignored_columns{"Parameters (billion)"};
 
 /// Errors: corrupt, where it cannot have been measured.
 caf::error check_iteration(const measured_iteration& x, uint32_t gpus) {
@@ -38,39 +38,36 @@ caf::error check_iteration(const measured_iteration& x, uint32_t gpus) {
   return {};
 }
 
-caf::expected<measured_iteration> read_row(const csv_table& table, const csv_table::row& from) {
-  std::array<double, columns.size()> x{};
-  for (size_t i = 0; i < columns.size(); ++i) {
-    auto read = table.number(from, i, i != time_column);
-    if (!read)
-      return std::move(read.error());
-    x[i] = *read;
-  }
-  auto whole = [&](size_t i) { return static_cast<uint32_t>(x[i]); };
+caf::expected<measured_iteration> read_row(csv_row from) {
   measured_iteration result;
-  result.trained = gpt_shape("measured", whole(3), whole(4), whole(5), whole(6));
-  result.how.set_degrees(whole(7), whole(8), whole(9));
-  result.how.global_batch = whole(1);
-  result.how.micro_batch = whole(2);
+  const auto gpus = from.whole("GPUs");
+  result.trained = gpt_shape("measured", from.whole("hidden size"), from.whole("attention heads"), from.whole("layers"),
+                             from.whole("sequence length"));
+  result.how.set_degrees(from.whole("tensor parallelism"), from.whole("data parallelism"),
+                         from.whole("pipeline parallelism"));
+  result.how.global_batch = from.whole("global batch");
+  result.how.micro_batch = from.whole("micro batch");
   result.how.attention = attention_kernel::unfused;
   result.how.gradient_bytes = 2;
-  result.older_software = whole(0) <= 8;
+  result.older_software = gpus <= 8;
   result.how.again = result.older_software ? recomputation::none : recomputation::full;
-  result.seconds = x[time_column] / 1e3;
-  if (const auto problem = check_iteration(result, whole(0)))
-    return table.refused(from, render(problem));
+  result.seconds = from.number("iteration time (ms)") / 1e3;
+  if (from.problem())
+    return from.problem();
+  if (const auto problem = check_iteration(result, gpus))
+    return from.refused(render(problem));
   return result;
 }
 
 } // namespace
 
 caf::expected<std::vector<measured_iteration>> read_iteration_rows(const std::string& file) {
-  auto table = csv_table::read(file, columns);
+  auto table = csv_table::read(file, {iteration_columns, ignored_columns});
   if (!table)
     return std::move(table.error());
   std::vector<measured_iteration> rows;
-  for (auto& from : table->rows()) {
-    auto row = read_row(*table, from);
+  for (size_t i = 0; i < table->row_count(); ++i) {
+    auto row = read_row(table->row(i));
     if (!row)
       return std::move(row.error());
     rows.push_back(std::move(*row));

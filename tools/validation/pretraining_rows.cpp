@@ -2,7 +2,6 @@
 
 #include "messages/errc.hpp"
 #include "planner/models/known_models.hpp"
-#include "runtime/links/link_checksum.hpp"
 #include "tools/validation/csv_table.hpp"
 #include "tools/validation/pretraining_recipes.hpp"
 
@@ -20,43 +19,22 @@ using namespace training;
 
 namespace {
 
-/// Of the file.
-struct training_column {
-  enum : size_t {
-    model,
-    system,
-    gpus,
-    precision,
-    global_batch,
-    micro_batch,
-    sequence,
-    fsdp,
-    tensor,
-    pipeline,
-    context,
-    virtual_stages,
-    expert,
-    tokens_a_second,
-    release,
-    count
-  };
-};
-
-constexpr std::array<std::string_view, training_column::count> training_columns{"model",
-                                                                                "system",
-                                                                                "gpus",
-                                                                                "precision",
-                                                                                "global batch",
-                                                                                "micro batch",
-                                                                                "sequence length",
-                                                                                "fsdp",
-                                                                                "tensor parallelism",
-                                                                                "pipeline parallelism",
-                                                                                "context parallelism",
-                                                                                "virtual stages",
-                                                                                "expert parallelism",
-                                                                                "tokens/s/gpu",
-                                                                                "release"};
+constexpr std::array<std::string_view, 15> training_columns{"model",
+                                                            "system",
+                                                            "gpus",
+                                                            "precision",
+                                                            "global batch",
+                                                            "micro batch",
+                                                            "sequence length",
+                                                            "fsdp",
+                                                            "tensor parallelism",
+                                                            "pipeline parallelism",
+                                                            "context parallelism",
+                                                            "virtual stages",
+                                                            "expert parallelism",
+                                                            "tokens/s/gpu",
+                                                            "release"};
+constexpr std::array<std::string_view, 1> ignored_training_columns{"model TFLOP/s/gpu"};
 
 struct source_model {
   std::string_view name, ours;
@@ -100,79 +78,61 @@ std::optional<double> months_of(const std::string& release_text) {
 /// Errors: corrupt, where the numbers contradict each other.
 caf::error check_training(const published_training& x, uint32_t devices) {
   auto& how = x.how;
-  const auto others = how.tp * how.pp * how.cp;
-  if (devices % others != 0)
+  if (devices % how.tp != 0 || devices / how.tp % how.pp != 0 || devices / how.tp / how.pp % how.cp != 0)
     return malformed(fmt::format("{} GPUs do not divide by tensor {} x pipeline {} x context {}", devices, how.tp,
                                  how.pp, how.cp));
-  if (how.global_batch % (devices / others * how.micro_batch) != 0)
+  const auto data_ranks = devices / how.tp / how.pp / how.cp;
+  if (how.global_batch % (uint64_t{data_ranks} * how.micro_batch) != 0)
     return malformed(fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
-                                 how.global_batch, how.micro_batch, devices / others));
+                                 how.global_batch, how.micro_batch, data_ranks));
   if (x.trained.experts.count % how.ep != 0 || devices / how.pp % how.ep != 0)
     return malformed(fmt::format("{} experts on {} GPUs of a stage do not divide by {}", x.trained.experts.count,
                                  devices / how.pp, how.ep));
   return {};
 }
 
-caf::expected<published_training> read_row(const csv_table& table, const csv_table::row& from,
-                                           const source_model& model, const source_system& system) {
-  using column = training_column;
-  std::array<uint32_t, column::count> whole{};
-  for (size_t i : {column::gpus, column::global_batch, column::micro_batch, column::sequence, column::tensor,
-                   column::pipeline, column::context, column::virtual_stages, column::expert, column::fsdp}) {
-    auto read = i == column::fsdp ? table.count_or_none(from, i) : table.number(from, i, true);
-    if (!read)
-      return std::move(read.error());
-    whole[i] = static_cast<uint32_t>(*read);
-  }
-  auto tokens = table.number(from, column::tokens_a_second, false);
-  if (!tokens)
-    return std::move(tokens.error());
-  auto computed_in = precision_of(from.cells[training_column::precision]);
+caf::expected<published_training> read_row(csv_row from, const source_model& model, const source_system& system) {
+  auto computed_in = precision_of(from.text("precision"));
   if (!computed_in)
-    return table.refused(from, fmt::format("\"{}\" is no precision; there are BF16, FP8, MXFP8, NVFP4",
-                                           from.cells[training_column::precision]));
-  auto months = months_of(from.cells[training_column::release]);
+    return from.refused(fmt::format("\"{}\" is no precision; there are BF16, FP8, MXFP8, NVFP4",
+                                    from.text("precision")));
+  auto months = months_of(from.text("release"));
   if (!months)
-    return table.refused(from,
-                         fmt::format("\"{}\" is no release, such as 25.11", from.cells[training_column::release]));
+    return from.refused(fmt::format("\"{}\" is no release, such as 25.11", from.text("release")));
   published_training x;
-  x.model = from.cells[training_column::model];
-  x.system = from.cells[training_column::system];
-  x.release = from.cells[training_column::release];
+  x.model = from.text("model");
+  x.system = from.text("system");
+  x.release = from.text("release");
   x.trained = *model_of(model.ours);
   x.on = *system_of(std::string{system.ours});
   x.generation = system.generation;
-  x.trained.sequence = whole[column::sequence];
+  x.trained.sequence = from.whole("sequence length");
   x.trained.multi_token = model.multi_token;
   auto& how = x.how;
-  how.set_degrees(whole[column::tensor], 1, whole[column::pipeline]);
-  how.cp = whole[column::context];
-  how.ep = whole[column::expert];
-  how.global_batch = whole[column::global_batch];
-  how.micro_batch = whole[column::micro_batch];
-  how.chunks = whole[column::virtual_stages];
-  how.shard_ranks = whole[column::fsdp];
+  how.set_degrees(from.whole("tensor parallelism"), 1, from.whole("pipeline parallelism"));
+  how.cp = from.whole("context parallelism");
+  how.ep = from.whole("expert parallelism");
+  how.global_batch = from.whole("global batch");
+  how.micro_batch = from.whole("micro batch");
+  how.chunks = from.whole("virtual stages");
+  how.shard_ranks = from.count_or_none("fsdp");
   how.zero = 1;
   how.overlapped = true;
   how.gradient_bytes = 2; // as its software has them
   how.sequence_parallel = how.tp > 1;
   how.computed_in = *computed_in;
   how.attention = attention_kernel::flash;
+  const auto gpus = from.whole("gpus");
+  const auto tokens = from.number("tokens/s/gpu");
+  if (from.problem())
+    return from.problem();
   correct(x, *months);
   how.schedule = how.chunks > 1 ? pipeline_schedule::interleaved_1f1b : pipeline_schedule::one_f_one_b;
-  if (const auto problem = check_training(x, whole[column::gpus]))
-    return table.refused(from, render(problem));
-  how.dp = whole[column::gpus] / (how.tp * how.pp * how.cp);
-  x.seconds = static_cast<double>(how.global_batch) * x.trained.sequence / (*tokens * whole[column::gpus]);
+  if (const auto problem = check_training(x, gpus))
+    return from.refused(render(problem));
+  how.dp = gpus / (how.tp * how.pp * how.cp);
+  x.seconds = static_cast<double>(how.global_batch) * x.trained.sequence / (tokens * gpus);
   return x;
-}
-
-uint64_t fingerprint_of(const csv_table& table) {
-  std::string all;
-  for (auto& row : table.rows())
-    for (auto& cell : row.cells)
-      all += cell + (&cell == &row.cells.back() ? '\n' : ',');
-  return link_checksum(std::as_bytes(std::span{all}));
 }
 
 void add_once(std::vector<std::string>& all, const std::string& x) {
@@ -183,22 +143,22 @@ void add_once(std::vector<std::string>& all, const std::string& x) {
 } // namespace
 
 caf::expected<pretraining_rows> read_pretraining_rows(const std::string& file) {
-  auto table = csv_table::read(file, training_columns);
+  auto table = csv_table::read(file, {training_columns, ignored_training_columns});
   if (!table)
     return std::move(table.error());
   pretraining_rows result;
-  result.fingerprint = fingerprint_of(*table);
-  for (size_t number = 0; number < table->rows().size(); ++number) {
-    auto& from = table->rows()[number];
-    auto model = std::ranges::find(source_models, from.cells[training_column::model], &source_model::name);
-    auto system = std::ranges::find(source_systems, from.cells[training_column::system], &source_system::name);
+  result.fingerprint = table->fingerprint();
+  for (size_t number = 0; number < table->row_count(); ++number) {
+    auto from = table->row(number);
+    auto model = std::ranges::find(source_models, from.text("model"), &source_model::name);
+    auto system = std::ranges::find(source_systems, from.text("system"), &source_system::name);
     if (model == std::end(source_models))
-      add_once(result.skipped, from.cells[training_column::model]);
+      add_once(result.skipped, from.text("model"));
     if (system == std::end(source_systems))
-      add_once(result.skipped, from.cells[training_column::system]);
+      add_once(result.skipped, from.text("system"));
     if (model == std::end(source_models) || system == std::end(source_systems))
       continue;
-    auto row = read_row(*table, from, *model, *system);
+    auto row = read_row(from, *model, *system);
     if (!row)
       return std::move(row.error());
     result.known.push_back(std::move(*row));

@@ -18,102 +18,69 @@ using namespace training;
 
 namespace {
 
-struct software_column {
-  enum : size_t {
-    software,
-    model,
-    system,
-    gpus,
-    precision,
-    global_batch,
-    micro_batch,
-    sequence,
-    vocabulary,
-    fsdp,
-    tensor,
-    pipeline,
-    context,
-    virtual_stages,
-    expert,
-    schedule,
-    recomputation,
-    seconds,
-    count
-  };
-};
-
-constexpr std::array<std::string_view, software_column::count> software_columns{"software",
-                                                                                "model",
-                                                                                "system",
-                                                                                "gpus",
-                                                                                "precision",
-                                                                                "global batch",
-                                                                                "micro batch",
-                                                                                "sequence length",
-                                                                                "vocabulary",
-                                                                                "fsdp",
-                                                                                "tensor parallelism",
-                                                                                "pipeline parallelism",
-                                                                                "context parallelism",
-                                                                                "virtual stages",
-                                                                                "expert parallelism",
-                                                                                "schedule",
-                                                                                "recomputation",
-                                                                                "seconds"};
+constexpr std::array<std::string_view, 18> software_columns{"software",
+                                                            "model",
+                                                            "system",
+                                                            "gpus",
+                                                            "precision",
+                                                            "global batch",
+                                                            "micro batch",
+                                                            "sequence length",
+                                                            "vocabulary",
+                                                            "fsdp",
+                                                            "tensor parallelism",
+                                                            "pipeline parallelism",
+                                                            "context parallelism",
+                                                            "virtual stages",
+                                                            "expert parallelism",
+                                                            "schedule",
+                                                            "recomputation",
+                                                            "seconds"};
 
 /// The member of an enumeration that has this name.
 template <class Named>
-caf::expected<Named> named(const csv_table& table, const csv_table::row& from, size_t column,
-                           std::initializer_list<Named> all) {
+caf::expected<Named> named(const csv_row& from, std::string_view column, std::initializer_list<Named> all) {
   for (auto x : all)
-    if (name_of(x) == from.cells[column])
+    if (name_of(x) == from.text(column))
       return x;
-  return table.refused(from, fmt::format("\"{}\" is no {}", from.cells[column], software_columns[column]));
+  return from.refused(fmt::format("\"{}\" is no {}", from.text(column), column));
 }
 
-caf::expected<software_row> read_software_row(const csv_table& table, const csv_table::row& from) {
-  using column = software_column;
+caf::expected<software_row> read_software_row(csv_row from) {
   using enum pipeline_schedule;
-  std::array<uint32_t, column::count> whole{};
-  for (size_t i = column::gpus; i <= column::expert; ++i) {
-    if (i == column::precision)
-      continue;
-    auto read = i == column::fsdp ? table.count_or_none(from, i) : table.number(from, i, true);
-    if (!read)
-      return std::move(read.error());
-    whole[i] = static_cast<uint32_t>(*read);
-  }
-  auto seconds = table.number(from, column::seconds, false);
-  auto trained = model_of(from.cells[column::model]);
-  auto system = system_of(from.cells[column::system]);
-  auto schedule = named(table, from, column::schedule, {one_f_one_b, interleaved_1f1b, dualpipe});
-  auto again = named(table, from, column::recomputation,
-                     {recomputation::none, recomputation::selective, recomputation::full});
-  auto precision = named(table, from, column::precision, {number_format::bf16, number_format::fp8});
-  for (auto* problem : {seconds ? nullptr : &seconds.error(), trained ? nullptr : &trained.error(),
-                        system ? nullptr : &system.error(), schedule ? nullptr : &schedule.error(),
-                        again ? nullptr : &again.error(), precision ? nullptr : &precision.error()})
+  auto trained = model_of(from.text("model"));
+  auto system = system_of(from.text("system"));
+  auto schedule = named(from, "schedule", {one_f_one_b, interleaved_1f1b, dualpipe});
+  auto again = named(from, "recomputation", {recomputation::none, recomputation::selective, recomputation::full});
+  auto precision = named(from, "precision", {number_format::bf16, number_format::fp8});
+  for (auto* problem : {trained ? nullptr : &trained.error(), system ? nullptr : &system.error(),
+                        schedule ? nullptr : &schedule.error(), again ? nullptr : &again.error(),
+                        precision ? nullptr : &precision.error()})
     if (problem != nullptr)
       return std::move(*problem);
-  software_row x{generation_of(from.cells[column::software]), *trained, *system, {}, *seconds};
+  software_row x{generation_of(from.text("software")), *trained, *system, {}, from.number("seconds")};
   if (x.software == nullptr)
-    return table.refused(from, fmt::format("\"{}\" is no software", from.cells[column::software]));
-  x.trained.sequence = whole[column::sequence];
-  x.trained.vocabulary = whole[column::vocabulary];
+    return from.refused(fmt::format("\"{}\" is no software", from.text("software")));
+  x.trained.sequence = from.whole("sequence length");
+  x.trained.vocabulary = from.whole("vocabulary");
   auto& how = x.how;
-  const auto others = whole[column::tensor] * whole[column::pipeline] * whole[column::context];
-  if (whole[column::gpus] % others != 0)
-    return table.refused(from, fmt::format("{} GPUs do not divide by {}", whole[column::gpus], others));
-  how.set_degrees(whole[column::tensor], whole[column::gpus] / others, whole[column::pipeline]);
-  how.cp = whole[column::context];
-  how.ep = whole[column::expert];
-  how.global_batch = whole[column::global_batch];
-  how.micro_batch = whole[column::micro_batch];
-  if (how.global_batch % (how.dp * how.micro_batch) != 0)
-    return table.refused(from, fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
-                                           how.global_batch, how.micro_batch, how.dp));
-  how.chunks = whole[column::virtual_stages];
-  how.shard_ranks = whole[column::fsdp];
+  const auto gpus = from.whole("gpus"), tensor = from.whole("tensor parallelism"),
+             pipeline = from.whole("pipeline parallelism"), context = from.whole("context parallelism");
+  how.ep = from.whole("expert parallelism");
+  how.global_batch = from.whole("global batch");
+  how.micro_batch = from.whole("micro batch");
+  how.chunks = from.whole("virtual stages");
+  how.shard_ranks = from.count_or_none("fsdp");
+  if (from.problem())
+    return from.problem();
+  if (gpus % tensor != 0 || gpus / tensor % pipeline != 0 || gpus / tensor / pipeline % context != 0)
+    return from.refused(fmt::format("{} GPUs do not divide by tensor {} x pipeline {} x context {}", gpus, tensor,
+                                    pipeline, context));
+  how.set_degrees(tensor, gpus / tensor / pipeline / context, pipeline);
+  how.cp = context;
+  if (how.global_batch % (uint64_t{how.dp} * how.micro_batch) != 0)
+    return from.refused(fmt::format("a global batch of {} is no multiple of {} samples x {} data-parallel ranks",
+                                    how.global_batch, how.micro_batch, how.dp));
   how.schedule = *schedule;
   how.again = *again;
   how.computed_in = *precision;
@@ -132,12 +99,12 @@ std::vector<software_row> of_software(std::span<const software_row> rows, const 
 } // namespace
 
 caf::expected<std::vector<software_row>> read_software_rows(const std::string& file) {
-  auto table = csv_table::read(file, software_columns);
+  auto table = csv_table::read(file, {software_columns, {}});
   if (!table)
     return std::move(table.error());
   std::vector<software_row> result;
-  for (auto& from : table->rows()) {
-    auto row = read_software_row(*table, from);
+  for (size_t i = 0; i < table->row_count(); ++i) {
+    auto row = read_software_row(table->row(i));
     if (!row)
       return std::move(row.error());
     result.push_back(std::move(*row));

@@ -5,6 +5,7 @@
 #include "planner/calibration/calibration.hpp"
 #include "planner/models/known_models.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/text_search.hpp"
 #include "tools/validation/pretraining_recipes.hpp"
 #include "tools/validation/pretraining_report.hpp"
 
@@ -16,6 +17,7 @@
 #include <set>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using namespace ringmaster::training;
 
 namespace {
@@ -175,7 +177,11 @@ TEST_CASE("pretraining rows: those that the source contradicts are taken as thei
 
 TEST_CASE("pretraining rows: what cannot have been published is refused with the line") {
   auto refusal = [](const std::string& line) { return refusal_of_trainings(training_columns_line + line + "\n"); };
-  CHECK(refusal_of_trainings("model,system\n") == "rows.csv: line 1 has no column \"gpus\"");
+  CHECK(contains(refusal_of_trainings("model,system\n"), "rows.csv, line 1: there is no column \"gpus\"; "));
+  CHECK(refusal("LLAMA3_8B,DGX-H100,4294967295,FP8,1,1,8192,8,65536,65536,1,1,1,14451,744,25.11")
+        == "rows.csv, line 2: \"4294967295\" is no gpus (a whole number above 0)");
+  CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP8,1,1,8192,8,65536,65536,1,1,1,14451,744,25.11")
+        == "rows.csv, line 2: 8 GPUs do not divide by tensor 65536 x pipeline 65536 x context 1");
   CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP9,128,1,8192,8,1,1,1,1,1,14451,744,25.11")
         == "rows.csv, line 2: \"FP9\" is no precision; there are BF16, FP8, MXFP8, NVFP4");
   CHECK(refusal("LLAMA3_8B,DGX-H100,8,FP8,128,1,8192,8,3,1,1,1,1,14451,744,25.11")

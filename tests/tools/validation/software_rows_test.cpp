@@ -144,7 +144,7 @@ TEST_CASE("software: rows that cannot be are refused with the line") {
     return render(rows.error());
   };
   CHECK(contains(refusal("fsdp,llama3-8b,h100-80g,8,bf16,16,2,8192,128256,8,3,1,1,1,1,1f1b,none,2.4"),
-                 "line 2: 8 GPUs do not divide by 3"));
+                 "line 2: 8 GPUs do not divide by tensor 3 x pipeline 1 x context 1"));
   CHECK(contains(refusal("unknown,llama3-8b,h100-80g,8,bf16,16,2,8192,128256,8,1,1,1,1,1,1f1b,none,2.4"),
                  "\"unknown\" is no software"));
   CHECK(contains(refusal("fsdp,llama3-8b,h100-80g,8,bf16,17,2,8192,128256,8,1,1,1,1,1,1f1b,none,2.4"),

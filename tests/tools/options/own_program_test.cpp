@@ -1,6 +1,5 @@
-// A command that the library does not have, in a program of its own beside one of ours: through public headers, without
-// a line of the library changed. It goes the whole way of the frame: help, options, errors, status, a shell's
-// completion.
+// A command that this tree does not have, in a program of its own beside a built-in one: help, options, errors, exit
+// status and shell completion.
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/captured_command.hpp"
@@ -16,7 +15,7 @@ using namespace ringmaster::test;
 
 namespace {
 
-/// How many steps a rank's part of an all-reduce has.
+/// Counts the steps of a rank's part of an all-reduce.
 class steps_call final : public command_call {
   void declare(option_table& table) override {
     table.about("Counts the steps of one rank of an all-reduce.");
@@ -43,32 +42,33 @@ class steps_call final : public command_call {
   plan_request request_{.world_size = 4};
 };
 
-program mine() {
+program own_program() {
   auto steps = tool_command::of<steps_call>("steps", "counts the steps of an all-reduce");
   return {"mine", "a program of your own", {steps, simulate_command()}, "That is all."};
 }
 
-test::outcome run(std::vector<std::string> args) {
-  return test::captured([&](auto out, auto err) { return mine().run(args, out, err); });
+test::outcome run_own_program(std::vector<std::string> args) {
+  return test::captured([&](auto out, auto err) { return own_program().run(args, out, err); });
 }
 
 } // namespace
 
-TEST_CASE("extension: a command from outside is run, with its options and its status") {
-  CHECK(run({"steps"}).out == "12 steps in 6 rounds\n"); // of a ring of 4: 3 + 3 rounds of a send and a receive
-  CHECK(run({"steps", "--ranks=2", "--rank", "1"}).out == "4 steps in 2 rounds\n");
-  auto unknown = run({"steps", "--algorithm=moon"});
+TEST_CASE("own program: a new command runs with its options and its exit status") {
+  CHECK(run_own_program({"steps"}).out
+        == "12 steps in 6 rounds\n"); // of a ring of 4: 3 + 3 rounds of a send and a receive
+  CHECK(run_own_program({"steps", "--ranks=2", "--rank", "1"}).out == "4 steps in 2 rounds\n");
+  auto unknown = run_own_program({"steps", "--algorithm=moon"});
   CHECK(unknown.code == exit_usage);
   CHECK(contains(unknown.err, "mine steps: there is no algorithm \"moon\" for all_reduce; there are: ring, "));
-  CHECK(contains(run({"steps", "--rank=4"}).err, "--rank is 4 of 4 ranks"));
-  CHECK(contains(run({"steps", "--ranc=1"}).err, "did you mean --rank"));
+  CHECK(contains(run_own_program({"steps", "--rank=4"}).err, "--rank is 4 of 4 ranks"));
+  CHECK(contains(run_own_program({"steps", "--ranc=1"}).err, "did you mean --rank"));
 }
 
-TEST_CASE("extension: a command from outside stands in the help beside one of ours, and in a shell's completion") {
-  CHECK(contains(run({"help"}).out, "counts the steps of an all-reduce"));
-  CHECK(contains(run({"steps", "--help"}).out, "--algorithm A"));
-  const auto completion = run({"completion", "bash"}).out;
+TEST_CASE("own program: help and shell completion have the new command beside a built-in one") {
+  CHECK(contains(run_own_program({"help"}).out, "counts the steps of an all-reduce"));
+  CHECK(contains(run_own_program({"steps", "--help"}).out, "--algorithm A"));
+  const auto completion = run_own_program({"completion", "bash"}).out;
   CHECK(contains(completion, "--algorithm"));
   CHECK(contains(completion, "steps"));
-  CHECK(run({"simulate", "all_reduce", "--ranks", "4", "--bytes", "1M"}).code == exit_ok);
+  CHECK(run_own_program({"simulate", "all_reduce", "--ranks", "4", "--bytes", "1M"}).code == exit_ok);
 }
