@@ -149,23 +149,4 @@ caf::expected<std::vector<float>> tensor_group::all_to_all(std::span<const float
   return collective(proto::ALL_TO_ALL, blocks);
 }
 
-caf::expected<std::vector<float>> tensor_group::pass(uint32_t to, std::span<const float> sent, uint32_t from,
-                                                     uint64_t count) {
-  if (sent.empty() && count == 0)
-    return std::vector<float>{};
-  const auto what = fmt::format("sending {} numbers to rank {} and receiving {} from rank {}", sent.size(), to, count,
-                                from);
-  auto result = staged(what, sent, count, [&](const rank_buffers& buffers, const call_options& opts) {
-    self_.group_start();
-    if (!sent.empty())
-      self_.send(buffers.input, sent.size(), proto::FLOAT32, to, opts);
-    if (count > 0)
-      self_.receive(buffers.output, count, proto::FLOAT32, from, opts);
-    return self_.group_end();
-  });
-  if (result)
-    bytes_sent_ += sent.size_bytes();
-  return result;
-}
-
 } // namespace ringmaster::parallel
