@@ -3,7 +3,7 @@
 // search.
 #include "messages/errc.hpp"
 #include "tests/support/captured_command.hpp"
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 #include "training/search/strategy_search.hpp"
 #include "training/simulated/simulator.hpp"
 #include "training/strategies/strategies.hpp"

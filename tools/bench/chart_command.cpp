@@ -1,4 +1,4 @@
-#include "tools/bench/bench_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/chart.hpp"

@@ -1,8 +1,8 @@
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/cluster/cluster_commands.hpp"
 #include "tools/cluster/device_words.hpp"
 #include "tools/cluster/joined_call.hpp"
+#include "tools/options/commands.hpp"
 
 #include <fmt/format.h>
 

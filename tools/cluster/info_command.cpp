@@ -1,4 +1,4 @@
-#include "tools/cluster/cluster_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "actors/configuration/log.hpp"
 #include "actors/scheduling/awake_clock.hpp"

@@ -13,9 +13,9 @@
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/adoption.hpp"
-#include "tools/cluster/cluster_commands.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/own_memory.hpp"
+#include "tools/options/commands.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>

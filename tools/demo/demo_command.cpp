@@ -1,4 +1,4 @@
-#include "tools/demo/demo_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/journal/journal_store.hpp"

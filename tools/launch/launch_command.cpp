@@ -1,4 +1,4 @@
-#include "tools/launch/launch_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"

@@ -1,4 +1,4 @@
-#include "tools/layouts/layout_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "tools/console/output_file.hpp"

@@ -1,4 +1,4 @@
-#include "tools/layouts/partition_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"

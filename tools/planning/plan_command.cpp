@@ -1,4 +1,4 @@
-#include "tools/planning/plan_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "planner/search/plan_outcome.hpp"

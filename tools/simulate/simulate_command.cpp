@@ -1,4 +1,4 @@
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
@@ -13,9 +13,6 @@
 #include "tools/options/schedule_file.hpp"
 #include "tools/simulate/simulate_options.hpp"
 #include "tools/simulate/simulate_report.hpp"
-#include "tools/simulated_training/memory_command.hpp"
-#include "tools/simulated_training/train_command.hpp"
-#include "tools/validation/validate_command.hpp"
 
 #include <fmt/format.h>
 

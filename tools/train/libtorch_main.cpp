@@ -1,7 +1,7 @@
 // `ringmaster train` with layers that libtorch computes.
 #include "messages/errc.hpp"
 #include "tools/console/own_memory.hpp"
-#include "tools/train/run_command.hpp"
+#include "tools/options/commands.hpp"
 #include "tools/train/trained_models.hpp"
 #include "training/libtorch/libtorch_models.hpp"
 

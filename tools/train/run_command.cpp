@@ -1,4 +1,4 @@
-#include "tools/train/run_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "actors/configuration/settings.hpp"
 #include "actors/training/type_ids.hpp"

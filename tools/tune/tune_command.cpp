@@ -1,4 +1,4 @@
-#include "tools/tune/tune_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/configuration/routes.hpp"

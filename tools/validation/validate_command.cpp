@@ -1,4 +1,4 @@
-#include "tools/validation/validate_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "planner/models/known_models.hpp"
