@@ -1,7 +1,7 @@
-#include "runtime/algorithms/rings/bruck.hpp"
+#include "runtime/algorithms/rings/rings.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/algorithms/parts/wrapped_blocks.hpp"
+#include "runtime/algorithms/parts/pieces.hpp"
 
 #include <bit>
 
