@@ -2,7 +2,7 @@
 
 #include "actors/configuration/ini_keys.hpp"
 #include "actors/hosts/connection_watch.hpp"
-#include "actors/scheduling/awake_coordinator.hpp"
+#include "actors/scheduling/awake_actor_clock.hpp"
 #include "actors/scheduling/parking_policy.hpp"
 #include "messages/errc.hpp"
 #include "messages/type_ids.hpp"

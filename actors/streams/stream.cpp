@@ -6,7 +6,6 @@
 #include "actors/streams/collective_command.hpp"
 #include "actors/streams/local_commands.hpp"
 #include "actors/streams/route.hpp"
-#include "actors/streams/transfer_commands.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"

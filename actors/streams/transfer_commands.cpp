@@ -1,4 +1,4 @@
-#include "actors/streams/transfer_commands.hpp"
+#include "actors/streams/local_commands.hpp"
 
 #include "actors/calls/answers.hpp"
 #include "actors/streams/route.hpp"

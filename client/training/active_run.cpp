@@ -5,7 +5,6 @@
 #include "actors/training/trainer.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
-#include "client/training/requested_settings.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/computed/free_memory.hpp"

@@ -2,6 +2,7 @@
 
 #include "planner/estimates/iteration_estimate.hpp"
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -40,5 +41,10 @@ std::span<const calibrated_constant> calibrated_constants();
 /// parts of the weight, and a weak pull of each constant to its start. A pattern search over their logarithms;
 /// deterministic.
 gpu_system calibrate(gpu_system others, std::span<const measured_iteration> rows);
+
+/// Positive numbers near `start` under which `cost` is the least that is found: sweeps over them with steps of their
+/// logarithms that are halved, and further along where a whole sweep went (Hooke and Jeeves 1961). Deterministic.
+std::vector<double> pattern_search(std::vector<double> start,
+                                   const std::function<double(std::span<const double>)>& cost);
 
 } // namespace ringmaster::training

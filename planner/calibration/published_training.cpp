@@ -1,6 +1,6 @@
 #include "planner/calibration/published_training.hpp"
 
-#include "planner/calibration/pattern_search.hpp"
+#include "planner/calibration/calibration.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <cmath>

@@ -110,4 +110,11 @@ private:
   journal_sync sync_;
 };
 
+/// A journal that keeps the latest records in memory, for tests and demonstrations without a disk.
+std::unique_ptr<journal_store> make_memory_journal(const journal_store::options& opts);
+
+/// The outcome that a record has itself: of a command, of refused calls, of an aborted communicator. None for a record
+/// of an operation, whose outcome is the operation's.
+std::optional<gpu_sim::Status> outcome_of(const proto::Record& record);
+
 } // namespace ringmaster

@@ -3,7 +3,6 @@
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/descriptor_reserve.hpp"
-#include "runtime/journal/journal_batch.hpp"
 #include "runtime/journal/rocksdb_tables.hpp"
 #include "runtime/text/quantity_text.hpp"
 

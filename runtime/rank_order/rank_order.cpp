@@ -1,7 +1,7 @@
 #include "runtime/rank_order/rank_order.hpp"
 
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/rank_order/contribution_lanes.hpp"
+#include "runtime/rank_order/contributions.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 

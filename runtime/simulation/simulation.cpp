@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/simulation/event_queue.hpp"
-#include "runtime/simulation/stuck.hpp"
+#include "runtime/simulation/timeline.hpp"
 
 #include <fmt/format.h>
 

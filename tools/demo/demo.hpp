@@ -1,11 +1,14 @@
 #pragma once
 
 #include "client/client.hpp"
+#include "messages/gpu_sim.pb.h"
 #include "tools/console/terminal.hpp"
 #include "tools/demo/demo_options.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <random>
+#include <vector>
 
 namespace ringmaster {
 
@@ -71,5 +74,12 @@ private:
   int section_ = 0;                                   ///< Of the story, so far.
   uint64_t measured_ = 0;                             ///< The communicator of the table: its operations are many.
 };
+
+/// Inputs for an all-reduce whose result has the same bits in whatever order it is computed: multiples of 1/1024 for
+/// sums, powers of two for products. So the plain loop below judges every algorithm.
+std::vector<double> demo_input(gpu_sim::ReduceOp op, uint64_t count, uint64_t seed, uint32_t rank);
+
+/// The serial all-reduce, rank by rank.
+std::vector<double> serial_all_reduce(gpu_sim::ReduceOp op, const std::vector<const std::vector<double>*>& inputs);
 
 } // namespace ringmaster

@@ -6,7 +6,6 @@
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/demo/demo_data.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "tools/launch/cluster_launch.hpp"
 
-#include "tools/launch/info_answers.hpp"
+#include "tools/launch/node_losses.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/launchers/launched_process.hpp"

@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/configuration/places.hpp"
 #include "tools/launch/cluster_launch.hpp"
-#include "tools/launch/program_path.hpp"
+#include "tools/launch/program_processes.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "tools/planning/plan_tables.hpp"
 
 #include "messages/errc.hpp"
-#include "planner/plans/training_framework.hpp"
+#include "planner/plans/plan_filter.hpp"
 #include "planner/search/named_parts.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "tools/planning/plan_text.hpp"

@@ -4,7 +4,6 @@
 #include "runtime/text/json_field.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
-#include "tools/simulated_training/train_comparison.hpp"
 #include "tools/simulated_training/train_options.hpp"
 #include "tools/simulated_training/train_report.hpp"
 #include "training/pictures/train_picture.hpp"

@@ -3,7 +3,7 @@
 #include "actors/configuration/configuration.hpp"
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
-#include "planner/costs/measured_costs.hpp"
+#include "planner/costs/transformer_costs.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"

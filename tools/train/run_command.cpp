@@ -12,7 +12,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
 #include "tools/train/run_report.hpp"
-#include "training/measured/tuned_communications.hpp"
+#include "training/measured/profiled_costs.hpp"
 #include "training/pictures/loss_picture.hpp"
 #include "training/pictures/train_trace.hpp"
 

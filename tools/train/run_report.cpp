@@ -5,7 +5,7 @@
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
 #include "training/computed/evaluation.hpp"
-#include "training/data/byte_windows.hpp"
+#include "training/data/text_folder.hpp"
 #include "training/data/yardsticks/order_2_model.hpp"
 
 #include <fmt/format.h>

@@ -11,7 +11,7 @@
 #include "tools/console/page_format.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
-#include "tools/tune/seen_rates.hpp"
+#include "tools/tune/tune_fit.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
 

@@ -1,6 +1,6 @@
 #include "tools/validation/software_rows.hpp"
 
-#include "planner/calibration/pattern_search.hpp"
+#include "planner/calibration/calibration.hpp"
 #include "planner/models/known_models.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/pages/text_table.hpp"

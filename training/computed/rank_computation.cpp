@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "training/computed/column_shards.hpp"
-#include "training/computed/memory_advice.hpp"
+#include "training/computed/free_memory.hpp"
 #include "training/language/collective_rules.hpp"
 
 #include <fmt/format.h>

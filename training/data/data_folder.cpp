@@ -4,9 +4,9 @@
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "training/data/byte_windows.hpp"
 #include "training/data/cifar_images.hpp"
 #include "training/data/idx_images.hpp"
+#include "training/data/text_folder.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
