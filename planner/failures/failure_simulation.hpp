@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/failures/failure_findings.hpp"
+#include "planner/failures/failure_question.hpp"
 
 #include <caf/expected.hpp>
 
@@ -38,7 +38,7 @@ caf::error check_playable(const failure_question& asked, double interval_s, doub
 
 /// Plays asked.run_s of the job, failure by failure, with lives of the hosts drawn from the seed; equal arguments,
 /// equal histories. All hosts are new and up in the beginning. Checkpoints are written every `interval_s`. `life_shape`
-/// is Weibull's (host_lives.hpp). Policies are simulated to the second, as failure_question.hpp and goodput.hpp
+/// is Weibull's (host_life). Policies are simulated to the second, as failure_question.hpp and goodput.hpp
 /// describe them:
 /// - a failure in a restart lets it begin again; one in a write loses what would have been written;
 /// - where a return lets a copy more train (`smaller`), training stops, writes a checkpoint and restarts;

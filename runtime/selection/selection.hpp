@@ -67,7 +67,7 @@ caf::expected<std::vector<candidate>> sorted_candidates(
   proto::CollectiveKind kind, const plan_request& request,
   const std::function<caf::expected<candidate>(const algorithm&)>& estimate);
 
-/// The same on a network: a uniform one, or one with two levels if the request has the ranks' hosts (host_costs.hpp).
+/// The same on a network: a uniform one, or one with two levels if the request has the ranks' hosts.
 /// Above 256 ranks, and for algorithms with very many steps, all messages count as messages between hosts. The size of
 /// pieces is that of `chunk_for`. The time of reductions is that of the root, or of rank 0, which is the busiest rank
 /// of symmetric algorithms and trees. Errors: those of `sorted_candidates`.

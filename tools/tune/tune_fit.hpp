@@ -34,7 +34,7 @@ struct tuned_costs {
 };
 
 /// The constants that explain the samples best; those without samples keep their values. `cores`: shared by the ranks
-/// of a process. Errors: aborted if the samples do not determine a bandwidth (seen_rates.hpp); as of `plan`.
+/// of a process. Errors: aborted if the samples do not determine a bandwidth; as of `plan`.
 caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores);
 
 /// The estimate for the sample by the constants in `values`, in seconds. Errors: as of `plan`.

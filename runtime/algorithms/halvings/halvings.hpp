@@ -102,8 +102,8 @@ void halve(schedule_builder& plan, const folded_world& world, const blocks& cut,
 void count_fold(cost_counter& counter, const folded_world& world, uint64_t elements);
 void count_halving(cost_counter& counter, const folded_world& world, const blocks& cut);
 
-/// Rabenseifner's all-reduce: a reduce-scatter by recursive halving (halving.hpp), then an all-gather by recursive
-/// doubling (butterfly_blocks.hpp), over P nearly equal blocks. All sums arise in the output; no scratch. As few
+/// Rabenseifner's all-reduce: a reduce-scatter by recursive halving, then an all-gather by recursive
+/// doubling above, over P nearly equal blocks. All sums arise in the output; no scratch. As few
 /// elements as the ring, in log N rounds: the choice for middle sizes.
 ///
 /// Any N: the world is folded onto P ranks (folded_world.hpp). In one round more each extra sends its input to its
@@ -121,7 +121,7 @@ algorithm_cost cost_of_halving_doubling_all_reduce(const plan_request& request);
 /// Ranks and blocks are counted from the root.
 ///
 /// *Scatter* along a binomial tree, ceil(log2 N) rounds: who has the blocks of a group of ranks sends those of its
-/// upper half to the first rank there. *All-gather* by doubling, ceil(log2 N) rounds: Bruck's (bruck.hpp), which wants
+/// upper half to the first rank there. *All-gather* by doubling, ceil(log2 N) rounds: Bruck's, which wants
 /// no power of two. Every block is received where it belongs in the output; the root gets nothing back. Van de Geijn
 /// takes a ring for the second part: N-1 rounds, and the same elements.
 ///

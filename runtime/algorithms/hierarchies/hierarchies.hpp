@@ -32,7 +32,7 @@ schedule plan_hierarchical_all_to_all(const plan_request& request);
 algorithm_cost cost_of_hierarchical_all_to_all(const plan_request& request);
 
 /// Broadcast on two levels. *Scatter within*, 1 round, where the root is not alone on its host: it sends each rank
-/// there its shard. *Across*, H-2+P rounds: the owners of a shard, one on each host, are a pipelined chain (chain.hpp)
+/// there its shard. *Across*, H-2+P rounds: the owners of a shard, one on each host, are a pipelined chain
 /// from the root's host on, in P pieces. *All-gather within*, S-1 rounds: the ranks of a host meet in pairs and send
 /// each other their shards; no rank sends anything to the root. Shards are those of `host_shards`: hosts may have
 /// different numbers of ranks.
@@ -42,7 +42,7 @@ algorithm_cost cost_of_hierarchical_all_to_all(const plan_request& request);
 /// are left; where each rank has a host of its own, the chain.
 ///
 /// Sources: L. P. Huse: Collective communication on dedicated clusters of workstations. EuroPVM/MPI 1999, LNCS 1697
-/// (two levels). M. Barnett et al., as scatter_all_gather.hpp has it, for the shards.
+/// (two levels). M. Barnett et al., as halvings.hpp has it, for the shards.
 schedule plan_hierarchical_broadcast(const plan_request& request);
 algorithm_cost cost_of_hierarchical_broadcast(const plan_request& request);
 
@@ -50,7 +50,7 @@ algorithm_cost cost_of_hierarchical_broadcast(const plan_request& request);
 ///
 /// *Reduce-scatter within*, S-1 rounds: a host's ranks share the elements, a shard each, and meet in pairs; each sends
 /// the others their shards of its input and adds what it gets to its own. *All-reduce across*, 2(H-1) rounds: the
-/// owners of a shard, one on each host, are a ring (ring.hpp) of H. *All-gather within*, S-1 rounds: in pairs again.
+/// owners of a shard, one on each host, are a ring of H. *All-gather within*, S-1 rounds: in pairs again.
 ///
 /// Where hosts have different numbers of ranks, their shards have different bounds, and what is a ring's is a piece
 /// between two of them (`host_shards`). So every rank of every host has its part in what goes across. On one host the
