@@ -20,7 +20,7 @@ namespace {
 using training::named_parts;
 
 std::string table_of(const named_parts& a, const named_parts& b, double unit, const char* unit_name) {
-  text_table table{{{unit_name, text_side::left}, {"A"}, {"B"}, {"B - A"}}};
+  text_table table{{left_column(unit_name), right_column("A"), right_column("B"), right_column("B - A")}};
   for (auto& [name, of_a, of_b] : training::differences(a, b))
     table.add_row({name, fmt::format("{:.3f}", of_a / unit), fmt::format("{:.3f}", of_b / unit),
                    fmt::format("{:+.3f}", (of_b - of_a) / unit)});

@@ -38,17 +38,10 @@ using table_cells = std::vector<std::string>;
 constexpr const char* see_all = "--wide shows all";
 
 table_columns plan_columns(table_columns before = {}) {
-  before.insert(before.end(), {{"TP"},
-                               {"CP"},
-                               {"DP"},
-                               {"EP"},
-                               {"PP"},
-                               {"VPP", text_side::right, chunks},
-                               {"MBS", text_side::right, micro_batch},
-                               {"schedule", text_side::left},
-                               {"recompute", text_side::left, recomputing},
-                               {"SP", text_side::left, sequence_parallelism},
-                               {"sharding", text_side::left, sharding}});
+  before.insert(before.end(), {right_column("TP"), right_column("CP"), right_column("DP"), right_column("EP"),
+                               right_column("PP"), right_column("VPP", chunks), right_column("MBS", micro_batch),
+                               left_column("schedule"), left_column("recompute", recomputing),
+                               left_column("SP", sequence_parallelism), left_column("sharding", sharding)});
   return before;
 }
 
@@ -156,13 +149,9 @@ std::string legend_of(const page_format& page) {
 
 std::string best_table(const plan_outcome& x, const page_format& page) {
   auto columns = plan_columns({{"#"}});
-  columns.insert(columns.end(), {{"seconds"},
-                                 {"", text_side::left},
-                                 {"MFU %", text_side::right, mfu},
-                                 {"peak GB"},
-                                 {"closed s", text_side::right, closed_seconds},
-                                 {"closed GB", text_side::right, closed_memory},
-                                 {"vs first", text_side::left, beside_first}});
+  columns.insert(columns.end(), {right_column("seconds"), left_column(""), right_column("MFU %", mfu),
+                                 right_column("peak GB"), right_column("closed s", closed_seconds),
+                                 right_column("closed GB", closed_memory), left_column("vs first", beside_first)});
   text_table table{columns};
   footnotes notes;
   bool too_large = false;
@@ -189,7 +178,7 @@ std::string best_table(const plan_outcome& x, const page_format& page) {
 
 std::string closed_form_table(const std::vector<planned>& plans, const page_format& page) {
   auto columns = plan_columns();
-  columns.insert(columns.end(), {{"seconds"}, {"MFU %", text_side::right, mfu}, {"peak GB"}});
+  columns.insert(columns.end(), {right_column("seconds"), right_column("MFU %", mfu), right_column("peak GB")});
   text_table table{columns};
   for (auto& each : plans) {
     auto cells = plan_cells(each.how);
@@ -203,8 +192,8 @@ std::string closed_form_table(const std::vector<planned>& plans, const page_form
 
 std::string too_large_table(const std::vector<planned>& plans, const gpu_system& on, const page_format& page) {
   auto columns = plan_columns();
-  columns.insert(columns.end(),
-                 {{"seconds"}, {"MFU %", text_side::right, mfu}, {"peak GB"}, {"lacks GB"}, {"lacks host GB"}});
+  columns.insert(columns.end(), {right_column("seconds"), right_column("MFU %", mfu), right_column("peak GB"),
+                                 right_column("lacks GB"), right_column("lacks host GB")});
   text_table table{columns};
   for (auto& each : plans) {
     const auto lack = lack_of(each, on);
@@ -220,8 +209,8 @@ std::string too_large_table(const std::vector<planned>& plans, const gpu_system&
 }
 
 std::string error_table(const plan_outcome& x, const page_format& page) {
-  text_table table{
-    {{"#"}, {"seconds"}, {"error band"}, {"", text_side::left}, {"frameworks that run it", text_side::left}}};
+  text_table table{{right_column("#"), right_column("seconds"), right_column("error band"), left_column(""),
+                    left_column("frameworks that run it")}};
   const auto first = x.best.front().seconds();
   size_t number = 0, ties = 0;
   for (auto& each : x.best) {

@@ -67,7 +67,7 @@ std::string text_of(const memory_options& x, double parameters, const page_forma
   auto text = page.line(fmt::format("{:.4g} billion parameters on each of {}{}", parameters / giga,
                                     counted(x.ranks, "data-parallel rank"),
                                     x.tensor > 1 ? fmt::format(", in {} tensor-parallel shares", x.tensor) : ""));
-  text_table stages{{{"ZeRO"}, {"B/parameter"}, {"GB"}}};
+  text_table stages{{right_column("ZeRO"), right_column("B/parameter"), right_column("GB")}};
   for (uint32_t stage = 0; stage <= 3; ++stage)
     stages.add_row({fmt::to_string(stage), fmt::format("{:.4f}", zero_bytes(stage, x.ranks)),
                     fmt::format("{:.1f}", zero_bytes(stage, x.ranks) * parameters / x.tensor / giga)});
@@ -79,7 +79,7 @@ std::string text_of(const memory_options& x, double parameters, const page_forma
                                   x.trained.name, x.micro_batch, x.trained.sequence, x.tensor,
                                   attention_of(x) == attention_kernel::flash ? "scores in tiles" : "scores in memory"));
   text_table layers{
-    {{"recompute", text_side::left}, {"sequence parallel", text_side::left}, {"MB"}, {"GB, all layers"}}};
+    {left_column("recompute"), left_column("sequence parallel"), right_column("MB"), right_column("GB, all layers")}};
   for (auto& row : activation_rows)
     layers.add_row({std::string{name_of(row.again)}, row.sequence_parallel ? "yes" : "no",
                     fmt::format("{:.2f}", bytes_of(x, row) / 1e6),

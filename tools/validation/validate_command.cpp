@@ -160,18 +160,10 @@ void add_deviation(text_table& to, const std::string& what, std::span<const meas
 
 void print_rows(std::FILE* out, const std::vector<measured_iteration>& rows, const gpu_system& on,
                 const page_format& page) {
-  text_table table{{{"GPUs"},
-                    {"TP"},
-                    {"DP"},
-                    {"PP"},
-                    {"batch"},
-                    {"MBS"},
-                    {"hidden"},
-                    {"layers"},
-                    {"seq", text_side::right, 1},
-                    {"measured s"},
-                    {"estimate s"},
-                    {"off"}}};
+  text_table table{{right_column("GPUs"), right_column("TP"), right_column("DP"), right_column("PP"),
+                    right_column("batch"), right_column("MBS"), right_column("hidden"), right_column("layers"),
+                    right_column("seq", 1), right_column("measured s"), right_column("estimate s"),
+                    right_column("off")}};
   for (auto& x : rows) {
     auto& how = x.how;
     const auto estimate = estimate_of(x, on);
@@ -188,11 +180,8 @@ void print_rows(std::FILE* out, const std::vector<measured_iteration>& rows, con
 }
 
 void print_published(std::FILE* out, const gpu_system& on, const page_format& page) {
-  text_table table{{{"published, not calibrated on", text_side::left},
-                    {"recomputation", text_side::left},
-                    {"s"},
-                    {"estimate"},
-                    {"off"}}};
+  text_table table{{left_column("published, not calibrated on"), left_column("recomputation"), right_column("s"),
+                    right_column("estimate"), right_column("off")}};
   double sum = 0, worst = 0;
   size_t count = 0;
   for (auto& x : published)
@@ -220,12 +209,8 @@ void print_constants(std::FILE* out, const gpu_system& on) {
 
 void print_all(std::FILE* out, const validate_options& opts, const std::vector<data_set>& data) {
   const auto page = opts.page();
-  text_table table{{{"rows, on " + opts.system.name, text_side::left},
-                    {"count"},
-                    {"mean |dev.|"},
-                    {"median", text_side::right, 2},
-                    {"bias", text_side::right, 1},
-                    {"worst"}}};
+  text_table table{{left_column("rows, on " + opts.system.name), right_column("count"), right_column("mean |dev.|"),
+                    right_column("median", 2), right_column("bias", 1), right_column("worst")}};
   for (auto& x : data) {
     add_deviation(table, x.name + ", calibrated on", x.calibration, opts.system);
     add_deviation(table, x.name + ", held out", x.held_out, opts.system);

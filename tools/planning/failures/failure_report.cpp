@@ -33,15 +33,9 @@ std::string part_text(double part) {
 /// What each way to go on leaves. Where lines are too long it leaves columns out, in this order: smaller, steps a day,
 /// from to, waiting, effective, checkpoint.
 std::string recoveries_table(const failure_findings& found, const page_format& page) {
-  text_table table{{{"going on by", text_side::left},
-                    {"checkpoint", text_side::right, 6},
-                    {"effective", text_side::right, 5},
-                    {"goodput"},
-                    {"waiting", text_side::right, 4},
-                    {"smaller", text_side::right, 1},
-                    {"steps a day", text_side::right, 2},
-                    {"played"},
-                    {"from to", text_side::right, 3}}};
+  text_table table{{left_column("going on by"), right_column("checkpoint", 6), right_column("effective", 5),
+                    right_column("goodput"), right_column("waiting", 4), right_column("smaller", 1),
+                    right_column("steps a day", 2), right_column("played"), right_column("from to", 3)}};
   for (auto& each : found.recoveries) {
     auto& outcome = each.outcome;
     std::vector<std::string> cells{way_to_go_on(found.asked, outcome.how),
