@@ -3,6 +3,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/calls/wall_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/mailbox/one_output.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -66,9 +67,7 @@ shared_mailbox::fingerprint fingerprint_of(const proto::RankCall::Part& x) {
 caf::expected<std::shared_ptr<rank_mailbox>> rank_mailbox::join(const proto::MeetingResponse& page, const place& where,
                                                                 std::shared_ptr<own_device> device,
                                                                 by_messages otherwise, abort give_up) {
-  auto file = mailbox_file::reach(page, shared_mailbox::bytes_of(where.ranks, page.slot_bytes()));
-  if (!file)
-    return std::move(file.error());
+  TRY(file, mailbox_file::reach(page, shared_mailbox::bytes_of(where.ranks, page.slot_bytes())));
   std::shared_ptr<rank_mailbox> result{new rank_mailbox{std::move(*file), where, page.slot_bytes(), std::move(device),
                                                         std::move(otherwise), std::move(give_up)}};
   if (!result->page_.join())

@@ -1,6 +1,7 @@
 #include "actors/configuration/settings.hpp"
 
 #include "actors/movers/shared_memory_movers.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/routes.hpp"
 
 #include <fmt/format.h>
@@ -132,9 +133,7 @@ node_options node_settings(const options& opts, const std::filesystem::path& mem
 
 std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory) {
   return [memory = std::move(memory)]() -> caf::error {
-    auto made = memory->keep();
-    if (!made)
-      return std::move(made.error());
+    TRY(made, memory->keep());
     if (*made)
       spdlog::warn("the directory {} of this process's device memory files, or its lock, was removed: it is "
                    "there again for devices that start from now on; those that live keep their memory, which other "

@@ -2,6 +2,7 @@
 
 #include "actors/coordination/communicator_creation.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
+#include "messages/try.hpp"
 #include "runtime/coordination/comm_name.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -37,8 +38,7 @@ caf::timespan init_calls::silence_max() const {
 }
 
 caf::expected<device_ids> init_calls::ranks_for(const gpu_sim::CommInitRequest& x) const {
-  if (auto problem = problem_of(x))
-    return problem;
+  RETURN_ERROR(problem_of(x));
   device_ids named;
   for (auto id : x.deviceids())
     named.push_back(device_id{id});

@@ -4,6 +4,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/links/link_hub.hpp"
 #include "messages/received_handles.hpp"
+#include "messages/try.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,9 +19,7 @@ caf::error device_faults::inject(const proto::FaultRequest& x) {
     return make_error(errc::invalid_argument,
                       fmt::format("fault kind {} is not one of this version's", static_cast<int>(x.kind())));
   if (x.at_step() || x.stream_id() != 0) {
-    auto target = device_.stream_of(stream_id{x.stream_id()});
-    if (!target)
-      return std::move(target.error());
+    TRY(target, device_.stream_of(stream_id{x.stream_id()}));
     self->send(*target, x);
     return caf::none;
   }

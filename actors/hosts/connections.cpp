@@ -6,6 +6,7 @@
 #include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "messages/version.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -48,9 +49,7 @@ public:
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
     constexpr auto limit = std::chrono::seconds{3};
-    auto made = open_connection({host, port}, limit, whom_);
-    if (!made)
-      return std::move(made.error());
+    TRY(made, open_connection({host, port}, limit, whom_));
     limit_way(made->descriptor);
     if (accepted_)
       *accepted_ = true;
@@ -58,9 +57,7 @@ protected:
   }
 
   caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
-    auto fd = caf::io::network::new_tcp_acceptor_impl(port, address, reuse);
-    if (!fd)
-      return std::move(fd.error());
+    TRY(fd, caf::io::network::new_tcp_acceptor_impl(port, address, reuse));
     limit_way(*fd); // those that it accepts have it from there
     return make_doorman(backend(), renumbered(*fd), limits_);
   }
@@ -110,8 +107,7 @@ caf::error check(const published_actor& found, const std::string& where, const c
   auto is_ours = [](auto& text) { return text.find("ringmaster::") != std::string::npos; };
   const bool says = found.protocol != 0;
   if (found.handle && (says || std::ranges::any_of(found.signature, is_ours)))
-    if (auto problem = check_protocol(fmt::format("the {} at {}", what, where), found.protocol, "this process"))
-      return problem;
+    RETURN_ERROR(check_protocol(fmt::format("the {} at {}", what, where), found.protocol, "this process"));
   return is_one
            ? caf::none
            : make_error(errc::invalid_argument, fmt::format("{} answers, but it is no ringmaster {}", where, what));
@@ -267,8 +263,7 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
                                    std::set<std::string> signature, const std::string& host, uint16_t port,
                                    std::chrono::milliseconds way, std::chrono::milliseconds greeting) {
   if (!host.empty())
-    if (auto problem = check_own(host))
-      return problem;
+    RETURN_ERROR(check_own(host));
   raise_descriptor_limit();
   auto listens = make_connector(system, way, {.greeting = greeting});
   signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));

@@ -2,6 +2,7 @@
 
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/own_address.hpp"
 
 #include <algorithm>
@@ -100,9 +101,7 @@ caf::error no_more_connecting::error() {
 
 caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit, listener_kind whom) {
   auto until = awake_clock::now() + limit;
-  auto found = addresses_of(there, until);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, addresses_of(there, until));
   caf::error latest;
   for (auto* address = found->get(); address != nullptr; address = address->ai_next) {
     open_socket one{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};

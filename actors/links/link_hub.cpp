@@ -3,6 +3,7 @@
 #include "actors/links/link_peer.hpp"
 #include "actors/links/link_sender.hpp"
 #include "actors/scheduling/awake_clock.hpp"
+#include "messages/try.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -59,9 +60,7 @@ public:
   }
 
   caf::error listen(const std::string& address) {
-    auto socket = listen_at({without_brackets(address), options.port});
-    if (!socket)
-      return std::move(socket.error());
+    TRY(socket, listen_at({without_brackets(address), options.port}));
     auto at = own_end_text(socket->descriptor);
     place.endpoints.push_back(at);
     listeners_.push_back(std::make_unique<listener>(*this, std::move(*socket)));
@@ -233,9 +232,7 @@ private:
 
 caf::expected<std::shared_ptr<link_hub>> link_hub::start(const link_options& options) {
   auto io = std::make_unique<io_thread>(options);
-  auto loop = io_loop::make();
-  if (!loop)
-    return std::move(loop.error());
+  TRY(loop, io_loop::make());
   io->loop = std::move(*loop);
   auto addresses = options.addresses;
   if (std::erase_if(addresses, [](auto& x) { return x == "all" || is_any_address(without_brackets(x)); }) > 0)
@@ -244,8 +241,7 @@ caf::expected<std::shared_ptr<link_hub>> link_hub::start(const link_options& opt
   if (addresses.empty())
     return make_error(errc::invalid_argument, "bulk connections need an address: link.addresses names none that is up");
   for (auto& x : addresses)
-    if (auto problem = io->listen(x))
-      return problem;
+    RETURN_ERROR(io->listen(x));
   io->run();
   return std::shared_ptr<link_hub>{new link_hub{std::move(io)}};
 }

@@ -1,6 +1,7 @@
 #include "client/parallel/linear_layer.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "training/layers/matrix_products.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,7 @@ caf::error check_input(const tensor& x, const tensor& w) {
 } // namespace
 
 caf::expected<tensor> linear_forward(const tensor& x, const tensor& w, const tensor& b) {
-  if (auto problem = check_input(x, w))
-    return problem;
+  RETURN_ERROR(check_input(x, w));
   const auto outputs = w.columns();
   if (b.elements() != 0 && b.shape() != std::vector{outputs})
     return invalid(fmt::format("a weight of {} and a bias of {}: the bias must be [{}]", w.shape_text(), b.shape_text(),
@@ -42,8 +42,7 @@ caf::expected<tensor> linear_forward(const tensor& x, const tensor& w, const ten
 }
 
 caf::expected<linear_gradients> linear_backward(const tensor& x, const tensor& w, const tensor& by_y) {
-  if (auto problem = check_input(x, w))
-    return problem;
+  RETURN_ERROR(check_input(x, w));
   if (by_y.shape() != with_columns(x.shape(), w.columns()))
     return invalid(fmt::format("an input of {}, a weight of {} and a gradient by the output of {}: that must have the "
                                "output's shape",

@@ -1,6 +1,7 @@
 #include "client/parallel/megatron_pair.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,9 +11,7 @@ namespace ringmaster::parallel {
 namespace {
 
 caf::expected<tensor> sum_over(tensor_group& over, const tensor& summand) {
-  auto sum = over.all_reduce(summand.values());
-  if (!sum)
-    return std::move(sum.error());
+  TRY(sum, over.all_reduce(summand.values()));
   return tensor::of(summand.shape(), std::move(*sum));
 }
 
@@ -25,19 +24,12 @@ caf::error check_bias(const tensor& bias, uint64_t outputs) {
 } // namespace
 
 caf::expected<pair_output> pair_forward(tensor_group& over, const megatron_pair& layers, const tensor& x) {
-  if (auto problem = check_bias(layers.second_bias, layers.second_weight.columns()))
-    return problem;
-  auto hidden = linear_forward(x, layers.first_weight, layers.first_bias);
-  if (!hidden)
-    return std::move(hidden.error());
+  RETURN_ERROR(check_bias(layers.second_bias, layers.second_weight.columns()));
+  TRY(hidden, linear_forward(x, layers.first_weight, layers.first_bias));
   for (auto& each : hidden->values())
     each = std::max(each, 0.F);
-  auto summand = linear_forward(*hidden, layers.second_weight);
-  if (!summand)
-    return std::move(summand.error());
-  auto y = sum_over(over, *summand);
-  if (!y)
-    return std::move(y.error());
+  TRY(summand, linear_forward(*hidden, layers.second_weight));
+  TRY(y, sum_over(over, *summand));
   const auto bias = layers.second_bias.values(); // once, behind the sum
   for (uint64_t i = 0; i < y->rows() && !bias.empty(); ++i)
     std::transform(bias.begin(), bias.end(), y->row(i), y->row(i), std::plus{});
@@ -46,19 +38,13 @@ caf::expected<pair_output> pair_forward(tensor_group& over, const megatron_pair&
 
 caf::expected<pair_gradients> pair_backward(tensor_group& over, const megatron_pair& layers, const tensor& x,
                                             const tensor& hidden, const tensor& by_y) {
-  auto second = linear_backward(hidden, layers.second_weight, by_y);
-  if (!second)
-    return std::move(second.error());
+  TRY(second, linear_backward(hidden, layers.second_weight, by_y));
   auto& by_hidden = second->x;
   for (uint64_t i = 0; i < by_hidden.elements(); ++i)
     if (hidden.values()[i] <= 0)
       by_hidden.values()[i] = 0;
-  auto first = linear_backward(x, layers.first_weight, by_hidden);
-  if (!first)
-    return std::move(first.error());
-  auto by_x = sum_over(over, first->x);
-  if (!by_x)
-    return std::move(by_x.error());
+  TRY(first, linear_backward(x, layers.first_weight, by_hidden));
+  TRY(by_x, sum_over(over, first->x));
   return pair_gradients{std::move(*by_x), std::move(first->w), std::move(first->b), std::move(second->w),
                         std::move(second->b)};
 }

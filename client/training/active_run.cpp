@@ -5,6 +5,7 @@
 #include "actors/training/trainer.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/computed/free_memory.hpp"
@@ -45,8 +46,7 @@ trainer_settings trainer_settings_of(const run_settings& x) {
 }
 
 caf::error active_run::prepare(bool leads, bool with_others) {
-  if (auto problem = check(settings_))
-    return problem;
+  RETURN_ERROR(check(settings_));
   auto& job = settings_.job;
   job.layers = *layers_for(*job.strategy, std::move(job.layers));
   auto made = order_of(settings_);
@@ -63,15 +63,12 @@ caf::error active_run::prepare(bool leads, bool with_others) {
 }
 
 caf::error active_run::begin_in_folder() {
-  if (auto problem = directory_.claim())
-    return problem;
+  RETURN_ERROR(directory_.claim());
   if (settings_.resume) {
     training_ = directory_.training().value_or(number_);
     return resume();
   }
-  auto steps = directory_.steps();
-  if (!steps)
-    return std::move(steps.error());
+  TRY(steps, directory_.steps());
   if (steps->empty()) {
     if (auto problem = directory_.begin_training(number_))
       watcher_.note(fmt::format("the journal will count a run that resumes this one as another training: {}",
@@ -85,9 +82,7 @@ caf::error active_run::begin_in_folder() {
 }
 
 caf::error active_run::resume() {
-  auto found = load_checkpoint(directory_, *job_, *settings_.data.training);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, load_checkpoint(directory_, *job_, *settings_.data.training));
   if (!*found) {
     watcher_.note(fmt::format("{} has no checkpoint yet: the run starts with the first weights",
                               settings_.checkpoints.string()));
@@ -117,9 +112,7 @@ caf::error active_run::find_devices(trainer_settings& to, process_group* group) 
   }
   client user{system_, coordinator_};
   for (const auto give_up = awake_clock::now() + settings_.devices_limit;;) {
-    auto found = user.devices(settings_.ranks, settings_.devices_limit);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, user.devices(settings_.ranks, settings_.devices_limit));
     to.devices.clear();
     for (auto& each : found->devices())
       if (each.comm_ids().empty() && to.devices.size() < settings_.ranks)
@@ -169,9 +162,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const process_group& group
 
 caf::error active_run::play(process_group& group) {
   ensure(job_ != nullptr, "a run is prepared before its rank runs");
-  auto with = find_trainer(group);
-  if (!with)
-    return std::move(with.error());
+  TRY(with, find_trainer(group));
   caf::scoped_actor self{system_};
   self->monitor(*with);
   own_rank mine{system_, group, rank_with(*with)};
@@ -299,8 +290,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.free_memory = [] { return free_memory(); };
   its.starts_ranks = group == nullptr;
   its.shared_settings = job_settings_;
-  if (auto problem = find_devices(its, group))
-    return problem;
+  RETURN_ERROR(find_devices(its, group));
   devices_ = its.devices;
   trainer_ = system_.spawn(trainer, std::move(its));
   std::optional<own_rank> mine;

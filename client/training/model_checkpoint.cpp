@@ -1,6 +1,7 @@
 #include "client/training/model_checkpoint.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/links/link_checksum.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -103,9 +104,7 @@ caf::error save_checkpoint(const checkpoint_directory& to, const training_job& j
 
 caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_directory& from,
                                                                const training_job& job, const data_set& data) {
-  auto newest = from.newest();
-  if (!newest)
-    return std::move(newest.error());
+  TRY(newest, from.newest());
   if (!*newest)
     return std::optional<found_checkpoint>{};
   auto& content = (*newest)->content;
@@ -145,8 +144,7 @@ caf::expected<std::optional<found_checkpoint>> load_checkpoint(const checkpoint_
   });
   if (problem)
     return problem;
-  if (auto damage = content.damage())
-    return damage;
+  RETURN_ERROR(content.damage());
   for (auto& [part, bytes] : whole)
     result.image.parts.emplace(part, byte_block::of(std::move(bytes)));
   return std::optional{std::move(result)};

@@ -1,5 +1,6 @@
 #include "client/training/active_run.hpp"
 #include "client/training/samples_at_once.hpp"
+#include "messages/try.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -30,9 +31,7 @@ caf::error unshared(const run_settings& x, const model_layers& layers, uint32_t 
 }
 
 caf::error check_sharing(const run_settings& x) {
-  const auto layers = layers_for(*x.job.strategy, x.job.layers);
-  if (!layers)
-    return layers.error();
+  TRY(layers, layers_for(*x.job.strategy, x.job.layers));
   const auto& strategy = *x.job.strategy;
   const auto tensor = strategy.shape(x.job.shape, x.ranks).tensor;
   const auto why = unshared(x, *layers, tensor);
@@ -84,18 +83,15 @@ caf::error check(const run_settings& x) {
     return make_error(errc::invalid_argument,
                       fmt::format("{} has {} outputs, and {} has {} labels", x.job.layers.back()->name(), classes,
                                   data.name(), data.label_count()));
-  if (auto problem = x.job.strategy->check(x.job.shape, x.ranks))
-    return problem;
-  if (auto problem = check_sharing(x))
-    return problem;
+  RETURN_ERROR(x.job.strategy->check(x.job.shape, x.ranks));
+  RETURN_ERROR(check_sharing(x));
   return check_samples_at_once(x);
 }
 
 caf::expected<run_outcome> train(caf::actor_system& system, coordinator_actor coordinator, run_settings settings,
                                  const run_watcher& watcher) {
   active_run mine{system, std::move(coordinator), std::move(settings), watcher};
-  if (auto problem = mine.prepare(true, false))
-    return problem;
+  RETURN_ERROR(mine.prepare(true, false));
   return mine.run(nullptr);
 }
 
@@ -103,16 +99,12 @@ caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& syst
                                                          run_settings settings, const run_watcher& watcher) {
   active_run mine{system, group.coordinator(), std::move(settings), watcher};
   const bool leads = group.plays(0);
-  if (auto problem = mine.prepare(leads, true))
-    return problem;
+  RETURN_ERROR(mine.prepare(leads, true));
   if (!leads) {
-    if (auto problem = mine.play(group))
-      return problem;
+    RETURN_ERROR(mine.play(group));
     return std::optional<run_outcome>{};
   }
-  auto found = mine.run(&group);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, mine.run(&group));
   return std::optional{std::move(*found)};
 }
 

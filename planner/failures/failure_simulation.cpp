@@ -1,6 +1,7 @@
 #include "planner/failures/failure_simulation.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
@@ -201,8 +202,7 @@ private:
 } // namespace
 
 caf::error check_playable(const failure_question& asked, double interval_s, double life_shape, uint32_t runs) {
-  if (auto problem = check(asked))
-    return problem;
+  RETURN_ERROR(check(asked));
   if (!(interval_s > 0))
     return make_error(errc::invalid_argument,
                       fmt::format("checkpoints every {} s: it must be more than 0", interval_s));
@@ -221,8 +221,7 @@ caf::error check_playable(const failure_question& asked, double interval_s, doub
 
 caf::expected<failure_history> simulate_failures(const failure_question& asked, recovery how, double interval_s,
                                                  uint64_t seed, double life_shape) {
-  if (auto problem = check_playable(asked, interval_s, life_shape, 1))
-    return problem;
+  RETURN_ERROR(check_playable(asked, interval_s, life_shape, 1));
   return failing_run{asked, how, interval_s, seed, life_shape}.play();
 }
 
@@ -290,14 +289,11 @@ void add(run_spread& to, double x, bool first, uint32_t runs) {
 
 caf::expected<played_runs> play_runs(const failure_question& asked, recovery how, double interval_s, uint32_t runs,
                                      double life_shape) {
-  if (auto problem = check_playable(asked, interval_s, life_shape, runs))
-    return problem;
+  RETURN_ERROR(check_playable(asked, interval_s, life_shape, runs));
   ensure(runs > 0, "at least one run is played");
   played_runs result;
   for (uint64_t seed = 1; seed <= runs; ++seed) {
-    auto x = simulate_failures(asked, how, interval_s, seed, life_shape);
-    if (!x)
-      return std::move(x.error());
+    TRY(x, simulate_failures(asked, how, interval_s, seed, life_shape));
     const auto first = seed == 1;
     add(result.effective, x->kept_s / asked.run_s, first, runs);
     add(result.goodput, x->work_s / asked.run_s, first, runs);

@@ -1,6 +1,7 @@
 #include "planner/models/model_file.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/models/known_models.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/nearest_word.hpp"
@@ -103,9 +104,7 @@ bool means_file(const std::string& text) {
 } // namespace
 
 caf::expected<language_model> parse_model(std::string_view document, const model_file_options& opts) {
-  auto read = parse_json(document);
-  if (!read)
-    return std::move(read.error());
+  TRY(read, parse_json(document));
   const json_field all{"model", *read};
   if (!all.is_object())
     return all.wrong("an object, as Hugging Face's config.json");

@@ -1,4 +1,5 @@
 // Systems from JSON files, each like a known one.
+#include "messages/try.hpp"
 #include "planner/systems/gpu_system.hpp"
 #include "planner/systems/system_members.hpp"
 
@@ -83,8 +84,7 @@ public:
   caf::expected<gpu_system> read() {
     for (auto step : {&system_reader::read_names, &system_reader::read_members, &system_reader::reach_what_is_said,
                       &system_reader::check_reached, &system_reader::check_trays, &system_reader::check_pods})
-      if (auto problem = (this->*step)())
-        return problem;
+      RETURN_ERROR((this->*step)());
     if (x_.reserved_bytes >= x_.memory_bytes)
       return invalid("reserved_bytes must be less than memory_bytes");
     return x_;
@@ -217,9 +217,7 @@ private:
 } // namespace
 
 caf::expected<gpu_system> parse_system(std::string_view document) {
-  auto read = parse_json(document);
-  if (!read)
-    return std::move(read.error());
+  TRY(read, parse_json(document));
   if (!read->is_object())
     return invalid("a system is an object");
   return system_reader{*read}.read();

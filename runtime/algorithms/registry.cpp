@@ -1,6 +1,7 @@
 #include "runtime/algorithms/registry.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/catalogue.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/collective.hpp"
@@ -23,8 +24,7 @@ std::string names_of(proto::CollectiveKind kind) {
 }
 
 caf::error refusal_of(const algorithm& chosen, const plan_request& request) {
-  if (auto problem = check_request(chosen.kind, request))
-    return problem;
+  RETURN_ERROR(check_request(chosen.kind, request));
   return chosen.check != nullptr ? chosen.check(request) : caf::error{};
 }
 
@@ -122,15 +122,12 @@ caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::
                                                const plan_request& request) {
   auto chosen = find_algorithm(kind, name);
   if (chosen)
-    if (auto problem = refusal_of(**chosen, request))
-      return problem;
+    RETURN_ERROR(refusal_of(**chosen, request));
   return chosen;
 }
 
 caf::expected<schedule> plan(proto::CollectiveKind kind, std::string_view algorithm_name, const plan_request& request) {
-  auto chosen = find_algorithm(kind, algorithm_name, request);
-  if (!chosen)
-    return std::move(chosen.error());
+  TRY(chosen, find_algorithm(kind, algorithm_name, request));
   if (is_empty(kind, request))
     return schedule{};
   if (request.world_size == 1)
@@ -143,9 +140,7 @@ caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::s
   std::vector<schedule> ranks;
   ranks.reserve(request.world_size);
   for (request.rank = 0; request.rank < request.world_size; ++request.rank) {
-    auto planned = plan(kind, algorithm_name, request);
-    if (!planned)
-      return std::move(planned.error());
+    TRY(planned, plan(kind, algorithm_name, request));
     ranks.push_back(std::move(*planned));
   }
   return ranks;
@@ -153,9 +148,7 @@ caf::expected<std::vector<schedule>> plan_all(proto::CollectiveKind kind, std::s
 
 caf::expected<algorithm_cost> cost_of(proto::CollectiveKind kind, std::string_view algorithm_name,
                                       const plan_request& request) {
-  auto chosen = find_algorithm(kind, algorithm_name, request);
-  if (!chosen)
-    return std::move(chosen.error());
+  TRY(chosen, find_algorithm(kind, algorithm_name, request));
   if (is_empty(kind, request))
     return algorithm_cost{};
   if (request.world_size == 1)

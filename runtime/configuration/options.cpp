@@ -1,6 +1,7 @@
 #include "runtime/configuration/options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/text/comma_list.hpp"
@@ -246,9 +247,7 @@ caf::expected<uint64_t> parse_counted(option_entry::unit counted_in, std::string
   auto plain = std::all_of(text.begin(), text.end(), [](char x) { return x >= '0' && x <= '9'; });
   if (counted_in != option_entry::unit::bytes_a_second || plain)
     return parse_bytes(text);
-  auto rate = parse_bandwidth(text);
-  if (!rate)
-    return std::move(rate.error());
+  TRY(rate, parse_bandwidth(text));
   return static_cast<uint64_t>(std::llround(*rate));
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/journal/journal_store.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/operation_state.hpp"
 #include "runtime/journal/record_bytes.hpp"
@@ -44,9 +45,7 @@ caf::expected<bool> journal_store::has_outcome(const proto::Record& record, gpu_
   auto key = operation_of(record);
   if (!key)
     return false;
-  auto known = operation(*key);
-  if (!known)
-    return std::move(known.error());
+  TRY(known, operation(*key));
   return known->has_value() && (*known)->status() == outcome;
 }
 

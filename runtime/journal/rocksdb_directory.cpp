@@ -1,6 +1,7 @@
 #include "runtime/journal/rocksdb_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
@@ -85,12 +86,9 @@ caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open(const 
   if (ec || !fs::is_directory(dir, ec))
     return make_error(errc::io_error, fmt::format("cannot create the journal's directory '{}': {}", dir.string(),
                                                   ec ? ec.message() : "a file has this name"));
-  if (auto err = self->inspect_files(true))
-    return err;
-  if (auto err = self->open_for_writing())
-    return err;
-  if (auto err = self->check_version(now_ns))
-    return err;
+  RETURN_ERROR(self->inspect_files(true));
+  RETURN_ERROR(self->open_for_writing());
+  RETURN_ERROR(self->check_version(now_ns));
   return self;
 }
 
@@ -101,12 +99,9 @@ caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open_read_o
     return make_error(errc::invalid_argument,
                       fmt::format("there is no journal in '{}': {}", dir.string(),
                                   fs::exists(dir, ec) ? "it is no directory" : "there is no such directory"));
-  if (auto err = self->inspect_files(false))
-    return err;
-  if (auto err = self->open_for_reading())
-    return err;
-  if (auto err = self->check_version(0))
-    return err;
+  RETURN_ERROR(self->inspect_files(false));
+  RETURN_ERROR(self->open_for_reading());
+  RETURN_ERROR(self->check_version(0));
   return self;
 }
 
@@ -127,9 +122,7 @@ rocksdb_directory::~rocksdb_directory() {
 // that is no journal.
 caf::error rocksdb_directory::inspect_files(bool writing) const {
   std::error_code ec;
-  auto mark = durable_mark::read(path_);
-  if (!mark)
-    return std::move(mark.error());
+  TRY(mark, durable_mark::read(path_));
   if (fs::exists(path_ / "CURRENT", ec)) {
     if (!mark->has_value())
       return make_error(errc::invalid_argument,
@@ -170,9 +163,7 @@ caf::error rocksdb_directory::open_for_writing() {
   auto opts = database_options();
   opts.create_if_missing = true;
   opts.create_missing_column_families = true;
-  auto mark = durable_mark::open(path_);
-  if (!mark)
-    return std::move(mark.error());
+  TRY(mark, durable_mark::open(path_));
   mark_ = std::move(*mark);
   rocksdb::DB* db = nullptr;
   auto status = rocksdb::DB::Open(opts, path_.string(), families(), &families_, &db);

@@ -1,5 +1,6 @@
 #include "runtime/journal/rocksdb_tables.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/operation_state.hpp"
 #include "runtime/journal/record_bytes.hpp"
@@ -132,9 +133,7 @@ caf::expected<proto::OperationState*> journal_batch::find(operation_key key, boo
     return &i->second;
   if (is_new)
     return &operations_[key];
-  auto stored = tables_.operation(key);
-  if (!stored)
-    return std::move(stored.error());
+  TRY(stored, tables_.operation(key));
   return &operations_.emplace(key, stored->value_or(proto::OperationState{})).first->second;
 }
 
@@ -150,9 +149,7 @@ caf::error journal_batch::add(std::span<const proto::Record> records) {
     auto key = operation_of(record);
     if (!key)
       continue;
-    auto operation = find(*key, record.has_operation_enqueued());
-    if (!operation)
-      return std::move(operation.error());
+    TRY(operation, find(*key, record.has_operation_enqueued()));
     advance(**operation, record, index);
   }
   return caf::none;
@@ -163,9 +160,7 @@ caf::error journal_batch::forget(const proto::Record& record) {
   auto key = operation_of(record);
   if (!key)
     return caf::none;
-  auto operation = find(*key, false);
-  if (!operation)
-    return std::move(operation.error());
+  TRY(operation, find(*key, false));
   ensure((*operation)->last_index() <= state_.last_index(), "an operation has no record after the last one");
   if ((*operation)->last_index() < state_.first_index())
     (*operation)->Clear();

@@ -1,6 +1,7 @@
 #include "runtime/memory/device_memory.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/open_file.hpp"
 #include "runtime/text/file_size_limit.hpp"
@@ -71,8 +72,7 @@ caf::error validate(const device_memory::options& opts) {
 } // namespace
 
 caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options& opts) {
-  if (auto err = validate(opts))
-    return err;
+  RETURN_ERROR(validate(opts));
   open_file file{::open(opts.file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (file.descriptor < 0)
     return failed(opts, "make", errno);

@@ -1,6 +1,7 @@
 #include "runtime/operations/operation.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reducer.hpp"
 #include "runtime/schedule/collective.hpp"
@@ -63,8 +64,7 @@ caf::error check_types(const proto::Collective& what, size_t ranks) {
     return invalid(fmt::format("premul_sum over {} ranks wants {} factors, or one for all, and there are {}", ranks,
                                ranks, what.factors_size()));
   for (auto factor : what.factors())
-    if (auto problem = check_factor(what.datatype(), factor))
-      return problem;
+    RETURN_ERROR(check_factor(what.datatype(), factor));
   return caf::none;
 }
 
@@ -182,8 +182,7 @@ proto::OperationPlan operation::plan_of_attempt() const {
 
 caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
                                         std::span<const rank_device> members) {
-  if (auto problem = check_types(request.collective(), members.size()))
-    return problem;
+  RETURN_ERROR(check_types(request.collective(), members.size()));
   operation op;
   auto& plan = op.plan;
   plan.set_comm_id(request.comm_id());
@@ -212,31 +211,25 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
   }
   op.bytes = *std::max_element(larger.begin(), larger.end());
   bool in_place = op.in_place();
-  if (auto problem = check_ranks(request.inputs(), "input", in_place ? larger : in_bytes))
-    return problem;
+  RETURN_ERROR(check_ranks(request.inputs(), "input", in_place ? larger : in_bytes));
   if (!in_place)
-    if (auto problem = check_ranks(request.outputs(), "output", out_bytes))
-      return problem;
+    RETURN_ERROR(check_ranks(request.outputs(), "output", out_bytes));
   if (in_place && what.kind() == proto::ALL_TO_ALL && !what.counts().empty())
-    if (auto problem = check_swap(what, ranks))
-      return problem;
+    RETURN_ERROR(check_swap(what, ranks));
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto& device = members[rank].metadata;
     operation::slot x{members[rank].id(), address_of(request.inputs(), rank, device), 0, 0, in_bytes[rank],
                       out_bytes[rank]};
     if (in_place) {
       x.buffer = x.input;
-      if (auto problem = check_range(device, rank, "input", x.buffer, larger[rank]))
-        return problem;
+      RETURN_ERROR(check_range(device, rank, "input", x.buffer, larger[rank]));
       auto at = ringmaster::in_place(what.kind(), world, rank);
       x.input = x.buffer + at.input * element;
       x.output = x.buffer + at.output * element;
     } else {
       x.output = address_of(request.outputs(), rank, device);
-      if (auto problem = check_range(device, rank, "input", x.input, x.input_bytes))
-        return problem;
-      if (auto problem = check_range(device, rank, "output", x.output, x.output_bytes))
-        return problem;
+      RETURN_ERROR(check_range(device, rank, "input", x.input, x.input_bytes));
+      RETURN_ERROR(check_range(device, rank, "output", x.output, x.output_bytes));
       if (x.input_bytes != 0 && x.output_bytes != 0 && x.input < x.output + x.output_bytes
           && x.output < x.input + x.input_bytes)
         return invalid(

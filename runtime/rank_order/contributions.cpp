@@ -1,6 +1,7 @@
 #include "runtime/rank_order/contributions.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/proof/proof.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
@@ -21,8 +22,7 @@ public:
   }
 
   caf::error moved(step_ref from, step_ref to) override {
-    if (auto fault = symbols_.moved(from, to))
-      return fault;
+    RETURN_ERROR(symbols_.moved(from, to));
     const auto& what = ranks_[to.rank].steps[to.index];
     const auto count = what.destination.count;
     contributions::place place{result_.runs_.size(), 0, 0};

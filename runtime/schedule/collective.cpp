@@ -1,6 +1,7 @@
 #include "runtime/schedule/collective.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -114,16 +115,12 @@ caf::error check_request(CollectiveKind kind, const plan_request& request) {
     return invalid(fmt::format("collective {} is not one of this version's", static_cast<int>(kind)));
   if (request.world_size == 0)
     return invalid("a collective wants at least one rank, and the world size is 0");
-  if (auto problem = check_rank("rank", request.rank, request.world_size))
-    return problem;
-  if (auto problem = check_hosts(request))
-    return problem;
+  RETURN_ERROR(check_rank("rank", request.rank, request.world_size));
+  RETURN_ERROR(check_hosts(request));
   if (has_root(kind))
-    if (auto problem = check_rank("root", request.root, request.world_size))
-      return problem;
+    RETURN_ERROR(check_rank("root", request.root, request.world_size));
   if (kind == proto::SEND_RECV) {
-    if (auto problem = check_rank("peer", request.peer, request.world_size))
-      return problem;
+    RETURN_ERROR(check_rank("peer", request.peer, request.world_size));
     if (request.peer == request.root)
       return invalid(fmt::format("send_recv from rank {} to itself: a copy within the device does that", request.root));
   }

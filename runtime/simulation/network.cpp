@@ -1,6 +1,7 @@
 #include "runtime/simulation/network.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -50,15 +51,12 @@ caf::error check_network(const network& net, uint32_t world_size) {
       return make_error(errc::invalid_argument,
                         fmt::format("there is no host {}: hosts are numbered from 0, and {} have no more than {}", host,
                                     counted(world_size, "rank"), world_size));
-  if (auto problem = check_speed("of a link", net.link))
-    return problem;
-  if (auto problem = check_speed("inside of a host", net.inside_host))
-    return problem;
+  RETURN_ERROR(check_speed("of a link", net.link));
+  RETURN_ERROR(check_speed("inside of a host", net.inside_host));
   if (!(net.reduction_rate > 0) || !(net.copy_rate > 0))
     return make_error(errc::invalid_argument, "the rates of reductions and copies must be more than 0");
   for (auto& link : net.odd_links)
-    if (auto problem = check_odd_link(link, world_size))
-      return problem;
+    RETURN_ERROR(check_odd_link(link, world_size));
   return caf::none;
 }
 

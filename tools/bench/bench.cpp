@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/communicators/communicator.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
@@ -43,9 +44,7 @@ caf::error bench::open(const std::vector<device_id>& on) {
   ensure(addresses_.empty(), "a bench is opened once");
   ensure(on.empty() || on.size() == options_.devices, "each rank has a device");
   auto deterministic = options_.deterministic ? std::optional{true} : std::nullopt; // else as configured
-  auto made = on.empty() ? user_.comm_init(options_.devices, deterministic) : user_.comm_init(on);
-  if (!made)
-    return std::move(made.error());
+  TRY(made, on.empty() ? user_.comm_init(options_.devices, deterministic) : user_.comm_init(on));
   comm_ = std::move(*made);
   ensure(static_cast<uint32_t>(comm_.devices_size()) == options_.devices,
          "a communicator has the devices that were asked for");
@@ -117,8 +116,7 @@ caf::error bench::fill(uint64_t count, const sample_collective& data) {
     auto at = address(rank) + (options_.in_place ? in_place(options_.kind, world(count), rank).input * element : 0);
     auto input = data.input(rank);
     if (!input.empty())
-      if (auto problem = user_.copy_to_device(device(rank), at, byte_block::of(std::move(input))))
-        return problem;
+      RETURN_ERROR(user_.copy_to_device(device(rank), at, byte_block::of(std::move(input))));
   }
   return caf::none;
 }
@@ -143,9 +141,7 @@ caf::expected<uint64_t> bench::check(uint64_t count, sample_collective& data) {
       const auto elements = std::min(piece, outputs - first);
       const auto start = options_.in_place ? in_place(options_.kind, request, rank).output * element
                                            : output_offset(count);
-      auto found = user_.copy_to_host(device(rank), address(rank) + start + first * element, elements * element);
-      if (!found)
-        return std::move(found.error());
+      TRY(found, user_.copy_to_host(device(rank), address(rank) + start + first * element, elements * element));
       wrong += data.count_wrong(rank, first, elements, found->bytes().data());
     }
   return wrong;
@@ -185,8 +181,7 @@ caf::expected<double> bench::sample(const proto::CollectiveRequest& request, uin
   for (uint32_t i = 0; i < operations; ++i) {
     user_.begin_collective(request, calls_max);
     if (options_.single || i + 1 == operations || (i + 1) % in_flight_max == 0)
-      if (auto problem = ended())
-        return problem;
+      RETURN_ERROR(ended());
   }
   return us_since(start) / operations;
 }
@@ -213,9 +208,7 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   std::vector<double> times;
   auto messages_before = control_messages_;
   for (uint32_t i = 0; i < options_.warmups + options_.samples; ++i) {
-    auto time = sample(request, row.operations);
-    if (!time)
-      return std::move(time.error());
+    TRY(time, sample(request, row.operations));
     if (i >= options_.warmups)
       times.push_back(*time);
   }

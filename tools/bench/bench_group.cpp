@@ -1,6 +1,7 @@
 #include "tools/bench/bench_group.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/bench/bench_sizes.hpp"
@@ -38,8 +39,7 @@ caf::expected<bench_options> fit_to_cluster(bench_arguments& arguments, const pr
   auto free = free_devices(cluster);
   auto x = arguments.options(static_cast<uint32_t>(std::min<size_t>(free.size(), bench_arguments::devices_max)));
   if (x)
-    if (auto problem = fit_sizes(*x, least_memory_bytes(free)))
-      return problem;
+    RETURN_ERROR(fit_sizes(*x, least_memory_bytes(free)));
   return x;
 }
 

@@ -2,6 +2,7 @@
 
 #include "actors/communicators/communicator.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
@@ -109,12 +110,9 @@ caf::error bench_arguments::take_sizes() {
   if (x.min_bytes > x.max_bytes)
     return invalid(fmt::format("--min-bytes {} is more than --max-bytes {}", x.min_bytes, x.max_bytes));
   for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}}) {
-    auto elements = whole_elements(option, bytes, x.datatype, least_bytes(x.kind, x.devices, x.datatype));
-    if (!elements)
-      return std::move(elements.error());
+    TRY(elements, whole_elements(option, bytes, x.datatype, least_bytes(x.kind, x.devices, x.datatype)));
     plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, *elements)};
-    if (auto problem = check_not_empty(option, bytes, x.kind, request, x.datatype))
-      return problem;
+    RETURN_ERROR(check_not_empty(option, bytes, x.kind, request, x.datatype));
   }
   return caf::none;
 }
@@ -149,9 +147,7 @@ caf::error bench_arguments::take_collective(uint32_t devices) {
   auto whole = settings_;
   whole.kind = x.kind;
   whole.ranks = x.devices;
-  auto request = request_of(whole);
-  if (!request)
-    return std::move(request.error());
+  TRY(request, request_of(whole));
   if (x.algorithm != "auto" && x.algorithm != "all")
     if (auto known = find_algorithm(x.kind, x.algorithm); !known)
       return std::move(known.error());
@@ -163,9 +159,7 @@ caf::error bench_arguments::take_collective(uint32_t devices) {
 /// The same, as a file has it.
 caf::error bench_arguments::take_schedule() {
   auto& x = result_;
-  auto written = schedules_for(settings_, "--devices");
-  if (!written)
-    return std::move(written.error());
+  TRY(written, schedules_for(settings_, "--devices"));
   const auto& own = written->request;
   if (own.world_size < devices_min || own.world_size > devices_max)
     return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", settings_.schedule,
@@ -212,12 +206,10 @@ proto::Collective collective_of(const bench_options& x, uint64_t count) {
 caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
   result_.datatype = settings_.datatype;
   result_.op = op_.value_or(result_.op);
-  if (auto problem = settings_.schedule.empty() ? take_collective(devices) : take_schedule())
-    return problem;
+  RETURN_ERROR(settings_.schedule.empty() ? take_collective(devices) : take_schedule());
   const auto kind = result_.kind;
   for (auto [option, given] : {std::pair{"--op", op_.has_value()}, {"--deterministic", result_.deterministic}})
-    if (auto problem = given ? check_reduces(option, kind) : caf::error{})
-      return problem;
+    RETURN_ERROR(given ? check_reduces(option, kind) : caf::error{});
   if (result_.uneven && !has_v_variant(kind))
     return invalid(fmt::format("--uneven: ranks have no blocks of their own in {}", name_of(kind)));
   if (result_.uneven && result_.written)
@@ -225,8 +217,7 @@ caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
   for (auto [option, given] : {std::pair{"--min-bytes", min_bytes_.has_value()},
                                {"--max-bytes", max_bytes_.has_value()},
                                {"--in-place", result_.in_place}})
-    if (auto problem = given ? check_has_data(option, kind) : caf::error{})
-      return problem;
+    RETURN_ERROR(given ? check_has_data(option, kind) : caf::error{});
   return result_;
 }
 

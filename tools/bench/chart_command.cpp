@@ -1,6 +1,7 @@
 #include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/drawing/chart.hpp"
 #include "runtime/text/json_field.hpp"
 #include "tools/console/output_file.hpp"
@@ -118,12 +119,10 @@ class chart_call final : public command_call {
   caf::expected<int> run(const console& to) override {
     measurements all;
     for (auto& file : opts_.files)
-      if (auto problem = read(all, file, opts_.busbw ? "busbw" : "time"))
-        return problem;
+      RETURN_ERROR(read(all, file, opts_.busbw ? "busbw" : "time"));
     if (all.algorithms.empty())
       return malformed("there is no row with a size above 0");
-    if (auto problem = write_output_file(opts_.svg, svg_of(chart_of(all, opts_.busbw)), "the picture"))
-      return problem;
+    RETURN_ERROR(write_output_file(opts_.svg, svg_of(chart_of(all, opts_.busbw)), "the picture"));
     fmt::print(to.out, "Wrote {}.\n", opts_.svg);
     return exit_ok;
   }

@@ -1,6 +1,7 @@
 #include "tools/bench/memory_limit.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/memory_directory.hpp"
@@ -99,9 +100,7 @@ caf::expected<area> in_file(const std::filesystem::path& directory, uint64_t byt
   std::filesystem::remove(opts.file, ignored);
   if (!memory)
     return std::move(memory.error());
-  auto range = (*memory)->at(page_bytes, bytes);
-  if (!range)
-    return std::move(range.error());
+  TRY(range, (*memory)->at(page_bytes, bytes));
   (*memory)->expect_bytes(*range);
   return area{std::move(*memory), range->data()};
 }
@@ -142,9 +141,7 @@ caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
     return std::move(directory.error());
   auto make = [&](uint64_t elements) -> caf::expected<float*> {
     auto bytes = std::max<uint64_t>(elements, 1) * sizeof(float);
-    auto made = files ? in_file(directory->path(), bytes) : in_huge_pages(bytes);
-    if (!made)
-      return std::move(made.error());
+    TRY(made, files ? in_file(directory->path(), bytes) : in_huge_pages(bytes));
     fill(made->get(), bytes);
     result.owned.push_back(std::move(*made));
     return reinterpret_cast<float*>(result.owned.back().get());
@@ -153,9 +150,7 @@ caf::expected<rank_areas> areas_for(const limited_collective& x, bool files) {
     auto start = x.in_place ? in_place(x.kind, x.request, rank) : placement{};
     auto in = input_count(x.kind, x.request, rank), out = output_count(x.kind, x.request, rank);
     auto input = make(x.in_place ? std::max(start.input + in, start.output + out) : in);
-    auto output = x.in_place || !input ? input : make(out);
-    if (!output)
-      return std::move(output.error());
+    TRY(output, x.in_place || !input ? input : make(out));
     result.inputs.push_back(*input + start.input);
     result.outputs.push_back(*output + start.output);
   }

@@ -1,6 +1,7 @@
 #include "tools/clients/cluster_connection.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "tools/options/tool_command.hpp"
@@ -33,8 +34,7 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
                       fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
                                   "environment, which caf-run sets",
                                   command));
-  if (auto problem = check_variable(opts))
-    return problem;
+  RETURN_ERROR(check_variable(opts));
   auto found = connect(system, where, opts.node.join_timeout);
   if (!found)
     end_at_once(command, found.error(), err);
@@ -43,8 +43,7 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
 
 caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::actor_system& system,
                                                      const options& opts, std::FILE* err) {
-  if (auto problem = check_variable(opts))
-    return problem;
+  RETURN_ERROR(check_variable(opts));
   auto result = cluster::open(system, opts);
   if (!result && !coordinator_elsewhere(opts).empty())
     end_at_once(command, result.error(), err);

@@ -2,6 +2,7 @@
 
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -51,9 +52,7 @@ caf::expected<proto::ClusterInfo> await_free(client& user, const std::string& wh
                                              caf::timespan patience, std::FILE* err) {
   const auto give_up = awake_clock::actor_now() + patience;
   for (auto reported = false;; std::this_thread::sleep_for(std::chrono::milliseconds{50})) {
-    auto cluster = user.devices();
-    if (!cluster)
-      return std::move(cluster.error());
+    TRY(cluster, user.devices());
     auto problem = check_free(who, wanted, *cluster);
     if (!problem)
       return cluster;

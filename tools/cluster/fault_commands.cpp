@@ -1,4 +1,5 @@
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/cluster/device_words.hpp"
 #include "tools/cluster/joined_call.hpp"
@@ -26,9 +27,7 @@ protected:
   }
 
   caf::error take_device(const std::string& text) {
-    auto id = parse_device(text);
-    if (!id)
-      return std::move(id.error());
+    TRY(id, parse_device(text));
     device_ = *id;
     return caf::none;
   }
@@ -41,18 +40,13 @@ protected:
   }
 
   caf::expected<int> run_with(client& user, const console& to) override {
-    auto cluster = user.info();
-    if (!cluster)
-      return std::move(cluster.error());
-    auto who = device_words(*cluster, device_);
-    if (!who)
-      return std::move(who.error());
+    TRY(cluster, user.info());
+    TRY(who, device_words(*cluster, device_));
     if (at_step_) {
       fault_.set_at_step(true);
       fault_.set_step(static_cast<uint32_t>(*at_step_));
     }
-    if (auto problem = user.inject(device_, fault_))
-      return problem;
+    RETURN_ERROR(user.inject(device_, fault_));
     auto when = at_step_ ? fmt::format(" in its next collective, when {} of it {} done", counted(*at_step_, "round"),
                                        *at_step_ == 1 ? "is" : "are")
                          : "";
@@ -137,9 +131,7 @@ private:
     if (words_ > 2)
       return make_error(errc::invalid_argument,
                         fmt::format("\"{}\" is one argument too many after DEVICE DELAY", text));
-    auto delay_ps = parse_duration_ps(text);
-    if (!delay_ps)
-      return std::move(delay_ps.error());
+    TRY(delay_ps, parse_duration_ps(text));
     fault_.set_delay_ns(static_cast<uint64_t>(*delay_ps) / 1000);
     return caf::none;
   }

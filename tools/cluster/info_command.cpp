@@ -5,6 +5,7 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -57,17 +58,13 @@ class info_call final : public configured_call {
     auto& opts = cfg_.values();
     start_log(opts);
     caf::actor_system system{cfg_};
-    auto host = coordinator_for("ringmaster info", system, opts, to.err);
-    if (!host)
-      return std::move(host.error());
+    TRY(host, coordinator_for("ringmaster info", system, opts, to.err));
     client user{system, *host};
     auto give_up = awake_clock::actor_now() + opts.node.join_timeout;
     const auto where = coordinator_elsewhere(opts);
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds{20})) {
       const bool waiting = awake_clock::actor_now() < give_up;
-      auto cluster = user.info();
-      if (!cluster)
-        return std::move(cluster.error());
+      TRY(cluster, user.info());
       if (!gone_.empty()) {
         if (auto loss = loss_of(*cluster, gone_); loss || !waiting)
           return report_loss(loss, to);

@@ -1,4 +1,5 @@
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/cluster/joined_call.hpp"
@@ -51,9 +52,7 @@ private:
   }
 
   caf::expected<int> run_with(client& user, const console& to) override {
-    auto done = user.drain(node_, std::chrono::nanoseconds{limit_ps_ / 1000});
-    if (!done)
-      return std::move(done.error());
+    TRY(done, user.drain(node_, std::chrono::nanoseconds{limit_ps_ / 1000}));
     for (auto& line : *done)
       fmt::print(to.out, "{}\n", line);
     fmt::print(to.out, "node {} has ended\n", node_);
@@ -103,9 +102,7 @@ private:
 
   caf::expected<int> run_with(client& user, const console& to) override {
     if (all_) {
-      auto cluster = user.info();
-      if (!cluster)
-        return std::move(cluster.error());
+      TRY(cluster, user.info());
       communicators_ = communicators_of(*cluster);
       if (communicators_.empty())
         fmt::print(to.out, "there is no communicator\n");
@@ -162,8 +159,7 @@ private:
 
   caf::expected<int> run_with(client& user, const console&) override {
     for (auto& [rank, cause] : causes_)
-      if (auto problem = user.tell_absent(group_, rank, cause))
-        return problem;
+      RETURN_ERROR(user.tell_absent(group_, rank, cause));
     return exit_ok;
   }
 

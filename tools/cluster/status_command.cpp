@@ -3,6 +3,7 @@
 #include "actors/configuration/log.hpp"
 #include "client/client.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/cluster/silence_notice.hpp"
@@ -87,9 +88,7 @@ class status_call final : public configured_call {
     if (watch_)
       std::signal(SIGINT, end_watch);
     caf::actor_system system{cfg_};
-    auto host = coordinator_for("ringmaster status", system, opts, to.err);
-    if (!host)
-      return std::move(host.error());
+    TRY(host, coordinator_for("ringmaster status", system, opts, to.err));
     client user{system, *host};
     const terminal screen{to.out};
     std::optional<silence_notice> silence;

@@ -4,6 +4,7 @@
 #include "actors/calls/wall_clock.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/samples/sample_hash.hpp"
@@ -43,10 +44,8 @@ caf::expected<demo::group> demo::set_up() {
     ids.push_back(fmt::format("0x{:x}", g.device(rank)));
   say(fmt::format("CommInit({})", options_.devices),
       term_.fitted(fmt::format("communicator {}, devices {}", g.comm.commid(), fmt::join(ids, " ")), 42));
-  if (auto problem = joined_ && section_ == 1 ? say_layout(g) : caf::error{})
-    return problem;
-  if (auto problem = take_memory(g))
-    return problem;
+  RETURN_ERROR(joined_ && section_ == 1 ? say_layout(g) : caf::error{});
+  RETURN_ERROR(take_memory(g));
   std::vector<byte_block> blocks;
   for (uint32_t rank = 0; rank < g.size(); ++rank) {
     g.alive.push_back(rank);
@@ -56,17 +55,14 @@ caf::expected<demo::group> demo::set_up() {
   ensure(g.addresses.size() == g.size(), "each rank has memory");
   auto start = steady::now();
   for (uint32_t rank = 0; rank < g.size(); ++rank)
-    if (auto problem = user_.copy_to_device(g.device(rank), g.address(rank), blocks[rank]))
-      return problem;
+    RETURN_ERROR(user_.copy_to_device(g.device(rank), g.address(rank), blocks[rank]));
   say("Memcpy, host to device", fmt::format("{} x {}, {:.1f} ms", g.size(), bytes_text(bytes()), ms_since(start)));
   return g;
 }
 
 caf::error demo::take_memory(group& g) {
   for (uint32_t rank = 0; rank < g.size(); ++rank) {
-    auto address = user_.allocate(g.device(rank), 2 * bytes());
-    if (!address)
-      return std::move(address.error());
+    TRY(address, user_.allocate(g.device(rank), 2 * bytes()));
     g.addresses.push_back(*address);
     taken_.emplace_back(g.device(rank), *address);
   }
@@ -74,17 +70,14 @@ caf::error demo::take_memory(group& g) {
 }
 
 caf::error demo::say_layout(const group& g) {
-  auto cluster = user_.devices();
-  if (!cluster)
-    return std::move(cluster.error());
+  TRY(cluster, user_.devices());
   say("how they lie", rank_layout{g.comm, *cluster}.summary());
   return caf::none;
 }
 
 caf::error demo::enqueue(const group& g, const std::string& algorithm, uint64_t count, bool out_of_place) {
   ensure(count <= options_.elements, "an operation fits into the memory that was allocated");
-  if (auto problem = user_.group_start(id_of(g.comm)))
-    return problem;
+  RETURN_ERROR(user_.group_start(id_of(g.comm)));
   caf::expected<sequence_number> sequence = sequence_number{};
   if (auto known = find_algorithm(proto::ALL_REDUCE, algorithm); known && (*known)->is.course_call) {
     gpu_sim::AllReduceRingRequest request;
@@ -154,9 +147,7 @@ caf::error demo::check(const group& g) {
   auto start = steady::now();
   uint64_t wrong = 0;
   for (auto rank : g.alive) {
-    auto block = user_.copy_to_host(g.device(rank), g.address(rank), bytes());
-    if (!block)
-      return std::move(block.error());
+    TRY(block, user_.copy_to_host(g.device(rank), g.address(rank), bytes()));
     auto found = block->as<double>();
     if (std::memcmp(found.data(), right_one.data(), bytes()) == 0)
       continue;
@@ -191,21 +182,15 @@ caf::error demo::give_back() {
 caf::error demo::act_one() {
   headline(fmt::format("{} all-reduce on {} devices, {} float64 each", options_.algorithm, options_.devices,
                        with_commas(options_.elements)));
-  auto g = set_up();
-  if (!g)
-    return std::move(g.error());
+  TRY(g, set_up());
   auto start = steady::now();
-  if (auto problem = enqueue(*g, options_.algorithm, options_.elements, false))
-    return problem;
+  RETURN_ERROR(enqueue(*g, options_.algorithm, options_.elements, false));
   say("GroupStart, AllReduce, GroupEnd", "enqueued");
   uint64_t polls = 0;
-  auto status = poll(*g, polls);
-  if (!status)
-    return std::move(status.error());
+  TRY(status, poll(*g, polls));
   say("GetCommStatus", fmt::format("{} after {:.1f} ms, {}", gpu_sim::Status_Name(status->status()), ms_since(start),
                                    counted(polls, "poll")));
-  if (auto problem = check(*g))
-    return problem;
+  RETURN_ERROR(check(*g));
   auto problem = give_back();
   say("CommDestroy", problem ? term_.bad("failed") : "done");
   fmt::print("\n");
@@ -214,9 +199,7 @@ caf::error demo::act_one() {
 
 caf::error demo::act_two() {
   headline("The same, and a device dies in the middle of it");
-  auto g = set_up();
-  if (!g)
-    return std::move(g.error());
+  TRY(g, set_up());
   auto rounds
     = plan(proto::ALL_REDUCE, options_.algorithm, {.world_size = g->size(), .count = options_.elements})->rounds;
   auto victim = options_.kill_rank ? *options_.kill_rank : static_cast<uint32_t>(random_() % g->size());
@@ -227,22 +210,17 @@ caf::error demo::act_two() {
   proto::FaultRequest fault;
   fault.set_at_step(true);
   fault.set_step(step);
-  if (auto problem = user_.inject(g->device(victim), fault))
-    return problem;
+  RETURN_ERROR(user_.inject(g->device(victim), fault));
   doomed_ = g->device(victim);
   say("fault injection", fmt::format("rank {} (device 0x{:x}) dies after {} of {}", victim, g->device(victim), step,
                                      counted(rounds, "round")));
   auto since = wall_clock::of_this_process().unix_ns(awake_clock::actor_now());
-  if (auto problem = enqueue(*g, options_.algorithm, options_.elements, false))
-    return problem;
+  RETURN_ERROR(enqueue(*g, options_.algorithm, options_.elements, false));
   uint64_t polls = 0;
-  auto status = poll(*g, polls);
-  if (!status)
-    return std::move(status.error());
+  TRY(status, poll(*g, polls));
   if (std::count(g->alive.begin(), g->alive.end(), victim) == 0)
     doomed_ = {};
-  if (auto problem = tell_events(*g, since))
-    return problem;
+  RETURN_ERROR(tell_events(*g, since));
   if (status->epoch() < 2 || std::count(g->alive.begin(), g->alive.end(), victim) > 0) {
     right = false;
     say("GetCommStatus", term_.bad(fmt::format("epoch {} on {} devices: the death went unnoticed", status->epoch(),
@@ -251,8 +229,7 @@ caf::error demo::act_two() {
     say("GetCommStatus", fmt::format("{}, epoch {} on {}", gpu_sim::Status_Name(status->status()), status->epoch(),
                                      counted(static_cast<uint64_t>(status->devices_size()), "device")));
   }
-  if (auto problem = check(*g))
-    return problem;
+  RETURN_ERROR(check(*g));
   auto problem = give_back();
   say("CommDestroy", problem ? term_.bad("failed") : "done");
   fmt::print("\n");

@@ -1,6 +1,7 @@
 #include "tools/launch/program_processes.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "tools/launch/node_command.hpp"
 
@@ -80,17 +81,13 @@ caf::error program_processes::start(process_watch& watch, const command_line& li
   if (ranks.empty()) {
     auto spec = in_our_group(line.program, environment_of_client(line, address, nodes_return));
     spec.unset = rank_variables(); // the program is not a rank of an outer launcher; it may be a launcher itself
-    auto client = watch.start("program", spec, watched_process::output_use::shown);
-    if (!client)
-      return std::move(client.error());
+    TRY(client, watch.start("program", spec, watched_process::output_use::shown));
     processes_.push_back({*client, false, "program"});
     return caf::none;
   }
   for (auto& place : ranks) {
-    auto rank = watch.start(fmt::format("rank {}", place.rank), spec_of(line, place, ranks.size(), address),
-                            watched_process::output_use::tagged);
-    if (!rank)
-      return std::move(rank.error());
+    TRY(rank, watch.start(fmt::format("rank {}", place.rank), spec_of(line, place, ranks.size(), address),
+                          watched_process::output_use::tagged));
     processes_.push_back({*rank, !place.local, place_text(place)});
   }
   return caf::none;

@@ -1,6 +1,7 @@
 #include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/layouts/layout_text.hpp"
 #include "training/layouts/layout_picture.hpp"
@@ -28,9 +29,7 @@ class layout_call final : public command_call {
   void declare(option_table& table) override {
     auto& x = opts_;
     auto add_layer = [&x](const std::string& text) -> caf::error {
-      auto layer = training::parse_layer(text);
-      if (!layer)
-        return std::move(layer.error());
+      TRY(layer, training::parse_layer(text));
       x.layers.push_back(std::move(*layer));
       return caf::none;
     };
@@ -62,9 +61,7 @@ class layout_call final : public command_call {
       return invalid("it takes --ranks N; see ringmaster layout --help");
     if (opts_.json && !opts_.svg.empty())
       return invalid("it takes one of --json and --svg FILE");
-    auto made = tensor_layout::of(*opts_.ranks, opts_.tensor, std::move(opts_.layers), opts_.samples);
-    if (!made)
-      return std::move(made.error());
+    TRY(made, tensor_layout::of(*opts_.ranks, opts_.tensor, std::move(opts_.layers), opts_.samples));
     layout_ = std::move(*made);
     return caf::none;
   }
@@ -74,11 +71,8 @@ class layout_call final : public command_call {
       fmt::print(to.out, "{}", opts_.json ? json_of(*layout_) : text_of(*layout_));
       return exit_ok;
     }
-    auto picture = training::picture_of(*layout_);
-    if (!picture)
-      return std::move(picture.error());
-    if (auto problem = write_output_file(opts_.svg, *picture, "the picture"))
-      return problem;
+    TRY(picture, training::picture_of(*layout_));
+    RETURN_ERROR(write_output_file(opts_.svg, *picture, "the picture"));
     fmt::print(to.out, "Wrote {}.\n", opts_.svg);
     return exit_ok;
   }

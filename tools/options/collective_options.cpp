@@ -1,6 +1,7 @@
 #include "tools/options/collective_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
@@ -97,9 +98,7 @@ option& add_kind(option_table& table, std::optional<proto::CollectiveKind>& targ
   auto set = [&target](const std::string& text) -> caf::error {
     if (target)
       return invalid(fmt::format("one collective at a time: \"{}\" and \"{}\" were given", name_of(*target), text));
-    auto kind = parse_collective_kind(text);
-    if (!kind)
-      return std::move(kind.error());
+    TRY(kind, parse_collective_kind(text));
     target = *kind;
     return caf::none;
   };
@@ -228,50 +227,35 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   if (!opts.kind)
     return invalid("which collective? all_reduce, for example; --help lists them");
   if (opts.root)
-    if (auto problem = check_has_root(*opts.kind))
-      return problem;
+    RETURN_ERROR(check_has_root(*opts.kind));
   if (opts.peer)
-    if (auto problem = check_has_peer(*opts.kind))
-      return problem;
+    RETURN_ERROR(check_has_peer(*opts.kind));
   if (opts.bytes)
-    if (auto problem = check_has_data("--bytes", *opts.kind))
-      return problem;
+    RETURN_ERROR(check_has_data("--bytes", *opts.kind));
   if (opts.chunk || opts.chunk_bytes)
-    if (auto problem = check_has_chunks(*opts.kind, opts.algorithm))
-      return problem;
+    RETURN_ERROR(check_has_chunks(*opts.kind, opts.algorithm));
   const auto ranks = opts.ranks.value_or(8);
-  auto elements = whole_elements("--bytes", opts.bytes.value_or(default_bytes), opts.datatype,
-                                 least_bytes(*opts.kind, ranks, opts.datatype));
-  if (!elements)
-    return std::move(elements.error());
-  auto chunk = whole_elements("--chunk", opts.chunk_bytes.value_or(0), opts.datatype);
-  if (!chunk)
-    return std::move(chunk.error());
+  TRY(elements, whole_elements("--bytes", opts.bytes.value_or(default_bytes), opts.datatype,
+                               least_bytes(*opts.kind, ranks, opts.datatype)));
+  TRY(chunk, whole_elements("--chunk", opts.chunk_bytes.value_or(0), opts.datatype));
   proto::Collective what;
   what.set_root(opts.root.value_or(0));
   what.set_peer(opts.peer.value_or((what.root() + 1) % ranks));
   what.set_count(opts.count.value_or(count_for_size(*opts.kind, ranks, *elements)));
   what.set_chunk_count(opts.chunk.value_or(*chunk));
   auto request = request_of(what, ranks, 0);
-  auto hosts = hosts_of_ranks(opts.hosts, ranks);
-  if (!hosts)
-    return std::move(hosts.error());
+  TRY(hosts, hosts_of_ranks(opts.hosts, ranks));
   request.hosts = std::move(*hosts);
   if (!opts.count)
-    if (auto problem = check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request,
-                                       opts.datatype))
-      return problem;
-  if (auto problem = check_request(*opts.kind, request))
-    return problem;
+    RETURN_ERROR(check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request, opts.datatype));
+  RETURN_ERROR(check_request(*opts.kind, request));
   return request;
 }
 
 caf::expected<std::vector<const algorithm*>> algorithms_of(const collective_options& opts) {
   std::vector<const algorithm*> result;
   if (!opts.algorithm.empty()) {
-    auto found = find_algorithm(*opts.kind, opts.algorithm);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, find_algorithm(*opts.kind, opts.algorithm));
     result.push_back(*found);
     return result;
   }

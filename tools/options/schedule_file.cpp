@@ -1,6 +1,7 @@
 #include "tools/options/schedule_file.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/proof/proof.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
@@ -38,13 +39,11 @@ caf::error check_agreement(const collective_options& asked, const schedule_set& 
   if (asked.ranks && *asked.ranks != own.world_size)
     return differ(ranks_option, *asked.ranks, own.world_size);
   if (asked.root)
-    if (auto problem = check_has_root(written.kind))
-      return problem;
+    RETURN_ERROR(check_has_root(written.kind));
   if (asked.root && *asked.root != own.root)
     return differ("--root", *asked.root, own.root);
   if (asked.peer)
-    if (auto problem = check_has_peer(written.kind))
-      return problem;
+    RETURN_ERROR(check_has_peer(written.kind));
   if (asked.peer && *asked.peer != own.peer)
     return differ("--peer", *asked.peer, own.peer);
   if (asked.count && (*asked.count != own.count || !own.counts.empty()))
@@ -85,16 +84,13 @@ caf::error check_proof(const std::string& file, const schedule_set& written) {
 caf::expected<schedule_set> schedules_for(const collective_options& asked, const char* ranks_option) {
   auto written = read_schedule_file(asked.schedule);
   if (written)
-    if (auto problem = check_agreement(asked, *written, ranks_option))
-      return problem;
+    RETURN_ERROR(check_agreement(asked, *written, ranks_option));
   return written;
 }
 
 caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const collective_options& asked,
                                    const schedule_set& written) {
-  auto elements = whole_elements(option, bytes, asked.datatype);
-  if (!elements)
-    return std::move(elements.error());
+  TRY(elements, whole_elements(option, bytes, asked.datatype));
   auto own = size_count(written.kind, written.request);
   if (own == 0 && *elements == 0)
     return uint64_t{1};

@@ -1,6 +1,7 @@
 #include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/search/plan_outcome.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
@@ -114,19 +115,13 @@ caf::error check_options(plan_call_options& x) {
     return check_laboratory(x);
   if (x.memory)
     return refused("--memory is of --cost-model lab and puzzles; a transformer's is its system's memory_bytes");
-  auto trained = x.transformer.model(x.layers);
-  if (!trained)
-    return std::move(trained.error());
+  TRY(trained, x.transformer.model(x.layers));
   x.trained = *trained;
-  if (auto problem = x.memory_options.reserve_in(x.transformer.system))
-    return problem;
-  if (auto problem = x.filter.check(x.trained))
-    return problem;
-  if (auto problem = x.timeline.check())
-    return problem;
-  if (auto problem = check_outputs_differ(
-        {{"--timeline", x.timeline.picture}, {"--trace", x.timeline.trace}, {"--svg", x.svg}}))
-    return problem;
+  RETURN_ERROR(x.memory_options.reserve_in(x.transformer.system));
+  RETURN_ERROR(x.filter.check(x.trained));
+  RETURN_ERROR(x.timeline.check());
+  RETURN_ERROR(
+    check_outputs_differ({{"--timeline", x.timeline.picture}, {"--trace", x.timeline.trace}, {"--svg", x.svg}}));
   return x.failures.check();
 }
 
@@ -142,8 +137,7 @@ front_points points_of(const plan_outcome& x) {
 
 caf::error write_pictures(const plan_call_options& opts, const plan_outcome& found) {
   if (!opts.svg.empty())
-    if (auto problem = write_output_file(opts.svg, picture_of(points_of(found)), "the picture"))
-      return problem;
+    RETURN_ERROR(write_output_file(opts.svg, picture_of(points_of(found)), "the picture"));
   if (!opts.timeline.any())
     return caf::none;
   plan_progress watch{"plan: the best one's step"};
@@ -181,22 +175,16 @@ caf::expected<plan_outcome> outcome_of(const plan_call_options& opts, std::FILE*
                static_cast<double>(found.evaluated) / 1e6 / result->search_seconds);
   if (!opts.failures || result->best.empty())
     return result;
-  auto question = opts.failures.question(failing_job_of(*result));
-  if (!question)
-    return std::move(question.error());
-  auto failures = find_failures(*question, opts.failures.shrink, opts.failures.plays.value_or(0),
-                                opts.failures.life_shape.value_or(1));
-  if (!failures)
-    return std::move(failures.error());
+  TRY(question, opts.failures.question(failing_job_of(*result)));
+  TRY(failures, find_failures(*question, opts.failures.shrink, opts.failures.plays.value_or(0),
+                              opts.failures.life_shape.value_or(1)));
   result->failures = std::move(*failures);
   return result;
 }
 
 caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   block_ending_signals();
-  auto result = outcome_of(opts, to.err);
-  if (!result)
-    return std::move(result.error());
+  TRY(result, outcome_of(opts, to.err));
   fmt::print(to.out, "{}",
              opts.json  ? ringmaster::json_of(*result)
              : opts.csv ? csv_of(*result)
@@ -207,8 +195,7 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
                  opts.svg.empty() ? opts.timeline.given() : "--svg");
     return exit_failed;
   }
-  if (auto problem = write_pictures(opts, *result))
-    return problem;
+  RETURN_ERROR(write_pictures(opts, *result));
   return exit_ok;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/planning/plan_compare.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/text_file.hpp"
@@ -136,9 +137,7 @@ public:
   explicit plan_reader(std::string_view document) : document_(document) {}
 
   caf::expected<saved_plan> read() {
-    auto json = parse_json(document_);
-    if (!json)
-      return std::move(json.error());
+    TRY(json, parse_json(document_));
     const json_field all{"plan", *json};
     auto best = all.at("best").list();
     if (!best || !all.at("gpus").exists())

@@ -1,6 +1,7 @@
 #include "tools/planning/plan_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -104,9 +105,7 @@ void plan_filter_options::add_to(option_table& table) {
     table
       .value(name,
              [this, name, &target](const std::string& text) -> caf::error {
-               auto x = parse_range(text);
-               if (!x)
-                 return std::move(x.error());
+               TRY(x, parse_range(text));
                target = *x;
                range_given_ = name;
                return caf::none;

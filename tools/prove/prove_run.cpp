@@ -1,6 +1,7 @@
 #include "tools/prove/prove_run.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -46,9 +47,7 @@ uint64_t largest(const std::vector<uint64_t>& by_rank) {
 }
 
 caf::error compare_cost(const algorithm& of, const plan_request& request, const proof& found) {
-  auto cost = cost_of(of.kind, of.name, request);
-  if (!cost)
-    return std::move(cost.error());
+  TRY(cost, cost_of(of.kind, of.name, request));
   auto elements = largest(found.elements_sent);
   auto messages = std::max(largest(found.messages_sent), largest(found.messages_received));
   if (found.rounds == cost->rounds && elements == cost->elements && messages == cost->messages)

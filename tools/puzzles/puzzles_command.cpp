@@ -1,6 +1,7 @@
 #include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
@@ -175,8 +176,7 @@ class puzzles_call final : public command_call {
   }
 
   caf::error check() override {
-    if (auto problem = check_outputs_differ({{"--svg", opts_.svg}, {"--trace", opts_.trace}}))
-      return problem;
+    RETURN_ERROR(check_outputs_differ({{"--svg", opts_.svg}, {"--trace", opts_.trace}}));
     if (opts_.only == nullptr && !(opts_.svg.empty() && opts_.trace.empty()))
       return make_error(errc::invalid_argument, "--svg and --trace are of one puzzle: say which, such as "
                                                 "ringmaster puzzles 2 --svg mine.svg");
@@ -186,8 +186,7 @@ class puzzles_call final : public command_call {
   caf::expected<int> run(const console& to) override {
     if (opts_.only != nullptr) {
       auto status = run_one(*opts_.only, to.out);
-      if (auto problem = write_files(*opts_.only, to.out))
-        return problem;
+      RETURN_ERROR(write_files(*opts_.only, to.out));
       return status;
     }
     if (opts_.json)
@@ -210,9 +209,7 @@ class puzzles_call final : public command_call {
   caf::error write_files(const puzzle& which, std::FILE* out) const {
     if (opts_.svg.empty() && opts_.trace.empty())
       return caf::none;
-    auto found = outcome_of_stub(which);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, outcome_of_stub(which));
     const auto& costs = training::puzzle_costs();
     caf::expected<std::string> picture{std::string{}}, trace{std::string{}};
     if (!opts_.svg.empty())
@@ -224,14 +221,12 @@ class puzzles_call final : public command_call {
         return caf::none;
       if (!text)
         return std::move(text.error());
-      if (auto problem = write_output_file(file, *text, what))
-        return problem;
+      RETURN_ERROR(write_output_file(file, *text, what));
       if (!opts_.json)
         fmt::print(out, "Wrote {}.\n", file);
       return caf::none;
     };
-    if (auto problem = write(opts_.svg, picture, "the picture"))
-      return problem;
+    RETURN_ERROR(write(opts_.svg, picture, "the picture"));
     return write(opts_.trace, trace, "the trace");
   }
 

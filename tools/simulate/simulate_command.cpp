@@ -1,6 +1,7 @@
 #include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/rank_order/rank_order.hpp"
@@ -32,22 +33,14 @@ cost_constants constants_of(const network& net) {
 
 caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_options& opts) {
   const auto& asked = opts.collective;
-  auto request = request_of(asked);
-  if (!request)
-    return std::move(request.error());
-  auto chosen = algorithms_of(asked);
-  if (!chosen)
-    return std::move(chosen.error());
+  TRY(request, request_of(asked));
+  TRY(chosen, algorithms_of(asked));
   std::vector<simulated_subject> result;
   for (auto* which : *chosen) {
     auto its = *request;
-    auto chunk = chunk_for(*which, *request, size_of(asked.datatype), constants_of(opts.net));
-    if (!chunk)
-      return std::move(chunk.error());
+    TRY(chunk, chunk_for(*which, *request, size_of(asked.datatype), constants_of(opts.net)));
     its.chunk = *chunk;
-    auto cost = cost_of(which->kind, which->name, its);
-    if (!cost)
-      return std::move(cost.error());
+    TRY(cost, cost_of(which->kind, which->name, its));
     auto in_rank_order = opts.deterministic && order_matters(which->kind, asked.datatype, gpu_sim::SUM);
     result.push_back({std::string{which->name}, which->kind, its, cost->rounds,
                       in_rank_order ? std::nullopt : std::optional{*cost},
@@ -62,12 +55,8 @@ caf::expected<std::vector<simulated_subject>> algorithms_for(const simulate_opti
 }
 
 caf::expected<std::vector<simulated_subject>> subject_in(const schedule_set& written, const collective_options& asked) {
-  auto factor = asked.bytes ? factor_for("--bytes", *asked.bytes, asked, written) : uint64_t{1};
-  if (!factor)
-    return std::move(factor.error());
-  auto all = scaled(written, *factor);
-  if (!all)
-    return std::move(all.error());
+  TRY(factor, asked.bytes ? factor_for("--bytes", *asked.bytes, asked, written) : uint64_t{1});
+  TRY(all, scaled(written, *factor));
   simulated_subject result{algorithm_name_of(asked.schedule), all->kind, all->request, all->ranks[0].rounds};
   result.source = [ranks = std::move(all->ranks)](uint32_t rank) { return ranks[rank]; };
   return std::vector<simulated_subject>{std::move(result)};
@@ -96,8 +85,7 @@ caf::expected<simulation_outcome> run(const simulated_subject& which, const simu
   if (!result)
     return std::move(result.error());
   if (!opts.trace.empty())
-    if (auto problem = write_output_file(opts.trace, trace_of(seen, which.request.world_size), "the trace"))
-      return problem;
+    RETURN_ERROR(write_output_file(opts.trace, trace_of(seen, which.request.world_size), "the trace"));
   return simulation_outcome{which, element_bytes, std::move(*result), scratch};
 }
 
@@ -145,11 +133,8 @@ class simulate_call final : public command_call {
   void declare(option_table& table) override { opts_.add_to(table); }
 
   caf::error check() override {
-    if (auto problem = opts_.check())
-      return problem;
-    auto subjects = opts_.collective.schedule.empty() ? algorithms_for(opts_) : subject_in_file();
-    if (!subjects)
-      return std::move(subjects.error());
+    RETURN_ERROR(opts_.check());
+    TRY(subjects, opts_.collective.schedule.empty() ? algorithms_for(opts_) : subject_in_file());
     subjects_ = std::move(*subjects);
     ensure(!subjects_.empty(), "a simulation has an algorithm");
     return check_for_ranks(opts_, subjects_.front().request.world_size);
@@ -157,18 +142,13 @@ class simulate_call final : public command_call {
 
   caf::expected<std::vector<simulated_subject>> subject_in_file() const {
     const auto& asked = opts_.collective;
-    auto written = schedules_for(asked);
-    if (!written)
-      return std::move(written.error());
-    if (auto problem = check_proof(asked.schedule, *written))
-      return problem;
+    TRY(written, schedules_for(asked));
+    RETURN_ERROR(check_proof(asked.schedule, *written));
     return subject_in(*written, asked);
   }
 
   caf::expected<int> run(const console& to) override {
-    auto all_ended = run_all(subjects_, opts_, to.out);
-    if (!all_ended)
-      return std::move(all_ended.error());
+    TRY(all_ended, run_all(subjects_, opts_, to.out));
     return *all_ended ? exit_ok : exit_failed;
   }
 

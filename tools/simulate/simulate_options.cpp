@@ -1,6 +1,7 @@
 #include "tools/simulate/simulate_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/simulation/simulation_trace.hpp"
 #include "tools/options/schedule_file.hpp"
 
@@ -111,8 +112,7 @@ caf::error simulate_options::check() {
   if (auto kind = collective.kind)
     for (auto [option, given] :
          {std::pair{"--deterministic", deterministic}, {"--reduction-rate", std::isfinite(net.reduction_rate)}})
-      if (auto problem = given ? check_reduces(option, *kind) : caf::error{})
-        return problem;
+      RETURN_ERROR(given ? check_reduces(option, *kind) : caf::error{});
   if (!trace.empty() && collective.algorithm.empty() && collective.schedule.empty())
     return make_error(errc::invalid_argument, "--trace shows one algorithm: say which, with --algorithm");
   return caf::none;
@@ -121,9 +121,7 @@ caf::error simulate_options::check() {
 caf::error check_for_ranks(simulate_options& opts, uint32_t ranks) {
   if (!opts.trace.empty() && ranks > traced_ranks_max)
     return make_error(errc::invalid_argument, fmt::format("--trace shows at most {} ranks", traced_ranks_max));
-  auto hosts = hosts_of_ranks(opts.collective.hosts, ranks);
-  if (!hosts)
-    return std::move(hosts.error());
+  TRY(hosts, hosts_of_ranks(opts.collective.hosts, ranks));
   opts.net.hosts = std::move(*hosts);
   return check_network(opts.net, ranks);
 }

@@ -1,6 +1,7 @@
 #include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_parse.hpp"
@@ -122,9 +123,7 @@ class memory_call final : public command_call {
   }
 
   caf::error check() override {
-    auto trained = opts_.transformer.model(opts_.layers);
-    if (!trained)
-      return std::move(trained.error());
+    TRY(trained, opts_.transformer.model(opts_.layers));
     opts_.trained = *trained;
     if (opts_.has_activations() && trained->heads % opts_.tensor != 0)
       return invalid(fmt::format("--tensor {}: {} does not divide the {} attention heads of {}", opts_.tensor,

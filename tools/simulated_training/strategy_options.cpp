@@ -1,6 +1,7 @@
 #include "tools/simulated_training/strategy_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/nearest_word.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -127,8 +128,7 @@ caf::error cut_option(strategy_options& x) {
     return refused("--micro-batch", fmt::format("works on all {} samples of a rank at once", m.micro_batch));
   m.micro_batch = x.micro_batch.value_or(m.micro_batch);
   if (cuts && x.micro_batch && !m.uneven)
-    if (auto problem = check_divides(x, *x.micro_batch))
-      return problem;
+    RETURN_ERROR(check_divides(x, *x.micro_batch));
   m.prefetch = x.prefetch.value_or(training::model{}.prefetch);
   m.parallel.chunks = x.chunks.value_or(x.which->usual_chunks);
   const auto chunks = chunks_of(*x.which, m);
@@ -187,9 +187,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .value("--strategy",
            [this](const std::string& text) -> caf::error {
              all = text == "all";
-             auto found = all ? nullptr : parse_strategy(text);
-             if (!found)
-               return std::move(found.error());
+             TRY(found, all ? nullptr : parse_strategy(text));
              which = *found;
              return caf::none;
            })
@@ -232,8 +230,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
 }
 
 caf::error strategy_options::choose() {
-  if (auto problem = cut_option(*this))
-    return problem;
+  RETURN_ERROR(cut_option(*this));
   return unused_option(*this);
 }
 

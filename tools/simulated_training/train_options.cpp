@@ -3,6 +3,7 @@
 #include "actors/configuration/configuration.hpp"
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/costs/transformer_costs.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -115,8 +116,7 @@ caf::expected<training_setting> setting_of(const train_options& x, const languag
   how.as_simulated = how.pp == 1 && how.tp == 1 && !has_sides;
   how.overlapped = x.which->prefetches || (!how.as_simulated && how.zero <= 1); // as `plan` has it
   how.shard_ranks = how.as_simulated && !x.which->keeps_sums ? how.dp : 0;
-  if (auto problem = check_divided(trained, how))
-    return problem;
+  RETURN_ERROR(check_divided(trained, how));
   return how;
 }
 
@@ -133,37 +133,28 @@ caf::error check_layers(train_options& x, bool transformer) {
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x) {
   const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
-  auto trained = x.transformer.model(x.layers);
-  if (!trained)
-    return std::move(trained.error());
+  TRY(trained, x.transformer.model(x.layers));
   x.trained.layers = transformer ? trained->layers : x.layers.value_or(x.trained.layers);
   x.places_beside = 0;
-  if (auto problem = check_layers(x, transformer))
-    return problem;
-  if (auto problem = x.choose())
-    return problem;
-  if (auto problem = too_large(x))
-    return problem;
+  RETURN_ERROR(check_layers(x, transformer));
+  RETURN_ERROR(x.choose());
+  RETURN_ERROR(too_large(x));
   if (!transformer) {
     x.costs = &x.cost_kind->laboratory();
     return caf::none;
   }
   const auto needs = here ? std::vector<beyond>{} : needs_of(*x.which, x.trained);
-  const auto how = setting_of(x, *trained, needs);
-  if (!how)
-    return how.error();
+  TRY(how, setting_of(x, *trained, needs));
   x.trained.blocks = how->again != recomputation::full; // as Megatron-LM has it
   const auto places = places_of(*trained, *how, needs);
   x.places_beside = places.count() - trained->layers;
   x.trained.layers = places.count();
   if (x.places_beside > 0)
     x.trained.dense_first = places.dense_first();
-  if (auto problem = x.which->check(x.trained, x.ranks))
-    return problem;
+  RETURN_ERROR(x.which->check(x.trained, x.ranks));
   if (here) {
     configuration cfg;
-    if (auto problem = cfg.read({}, find_configuration()))
-      return problem;
+    RETURN_ERROR(cfg.read({}, find_configuration()));
     auto memory_bandwidth
       = process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
     x.own_costs = measured_costs(*trained, network_costs(cfg.values()), memory_bandwidth, *how);
@@ -213,8 +204,7 @@ void train_options::add_to(option_table& table) {
 
 caf::error train_options::check_one() {
   trained.parallel.chunks = chunks.value_or(which->usual_chunks);
-  if (auto problem = choose_costs(*this))
-    return problem;
+  RETURN_ERROR(choose_costs(*this));
   for (auto needs : needs_of(*which, trained))
     if (!costs->knows(needs))
       return make_error(errc::invalid_argument, fmt::format("{}: the cost model {} does not say what {} take, lab does",
@@ -232,10 +222,8 @@ caf::error train_options::check() {
     return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
   if (trace.empty() && trace_bytes_max)
     return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
-  if (auto problem = check_outputs_differ({{"--trace", trace}, {"--svg", svg}}))
-    return problem;
-  if (auto problem = misplaced_option(*this))
-    return problem;
+  RETURN_ERROR(check_outputs_differ({{"--trace", trace}, {"--svg", svg}}));
+  RETURN_ERROR(misplaced_option(*this));
   if (all)
     return caf::none;
   if (which == nullptr)

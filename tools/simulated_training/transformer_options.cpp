@@ -1,6 +1,7 @@
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/models/model_families.hpp"
 #include "planner/systems/software_generation.hpp"
 #include "runtime/text/quantity_parse.hpp"
@@ -131,9 +132,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
   if (told)
     system = *told;
   if (software) {
-    auto with = with_generation(system, *generation_of(*software));
-    if (!with)
-      return std::move(with.error());
+    TRY(with, with_generation(system, *generation_of(*software)));
     system = std::move(*with);
   }
   if (recompute)
@@ -152,8 +151,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
   auto x = model_from(named.value_or(name), {sequence, family});
   if (!x)
     return x;
-  if (auto problem = change(*x, layers))
-    return problem;
+  RETURN_ERROR(change(*x, layers));
   return x;
 }
 
@@ -174,8 +172,7 @@ caf::error transformer_options::change(language_model& x, std::optional<uint32_t
   }
   x.hidden = hidden_wanted;
   x.heads = heads_wanted;
-  if (auto problem = change_experts(x))
-    return problem;
+  RETURN_ERROR(change_experts(x));
   if (x != before)
     x.name += ", changed";
   return problem_of(x);

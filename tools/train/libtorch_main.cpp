@@ -1,5 +1,6 @@
 // `ringmaster train` with layers that libtorch computes.
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "tools/console/own_memory.hpp"
 #include "tools/options/commands.hpp"
 #include "tools/train/trained_models.hpp"
@@ -13,9 +14,7 @@ using namespace ringmaster;
 using namespace ringmaster::training;
 
 caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
-  auto sizes = perceptron_sizes(data, wishes);
-  if (!sizes)
-    return std::move(sizes.error());
+  TRY(sizes, perceptron_sizes(data, wishes));
   return libtorch_perceptron(*sizes);
 }
 

@@ -1,6 +1,7 @@
 #include "tools/train/run_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -221,10 +222,8 @@ caf::error run_options::unused_option() const {
 caf::error run_options::check(const std::optional<launched_process>& started) {
   if (all)
     return invalid("--strategy all is for simulate train: here it is one strategy, such as ddp");
-  if (auto problem = check_ranks(started))
-    return problem;
-  if (auto problem = unused_option())
-    return problem;
+  RETURN_ERROR(check_ranks(started));
+  RETURN_ERROR(unused_option());
   if (which == nullptr)
     which = strategy_of(trained.virtual_ranks != 0 ? "ddp-ordered" : "ddp");
   if (mirror && no_mirror)
@@ -259,11 +258,8 @@ caf::expected<opened_data> run_options::open_data() const {
 
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
-  if (auto problem = check_outputs_differ({{"--svg", svg}, {"--trace", trace}}))
-    return problem;
-  auto opened = open_data();
-  if (!opened)
-    return std::move(opened.error());
+  RETURN_ERROR(check_outputs_differ({{"--svg", svg}, {"--trace", trace}}));
+  TRY(opened, open_data());
   result.data = std::move(*opened);
   if (data.empty() && !model->of_text) {
     result.data.training = std::make_shared<remembered_data>(result.data.training);
@@ -273,9 +269,7 @@ caf::expected<run_settings> run_options::settings() {
   wishes.sizes = sizes.value_or(wishes.sizes);
   wishes.width = width.value_or(wishes.width);
   wishes.blocks = blocks.value_or(wishes.blocks);
-  auto layers = model->make(*result.data.training, wishes);
-  if (!layers)
-    return std::move(layers.error());
+  TRY(layers, model->make(*result.data.training, wishes));
   auto& job = result.job;
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
@@ -292,12 +286,10 @@ caf::expected<run_settings> run_options::settings() {
   if (job.all_at_once && which->is_pipeline())
     micro_batch = step_shape(job, {ranks, setting_of(job.shape)}).micro_batch;
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
-  if (auto problem = which->check(trained, ranks))
-    return problem;
+  RETURN_ERROR(which->check(trained, ranks));
   if (!micro_batch && which->cut == batch_cut::always)
     micro_batch = samples_of_a_rank(*which, trained, ranks);
-  if (auto problem = choose())
-    return problem;
+  RETURN_ERROR(choose());
   for (auto& each : job.layers)
     trained.replicated = trained.replicated || each->replicated() > 0;
   job.shape = trained;

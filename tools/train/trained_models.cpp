@@ -1,6 +1,7 @@
 #include "tools/train/trained_models.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "training/layers/plain_layers.hpp"
 
 #include <fmt/format.h>
@@ -14,9 +15,7 @@ namespace {
 using namespace training;
 
 caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
-  auto sizes = perceptron_sizes(data, wishes);
-  if (!sizes)
-    return std::move(sizes.error());
+  TRY(sizes, perceptron_sizes(data, wishes));
   return perceptron(*sizes);
 }
 

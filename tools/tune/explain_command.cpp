@@ -2,6 +2,7 @@
 
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
@@ -178,10 +179,8 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
   constexpr uint64_t bytes_max = uint64_t{16} << 30;
   auto kind = *opts.collective.kind;
   auto element_bytes = size_of(opts.collective.datatype);
-  auto all = opts.network ? candidates(kind, request, element_bytes, opts.constants)
-                          : candidates_in_process(kind, request, element_bytes, opts.process);
-  if (!all)
-    return std::move(all.error());
+  TRY(all, opts.network ? candidates(kind, request, element_bytes, opts.constants)
+                        : candidates_in_process(kind, request, element_bytes, opts.process));
   auto text = fmt::format("{}, {}{}, {}, {}\nconstants: {}\n", name_of(kind), counted(request.world_size, "rank"),
                           opts.network ? "" : " in one process", bytes_text(size_count(kind, request) * element_bytes),
                           constants_text(opts), opts.origin)
@@ -191,9 +190,7 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
                         opts.network ? why_on_network(x, element_bytes) : why_in_process(x), "", "", x.which->formula);
   if (kind == proto::BARRIER || !opts.network)
     return text;
-  auto ranges = selection_by_size(kind, request, element_bytes, opts.constants, bytes_max / element_bytes);
-  if (!ranges)
-    return std::move(ranges.error());
+  TRY(ranges, selection_by_size(kind, request, element_bytes, opts.constants, bytes_max / element_bytes));
   return text + "\n" + sizes_text(*ranges, element_bytes);
 }
 
@@ -220,18 +217,14 @@ class explain_call final : public configured_call {
     opts_.constants = network_costs(cfg_.values());
     opts_.process = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
     opts_.origin = cfg_.origin_of("costs");
-    if (auto problem = take_network(opts_))
-      return problem;
+    RETURN_ERROR(take_network(opts_));
     if (opts_.reduction_rate && opts_.collective.kind)
-      if (auto problem = check_reduces("--reduction-rate", *opts_.collective.kind))
-        return problem;
+      RETURN_ERROR(check_reduces("--reduction-rate", *opts_.collective.kind));
     if (auto ranks = opts_.collective.ranks.value_or(0); !opts_.network && ranks > process_ranks_max)
       return make_error(errc::invalid_argument,
                         fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
                                     process_ranks_max, ranks));
-    auto request = request_of(opts_.collective);
-    if (!request)
-      return std::move(request.error());
+    TRY(request, request_of(opts_.collective));
     request_ = *request;
     if (std::set<uint32_t> hosts(request_.hosts.begin(), request_.hosts.end());
         hosts.size() > 1 && hosts.size() < request_.world_size && !has_two_levels(request_))
@@ -243,9 +236,7 @@ class explain_call final : public configured_call {
   }
 
   caf::expected<int> run(const console& to) override {
-    auto text = explanation(opts_, request_);
-    if (!text)
-      return std::move(text.error());
+    TRY(text, explanation(opts_, request_));
     fmt::print(to.out, "{}", page_format::of_console(opts_.wide).lines(*text));
     return exit_ok;
   }

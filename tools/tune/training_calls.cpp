@@ -1,6 +1,7 @@
 #include "tools/tune/training_calls.hpp"
 
 #include "client/training/training_run.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "training/data/synthetic_digits.hpp"
@@ -20,9 +21,7 @@ constexpr uint32_t trained_ranks = 2, micro_batch = 64, batch = 4 * micro_batch;
 caf::expected<run_settings> little_training(std::string_view strategy) {
   constexpr uint64_t seed = 1;
   constexpr uint32_t steps = 20;
-  auto digits = make_synthetic_digits(seed, steps * batch, 10);
-  if (!digits)
-    return std::move(digits.error());
+  TRY(digits, make_synthetic_digits(seed, steps * batch, 10));
   run_settings result;
   result.data = std::move(*digits);
   result.ranks = trained_ranks;
@@ -82,16 +81,10 @@ caf::expected<std::vector<cost_sample>> measure_training_calls(caf::actor_system
     {"ddp", {op::all_reduce}}, {"zero3", {op::all_gather, op::reduce_scatter}}, {"gpipe", {op::receive}}};
   std::vector<cost_sample> result;
   for (auto& [strategy, calls] : trainings) {
-    auto what = little_training(strategy);
-    if (!what)
-      return std::move(what.error());
-    auto found = train(system, coordinator, std::move(*what));
-    if (!found)
-      return std::move(found.error());
+    TRY(what, little_training(strategy));
+    TRY(found, train(system, coordinator, std::move(*what)));
     for (auto call : calls) {
-      auto sample = sample_of(*found, call);
-      if (!sample)
-        return std::move(sample.error());
+      TRY(sample, sample_of(*found, call));
       result.push_back(std::move(*sample));
     }
   }

@@ -3,6 +3,7 @@
 #include "actors/training/type_ids.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/invariants/ensure.hpp"
@@ -68,9 +69,7 @@ struct measured_point {
 caf::error measure_points(bench& group, const bench_options& opts, const std::vector<uint32_t>& hosts,
                           const std::vector<measured_point>& points, gathered_times& times) {
   for (const auto& x : points) {
-    auto row = group.measure(x.algorithm, x.bytes);
-    if (!row)
-      return std::move(row.error());
+    TRY(row, group.measure(x.algorithm, x.bytes));
     if (row->wrong > 0)
       return make_error(errc::aborted,
                         fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says nothing",
@@ -84,8 +83,7 @@ caf::error measure_points(bench& group, const bench_options& opts, const std::ve
 caf::error measure_group(client& user, const bench_options& opts, const tuned_group& on,
                          const std::vector<measured_point>& points, gathered_times& times) {
   bench group{user, opts};
-  if (auto problem = group.open(on.devices))
-    return problem;
+  RETURN_ERROR(group.open(on.devices));
   auto problem = measure_points(group, opts, on.hosts, points, times);
   auto kept = group.close(); // also after an error: others may use the cluster
   return problem ? problem : kept;
@@ -103,8 +101,7 @@ caf::error measure_here(client& user, const tune_effort& effort, uint32_t ranks,
       for (auto& [of, algorithm] : process_algorithms)
         if (bytes <= effort.bytes_max && of == kind)
           points.push_back({algorithm, bytes});
-    if (auto problem = measure_group(user, opts, {}, points, times))
-      return problem;
+    RETURN_ERROR(measure_group(user, opts, {}, points, times));
   }
   return caf::none;
 }
@@ -116,9 +113,7 @@ std::string beside_us(const std::string& program) {
 /// `meanwhile` is called now and then.
 caf::error run_cluster(uint32_t nodes, uint32_t devices, const tune_effort& effort, const std::string& conf,
                        const std::string& json, const std::function<void()>& meanwhile) {
-  auto watch = launch::process_watch::make();
-  if (!watch)
-    return std::move(watch.error());
+  TRY(watch, launch::process_watch::make());
   auto number = [](auto x) { return std::to_string(x); };
   std::vector<std::string> command{beside_us("caf-run"),
                                    "--conf",
@@ -150,9 +145,7 @@ caf::error run_cluster(uint32_t nodes, uint32_t devices, const tune_effort& effo
                                    "--no-memory-limit",
                                    "--json",
                                    json};
-  auto cluster = (*watch)->start("caf-run", {.arguments = command}, launch::watched_process::output_use::kept);
-  if (!cluster)
-    return std::move(cluster.error());
+  TRY(cluster, (*watch)->start("caf-run", {.arguments = command}, launch::watched_process::output_use::kept));
   auto give_up = launch::process_watch::clock::now() + network_limit;
   while ((*cluster)->running()) {
     meanwhile();
@@ -209,9 +202,7 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
     opts.log.level = "warn";
   cfg.add_message_types<caf::id_block::ringmaster_training>();
   caf::actor_system system{cfg};
-  auto home = cluster::start(system, opts, true);
-  if (!home)
-    return std::move(home.error());
+  TRY(home, cluster::start(system, opts, true));
   client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
   if (auto there = user.devices(opts.device.count, std::chrono::seconds{60}); !there)
     return std::move(there.error());
@@ -219,13 +210,10 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
   const double groups = static_cast<double>(effort.repeats * std::size(process_ranks));
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i) {
     for (auto ranks : process_ranks) {
-      if (auto problem = measure_here(user, effort, ranks, times))
-        return problem;
+      RETURN_ERROR(measure_here(user, effort, ranks, times));
       watch(++done / groups);
     }
-    auto calls = measure_training_calls(system, (*home)->coordinator());
-    if (!calls)
-      return std::move(calls.error());
+    TRY(calls, measure_training_calls(system, (*home)->coordinator()));
     for (auto& x : *calls)
       trained[{x.kind, x.algorithm, x.ranks, {}, x.bytes}].push_back(x.seconds);
   }
@@ -236,12 +224,9 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
 }
 
 caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort, const tune_watch& watch) {
-  auto scratch = launch::scratch_directory::make();
-  if (!scratch)
-    return std::move(scratch.error());
+  TRY(scratch, launch::scratch_directory::make());
   auto conf = fmt::format("{}/conf", scratch->path()); // on one host, memory would be used
-  if (auto problem = write_output_file(conf, "[route]\nuse=\"messages\"\n", "the cluster's configuration"))
-    return problem;
+  RETURN_ERROR(write_output_file(conf, "[route]\nuse=\"messages\"\n", "the cluster's configuration"));
   gathered_times times;
   const double clusters = static_cast<double>(effort.repeats * std::size(network_clusters));
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
@@ -252,8 +237,7 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
       std::vector<uint32_t> hosts;
       for (uint32_t rank = 0; rank < nodes * devices && devices > 1; ++rank) // a node's devices have adjacent ranks
         hosts.push_back(rank / devices);
-      if (auto problem = read_rows(json, hosts, times))
-        return problem;
+      RETURN_ERROR(read_rows(json, hosts, times));
       watch(++done / clusters);
     }
   return medians(transport::network, times);
@@ -295,8 +279,7 @@ caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
     for (auto& on : groups) {
       opts.devices = static_cast<uint32_t>(on.devices.size());
-      if (auto problem = measure_group(user, opts, on, points, times))
-        return problem;
+      RETURN_ERROR(measure_group(user, opts, on, points, times));
       watch(++done / all);
     }
   return medians(transport::network, times);

@@ -1,6 +1,7 @@
 #include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/models/known_models.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/json_field.hpp"
@@ -95,9 +96,7 @@ caf::expected<std::vector<data_set>> read_data(const std::string& place) {
     files = {place + "/" + iteration_files[0], place + "/" + iteration_files[1]};
   std::vector<data_set> result;
   for (auto& file : files) {
-    auto rows = read_iteration_rows(file);
-    if (!rows)
-      return std::move(rows.error());
+    TRY(rows, read_iteration_rows(file));
     data_set x{std::filesystem::path{file}.filename().string(), {}, {}};
     for (size_t i = 0; i < rows->size(); ++i)
       (i % 2 == 0 ? x.calibration : x.held_out).push_back((*rows)[i]);
@@ -258,32 +257,24 @@ class validate_call final : public command_call {
   }
 
   caf::expected<int> run(const console& to) override {
-    if (auto problem = check_directory(opts_.data))
-      return problem;
+    RETURN_ERROR(check_directory(opts_.data));
     if (has_all_sets(opts_.data))
       all_sets_ = std::exchange(opts_.data, "");
     const bool all = opts_.data.empty();
     const bool trainings = all || has_trainings(opts_.data) || has_trainings(opts_.data + "/" + trainings_file);
     if (all || !trainings)
-      if (auto problem = validate_iterations(to))
-        return problem;
+      RETURN_ERROR(validate_iterations(to));
     if (trainings)
-      if (auto problem = validate_trainings(to))
-        return problem;
+      RETURN_ERROR(validate_trainings(to));
     if (all)
-      if (auto problem = validate_software(to))
-        return problem;
+      RETURN_ERROR(validate_software(to));
     return exit_ok;
   }
 
   /// Of A100s.
   caf::error validate_iterations(const console& to) {
-    auto place = opts_.data.empty() ? place_of(iterations_set, all_sets_) : opts_.data;
-    if (!place)
-      return std::move(place.error());
-    auto data = read_data(*place);
-    if (!data)
-      return std::move(data.error());
+    TRY(place, opts_.data.empty() ? place_of(iterations_set, all_sets_) : opts_.data);
+    TRY(data, read_data(*place));
     fmt::print(to.out, "measured: {}\n", *place);
     if (opts_.calibrate) {
       std::vector<measured_iteration> fitted;
@@ -303,9 +294,7 @@ class validate_call final : public command_call {
     auto file = opts_.data.empty() ? *own : opts_.data;
     if (std::filesystem::is_directory(file))
       file += std::string{"/"} + trainings_file;
-    auto rows = read_pretraining_rows(file);
-    if (!rows)
-      return std::move(rows.error());
+    TRY(rows, read_pretraining_rows(file));
     std::error_code unlike;
     const bool split = opts_.calibrate
                        || (own && std::filesystem::equivalent(file, *own + "/" + trainings_file, unlike));
@@ -319,8 +308,7 @@ class validate_call final : public command_call {
     }
     print_pretraining(to.out, *rows, values, split, opts_.page());
     if (opts_.data.empty())
-      if (auto problem = validate_further(to, *rows, values))
-        return problem;
+      RETURN_ERROR(validate_further(to, *rows, values));
     if (opts_.leave_one_out && split)
       print_left_out(to.out, fitted_rows(*rows), opts_.page());
     if (opts_.best)
@@ -332,24 +320,16 @@ class validate_call final : public command_call {
 
   /// Of each software generation, the trainings that it ran.
   caf::error validate_software(const console& to) {
-    auto place = place_of("pretraining_by_software", all_sets_);
-    if (!place)
-      return std::move(place.error());
-    auto rows = read_software_rows(*place + "/" + trainings_file);
-    if (!rows)
-      return std::move(rows.error());
+    TRY(place, place_of("pretraining_by_software", all_sets_));
+    TRY(rows, read_software_rows(*place + "/" + trainings_file));
     fmt::print(to.out, "\nby software: {}/{}\n", *place, trainings_file);
     print_software_rows(to.out, *rows, opts_.page());
     return caf::none;
   }
 
   caf::error validate_further(const console& to, const pretraining_rows& rows, std::span<const double> values) {
-    auto place = place_of("gpu_pretraining_further", all_sets_);
-    if (!place)
-      return std::move(place.error());
-    auto further = read_pretraining_rows(*place + "/" + trainings_file);
-    if (!further)
-      return std::move(further.error());
+    TRY(place, place_of("gpu_pretraining_further", all_sets_));
+    TRY(further, read_pretraining_rows(*place + "/" + trainings_file));
     fmt::print(to.out, "\nfurther rows of that source: {}/{}\n", *place, trainings_file);
     print_further(to.out, rows, *further, values, opts_.page());
     if (opts_.rows)

@@ -1,6 +1,7 @@
 #include "training/checkpoints/safetensors.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/links/link_checksum.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/utf8.hpp"
@@ -80,14 +81,10 @@ caf::error check_tensors(std::span<const stored_tensor> tensors) {
 } // namespace
 
 caf::expected<safetensors_file> safetensors_file::read(const fs::path& file) {
-  auto content = file_bytes::of(file);
-  if (!content)
-    return std::move(content.error());
+  TRY(content, file_bytes::of(file));
   safetensors_file result{std::move(*content)};
   const auto bytes = result.content_.bytes();
-  auto header = header_in(file, bytes);
-  if (!header)
-    return std::move(header.error());
+  TRY(header, header_in(file, bytes));
   const auto data = bytes.subspan(length_bytes + header->size());
   auto said = parse_tensor_header(*header, data.size());
   if (!said)
@@ -96,10 +93,8 @@ caf::expected<safetensors_file> safetensors_file::read(const fs::path& file) {
     entry.tensor.bytes = data.subspan(entry.begin, entry.end - entry.begin);
     result.tensors_.push_back(std::move(entry.tensor));
   }
-  if (auto problem = check_digest(file, *header, *said, result.tensors_))
-    return problem;
-  if (auto problem = result.damage())
-    return problem;
+  RETURN_ERROR(check_digest(file, *header, *said, result.tensors_));
+  RETURN_ERROR(result.damage());
   result.metadata_ = std::move(said->metadata);
   return result;
 }
@@ -111,8 +106,7 @@ const stored_tensor* safetensors_file::find(std::string_view name) const {
 
 caf::error write_safetensors(const fs::path& file, std::vector<stored_tensor> tensors,
                              const tensor_metadata& metadata) {
-  if (auto problem = check_tensors(tensors))
-    return problem;
+  RETURN_ERROR(check_tensors(tensors));
   if (metadata.contains(digest_key))
     return invalid(fmt::format("the metadata has {} already, which is what is written there", digest_key));
   std::ranges::stable_sort(tensors, std::ranges::greater{}, [](auto& x) { return *bytes_of(x.type, {}); });
@@ -147,29 +141,19 @@ constexpr std::array<stored_type, 15> known_types{{{"BOOL", 1},
                                                    {"F64", 8}}};
 
 caf::expected<std::vector<uint64_t>> numbers_of(const json_field& field) {
-  auto list = field.list();
-  if (!list)
-    return std::move(list.error());
+  TRY(list, field.list());
   std::vector<uint64_t> result;
   for (auto& each : *list) {
-    auto number = each.number(json_field::exact_max);
-    if (!number)
-      return std::move(number.error());
+    TRY(number, each.number(json_field::exact_max));
     result.push_back(*number);
   }
   return result;
 }
 
 caf::expected<tensor_header::entry> read_entry(const std::string& name, const json_field& field) {
-  auto type = field.at("dtype").text();
-  if (!type)
-    return std::move(type.error());
-  auto shape = numbers_of(field.at("shape"));
-  if (!shape)
-    return std::move(shape.error());
-  auto offsets = numbers_of(field.at("data_offsets"));
-  if (!offsets)
-    return std::move(offsets.error());
+  TRY(type, field.at("dtype").text());
+  TRY(shape, numbers_of(field.at("shape")));
+  TRY(offsets, numbers_of(field.at("data_offsets")));
   const auto bytes = bytes_of(*type, *shape);
   if (!bytes)
     return invalid(fmt::format("tensor {}: its type {} is not known, or its shape is too large", name, *type));
@@ -183,9 +167,7 @@ caf::error read_metadata(const json_field& metadata, std::string_view header, te
   if (!members)
     return metadata.wrong("an object with texts");
   for (const auto& [name, value] : *members) {
-    auto text = value.text();
-    if (!text)
-      return std::move(text.error());
+    TRY(text, value.text());
     if (name == digest_key) {
       target.digest_at = header.find('"' + *text + '"', header.find(digest_key)) + 1;
       if (text->size() != digest_letters || *target.digest_at == 0)
@@ -242,9 +224,7 @@ caf::expected<tensor_header> parse_tensor_header(std::string_view header, uint64
   auto read = [&](const std::string& name, const json_field& field) -> caf::error {
     if (name == metadata_name)
       return read_metadata(field.named(name), header, result);
-    auto entry = read_entry(name, field.named(name));
-    if (!entry)
-      return std::move(entry.error());
+    TRY(entry, read_entry(name, field.named(name)));
     result.entries.push_back(std::move(*entry));
     return caf::none;
   };

@@ -1,5 +1,6 @@
 #include "training/computed/evaluation.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -38,8 +39,7 @@ caf::expected<loss_sums> evaluate(const training_job& job, std::span<const std::
     const auto samples = std::min(samples_at_once, count - begin);
     std::vector<uint32_t> labels(samples * on.labels_each());
     std::vector<float> inputs(samples * on.shape().elements());
-    if (auto problem = on.fill(std::span{tried}.subspan(begin, samples), inputs, labels))
-      return problem;
+    RETURN_ERROR(on.fill(std::span{tried}.subspan(begin, samples), inputs, labels));
     std::vector<std::byte> x(inputs.size() * bytes_of(job.as)), y;
     set_numbers(job.as, inputs, x.data());
     for (size_t l = 0; l < job.layers.size(); ++l) {

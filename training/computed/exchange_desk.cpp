@@ -1,6 +1,7 @@
 #include "training/computed/exchange_desk.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/language/collective_rules.hpp"
@@ -87,8 +88,7 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
   std::vector<pending*> abouts;
   for (auto& each : all)
     abouts.push_back(&each.about);
-  if (auto problem = combine(abouts))
-    return problem;
+  RETURN_ERROR(combine(abouts));
   return std::optional<exchange>{std::move(all)};
 }
 

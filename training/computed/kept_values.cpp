@@ -1,6 +1,7 @@
 #include "training/computed/kept_values.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
@@ -24,9 +25,7 @@ value_store::value_store(std::span<std::byte> memory, uint64_t address)
 caf::expected<block_pointer> value_store::make(uint64_t bytes, uint64_t used, bool stays) {
   ensure(used <= bytes, "the bytes in use are in the block");
   using enum range_allocator::side;
-  auto address = free_->allocate(std::max<uint64_t>(bytes, 1), alignment, stays ? begin : end);
-  if (!address)
-    return address.error();
+  TRY(address, free_->allocate(std::max<uint64_t>(bytes, 1), alignment, stays ? begin : end));
   ensure(*address >= address_ && *address - address_ + bytes <= memory_.size(), "a block is in the store's range");
   peak_ = std::max(peak_, free_->used());
   ensure(peak_ <= memory_.size(), "no more memory is in use than there is");

@@ -1,6 +1,7 @@
 #include "training/data/cifar_images.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "training/data/stored_images.hpp"
 
 #include <fmt/format.h>
@@ -51,23 +52,16 @@ caf::expected<std::shared_ptr<const data_set>> read_files(const cifar_version& o
   std::vector<file_bytes> files;
   std::vector<stored_image> images;
   for (auto* name : names) {
-    auto content = file_bytes::of(folder / name);
-    if (!content)
-      return std::move(content.error());
+    TRY(content, file_bytes::of(folder / name));
     files.push_back(std::move(*content));
-    if (auto problem = add_records(of, folder / name, files.back().bytes(), images))
-      return problem;
+    RETURN_ERROR(add_records(of, folder / name, files.back().bytes(), images));
   }
   return std::make_shared<const stored_images>(of.name, cifar_shape, std::move(files), std::move(images), of.labels);
 }
 
 caf::expected<opened_data> open_version(const cifar_version& of, const fs::path& folder) {
-  auto training = read_files(of, folder, of.training);
-  if (!training)
-    return std::move(training.error());
-  auto held_out = read_files(of, folder, of.held_out);
-  if (!held_out)
-    return std::move(held_out.error());
+  TRY(training, read_files(of, folder, of.training));
+  TRY(held_out, read_files(of, folder, of.held_out));
   return opened_data{std::move(*training), std::move(*held_out)};
 }
 

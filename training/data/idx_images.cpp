@@ -1,6 +1,7 @@
 #include "training/data/idx_images.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "training/data/stored_images.hpp"
 
@@ -89,12 +90,9 @@ struct idx_file {
     std::error_code ignored;
     if (auto packed = file.string() + ".gz"; !fs::exists(file, ignored) && fs::exists(packed, ignored))
       return make_error(errc::io_error, fmt::format("{0}: it is packed; `gunzip {0}` unpacks it", packed));
-    auto content = file_bytes::of(file);
-    if (!content)
-      return std::move(content.error());
+    TRY(content, file_bytes::of(file));
     idx_file result{file, std::move(*content)};
-    if (auto problem = result.read_header())
-      return problem;
+    RETURN_ERROR(result.read_header());
     return result;
   }
 
@@ -140,12 +138,8 @@ struct idx_half {
 };
 
 caf::expected<idx_half> read_half(const fs::path& images_file, const fs::path& labels_file) {
-  auto images = idx_file<3>::read(images_file);
-  if (!images)
-    return std::move(images.error());
-  auto labels = idx_file<1>::read(labels_file);
-  if (!labels)
-    return std::move(labels.error());
+  TRY(images, idx_file<3>::read(images_file));
+  TRY(labels, idx_file<1>::read(labels_file));
   const auto [count, rows, columns] = images->sides;
   if (labels->sides[0] != count)
     return wrong_at(labels->file, 4,
@@ -162,12 +156,8 @@ caf::expected<idx_half> read_half(const fs::path& images_file, const fs::path& l
 
 caf::expected<opened_data> open_set(const fs::path& folder, const std::string& set) {
   const auto file = [&](std::string_view name) { return file_in(folder, set, name); };
-  auto training = read_half(file(training_images), file(training_labels));
-  if (!training)
-    return std::move(training.error());
-  auto held_out = read_half(file(held_out_images), file(held_out_labels));
-  if (!held_out)
-    return std::move(held_out.error());
+  TRY(training, read_half(file(training_images), file(training_labels)));
+  TRY(held_out, read_half(file(held_out_images), file(held_out_labels)));
   if (held_out->shape != training->shape)
     return wrong_at(held_out->file, 8,
                     fmt::format("images must be {}, as in {}, and are {}", training->shape.text(),

@@ -1,5 +1,6 @@
 #include "training/data/stored_images.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/links/link_checksum.hpp"
 
 #include <algorithm>
@@ -16,8 +17,7 @@ void stored_images::fill_one(uint32_t sample, std::span<float> input, std::span<
 
 caf::error stored_images::damage() const {
   for (auto& file : files_)
-    if (auto problem = file.damage())
-      return problem;
+    RETURN_ERROR(file.damage());
   return caf::none;
 }
 

@@ -1,6 +1,7 @@
 #include "training/data/text_folder.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/links/link_checksum.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
@@ -117,9 +118,7 @@ caf::expected<text_folder> read_text_folder(const fs::path& folder, uint64_t see
   if (!(held_out_part > 0 && held_out_part < 1))
     return invalid(fmt::format("the part of the files that is held out must be between 0 and 1, and is {}",
                                held_out_part));
-  auto names = names_in(folder);
-  if (!names)
-    return std::move(names.error());
+  TRY(names, names_in(folder));
   text_folder result;
   result.skipped = std::move(names->skipped);
   std::vector<text_file> files;
@@ -197,8 +196,7 @@ void byte_windows::fill_one(uint32_t sample, std::span<float> input, std::span<u
 
 caf::error byte_windows::damage() const {
   for (auto* file : mapped_)
-    if (auto problem = file->damage())
-      return problem;
+    RETURN_ERROR(file->damage());
   return caf::none;
 }
 

@@ -1,6 +1,7 @@
 #include "training/layouts/tensor_layout.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -51,8 +52,7 @@ caf::expected<tensor_layout> tensor_layout::of(uint32_t ranks, uint32_t tensor, 
     return invalid(fmt::format("{} cannot share layers {} by {}: there must be a multiple of {}, {} at most",
                                counted(ranks, "rank"), tensor, tensor, tensor, ranks_max));
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (auto problem = check_layer(layers[i], tensor))
-      return problem;
+    RETURN_ERROR(check_layer(layers[i], tensor));
     if (std::any_of(layers.begin(), layers.begin() + static_cast<ptrdiff_t>(i),
                     [&](auto& x) { return x.name == layers[i].name; }))
       return invalid(fmt::format("there are two layers {}: give each a name of its own", layers[i].name));

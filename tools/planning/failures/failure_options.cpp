@@ -1,6 +1,7 @@
 #include "tools/planning/failures/failure_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/failures/failure_simulation.hpp"
 #include "runtime/text/quantity_parse.hpp"
 
@@ -97,8 +98,7 @@ caf::expected<failure_question> failure_options::question(failure_question x) co
   x.run_s = run_s.value_or(x.run_s);
   if (interval_s)
     x.interval_s = std::max(*interval_s, x.step_s); // none is shorter
-  if (auto problem = training::check(x))
-    return problem;
+  RETURN_ERROR(training::check(x));
   return x;
 }
 

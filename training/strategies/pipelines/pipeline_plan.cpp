@@ -2,6 +2,7 @@
 #include "training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -73,8 +74,7 @@ caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages)
 }
 
 caf::error check_pipeline(const model& m, uint32_t world_size) {
-  if (auto problem = check_mesh(m, world_size))
-    return problem;
+  RETURN_ERROR(check_mesh(m, world_size));
   auto shape = pipeline_mesh(m, world_size);
   return check_pipeline_of(m, shape, shape.pipeline);
 }

@@ -13,6 +13,7 @@
 #include "training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -56,8 +57,7 @@ caf::error check_three_dimensional(const model& m, uint32_t world_size) {
                   "no next stage",
                   m.parallel.chunks, sides.parallel.tp, std::max(m.parallel.cp, 1u), sides.parallel.dp,
                   counted(world_size, "rank")));
-  if (auto problem = order_of(m).check(sides, world_size))
-    return problem;
+  RETURN_ERROR(order_of(m).check(sides, world_size));
   return check_shared_layers(m, pipeline_mesh(sides, world_size));
 }
 
