@@ -4,9 +4,9 @@
 #include "client/client.hpp"
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
-#include "tools/cluster/silence_notice.hpp"
 #include "tools/cluster/status_text.hpp"
 #include "tools/console/terminal.hpp"
 #include "tools/options/configured_call.hpp"
@@ -14,15 +14,94 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <cstdio>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace ringmaster {
 
 namespace {
+
+/// Reports that the coordinator does not answer: on a terminal every second, in a line that is overwritten, elsewhere
+/// once. Has a thread for that.
+class silence_notice {
+public:
+  explicit silence_notice(std::FILE* out);
+
+  /// The caller waits for an answer.
+  void asked();
+  void answered();
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  void look(std::stop_token ends);
+  void report();
+
+  std::FILE* out_;
+  bool is_live_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::optional<clock::time_point> asked_at_; ///< None: no answer is awaited.
+  clock::time_point due_;                     ///< The time of the next report.
+  bool reported_ = false;                     ///< This silence.
+  std::jthread looks_;                        ///< The last member: it is destroyed first.
+};
+
+constexpr std::chrono::seconds interval{1};
+
+silence_notice::silence_notice(std::FILE* out)
+  : out_(out), is_live_(terminal{out}.is_one()), looks_([this](std::stop_token ends) { look(std::move(ends)); }) {}
+
+void silence_notice::asked() {
+  std::lock_guard guard{mutex_};
+  if (asked_at_)
+    return;
+  asked_at_ = clock::now();
+  due_ = *asked_at_ + interval;
+  changed_.notify_one();
+}
+
+void silence_notice::answered() {
+  std::lock_guard guard{mutex_};
+  asked_at_.reset();
+  if (std::exchange(reported_, false) && is_live_) {
+    std::fputc('\n', out_); // finishes the line
+    std::fflush(out_);
+  }
+  changed_.notify_one();
+}
+
+void silence_notice::look(std::stop_token ends) {
+  std::unique_lock lock{mutex_};
+  while (!ends.stop_requested()) {
+    if (!asked_at_) {
+      changed_.wait(lock, ends, [this] { return asked_at_.has_value(); });
+      continue;
+    }
+    if (changed_.wait_until(lock, ends, due_, [this] { return !asked_at_; }) || ends.stop_requested())
+      continue;
+    report();
+    due_ += interval;
+  }
+}
+
+void silence_notice::report() {
+  if (std::exchange(reported_, true) && !is_live_)
+    return;
+  ensure(asked_at_.has_value(), "a silence starts with a question");
+  const std::chrono::duration<double> silence = clock::now() - *asked_at_;
+  const auto text = fmt::format("{}ringmaster status: the coordinator has not answered for {:.0f} s{}",
+                                is_live_ ? "\r" : "", silence.count(), is_live_ ? "" : "\n");
+  std::fwrite(text.data(), 1, text.size(), out_); // fmt::print would throw for a closed pipe
+  std::fflush(out_);
+}
 
 std::string painted(const terminal& paint, tone how, const std::string& text) {
   switch (how) {
