@@ -3,7 +3,7 @@
 #include "actors/coordination/communicator_creation.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
 #include "messages/try.hpp"
-#include "runtime/coordination/comm_name.hpp"
+#include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 

@@ -3,7 +3,7 @@
 #include "actors/scheduling/awaited_end.hpp"
 #include "actors/training/training_rank.hpp"
 #include "messages/errc.hpp"
-#include "runtime/coordination/comm_name.hpp"
+#include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/quantity_text.hpp"

@@ -1,6 +1,5 @@
 #include "messages/errc.hpp"
 #include "runtime/drawing/drawing.hpp"
-#include "runtime/drawing/lanes.hpp"
 #include "runtime/drawing/svg_canvas.hpp"
 
 #include <fmt/format.h>

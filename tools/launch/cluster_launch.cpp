@@ -6,7 +6,6 @@
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
-#include "tools/launch/launch_words.hpp"
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "tools/launch/node_losses.hpp"
 
+#include "messages/errc.hpp"
 #include "runtime/text/json_field.hpp"
-#include "tools/launch/launch_words.hpp"
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>
@@ -150,6 +150,27 @@ void absence_notice::stop() {
   waiting_.clear();
   if (report_ != nullptr)
     std::exchange(report_, nullptr)->signal(SIGKILL);
+}
+
+void say(const std::string& text) {
+  write_to_standard_error("caf-run: " + text + "\n");
+}
+
+std::string in_seconds(std::chrono::milliseconds duration) {
+  return fmt::format("{:g} s", static_cast<double>(duration.count()) / 1000);
+}
+
+bool ended(const watched_process* process) {
+  return process != nullptr && !process->running();
+}
+
+watched_process* start_or_say(process_watch& watch, const std::string& name, child_spec spec,
+                              watched_process::output_use use) {
+  auto process = watch.start(name, std::move(spec), use);
+  if (process)
+    return *process;
+  say(fmt::format("{}: {}", name, render(process.error())));
+  return nullptr;
 }
 
 } // namespace ringmaster::launch

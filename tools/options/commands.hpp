@@ -6,7 +6,7 @@ namespace ringmaster {
 
 /// `ringmaster demo`: the course's program on real data, then again with a device that dies, as a story.
 tool_command demo_command();
-/// `ringmaster train`: trains the models that are registered (trained_models.hpp). The same command can be a program.
+/// `ringmaster train`: trains the models that are registered (run_options.hpp). The same command can be a program.
 tool_command train_for_real_command(const std::string& program = {});
 /// `ringmaster bench`: measures collectives.
 tool_command bench_command();

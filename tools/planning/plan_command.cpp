@@ -14,11 +14,9 @@
 #include "tools/planning/plan_compare.hpp"
 #include "tools/planning/plan_options.hpp"
 #include "tools/planning/plan_report.hpp"
-#include "tools/planning/plan_text.hpp"
-#include "tools/simulated_training/known_cost_models.hpp"
+#include "tools/planning/plan_tables.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 #include "training/pictures/front_picture.hpp"
-#include "training/pictures/stage_ranks.hpp"
 #include "training/pictures/train_picture.hpp"
 #include "training/pictures/train_trace.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/search/named_parts.hpp"
+#include "planner/search/plan_outcome.hpp"
 #include "tools/options/tool_command.hpp"
 
 #include <caf/expected.hpp>

@@ -2,12 +2,12 @@
 #include "messages/errc.hpp"
 #include "planner/plans/launch_options.hpp"
 #include "planner/plans/undivided.hpp"
-#include "planner/search/named_parts.hpp"
+#include "planner/search/plan_outcome.hpp"
 #include "runtime/text/json_field.hpp"
 #include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
-#include "tools/planning/plan_text.hpp"
+#include "tools/planning/plan_tables.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

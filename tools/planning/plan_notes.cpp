@@ -2,7 +2,7 @@
 
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/systems/software_generation.hpp"
-#include "tools/planning/plan_text.hpp"
+#include "tools/planning/plan_tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,9 +2,8 @@
 
 #include "messages/errc.hpp"
 #include "planner/plans/plan_filter.hpp"
-#include "planner/search/named_parts.hpp"
+#include "planner/search/plan_outcome.hpp"
 #include "runtime/text/pages/text_table.hpp"
-#include "tools/planning/plan_text.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
@@ -225,6 +224,42 @@ std::string error_table(const plan_outcome& x, const page_format& page) {
     ties += tie;
   }
   return table.text(page.table_columns(), see_all) + page.line(error_text(error_of(x.asked), x.best.size() - 1, ties));
+}
+
+using namespace training;
+
+std::string amount_text(double x) {
+  constexpr std::pair<double, std::string_view> units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
+  for (auto [unit, letter] : units)
+    if (x >= unit)
+      return fmt::format("{:.7g}{}", x / unit, letter);
+  return fmt::format("{:.7g}", x);
+}
+
+std::string grouped_text(double x) {
+  auto text = fmt::format("{:.0f}", x);
+  for (auto at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
+std::string sharding_of(const training_setting& how) {
+  if (how.shard_ranks == 0)
+    return fmt::format("zero{}", how.zero);
+  return how.shard_ranks == how.dp * how.cp ? "fsdp" : fmt::format("hsdp {}", how.shard_ranks);
+}
+
+std::string short_text(const training_setting& how) {
+  auto text = fmt::format("TP{} CP{} DP{}{} PP{}, micro-batch {}", how.tp, how.cp, how.dp,
+                          how.ep > 1 ? fmt::format(" EP{}", how.ep) : "", how.pp, how.micro_batch);
+  if (how.pp > 1)
+    text += fmt::format(", {}", name_of(how.schedule));
+  if (how.chunks > 1)
+    text += fmt::format(", VPP{}", how.chunks);
+  if (how.sequence_parallel)
+    text += ", SP";
+  text += ", " + sharding_of(how);
+  return how.again == recomputation::none ? text : text + fmt::format(", recompute {}", name_of(how.again));
 }
 
 } // namespace ringmaster

@@ -2,7 +2,7 @@
 
 #include "runtime/text/json_field.hpp"
 #include "tools/console/page_format.hpp"
-#include "training/pictures/train_run.hpp"
+#include "training/pictures/train_picture.hpp"
 #include "training/simulated/simulator.hpp"
 
 #include <caf/error.hpp>

@@ -3,7 +3,7 @@
 #include "messages/try.hpp"
 #include "tools/console/own_memory.hpp"
 #include "tools/options/commands.hpp"
-#include "tools/train/trained_models.hpp"
+#include "tools/train/run_options.hpp"
 #include "training/libtorch/libtorch_models.hpp"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "training/computed/evaluation.hpp"
+#include "training/computed/sampled_batches.hpp"
 #include "training/data/text_folder.hpp"
 #include "training/data/yardsticks/order_2_model.hpp"
 

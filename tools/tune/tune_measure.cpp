@@ -11,7 +11,7 @@
 #include "runtime/configuration/places.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "tools/bench/bench.hpp"
-#include "tools/bench/bench_sizes.hpp"
+#include "tools/bench/bench_options.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/launch/scratch_directory.hpp"
 #include "tools/processes/process_watch.hpp"

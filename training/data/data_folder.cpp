@@ -5,8 +5,7 @@
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "training/data/cifar_images.hpp"
-#include "training/data/idx_images.hpp"
+#include "training/data/stored_images.hpp"
 #include "training/data/text_folder.hpp"
 
 #include <fmt/format.h>
