@@ -196,9 +196,8 @@ caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t addres
   std::byte* target = nullptr;
   auto take = [&](uint64_t offset, uint64_t asked, const byte_block& piece) -> caf::error {
     if (piece.size() != asked)
-      return make_error(errc::corrupt,
-                        fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked for in all",
-                                    device, piece.size(), offset, bytes));
+      return malformed(fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked for in all",
+                                   device, piece.size(), offset, bytes));
     if (piece.size() == bytes) {
       whole = piece; // the only one
       return {};

@@ -170,8 +170,8 @@ caf::error process_group::meet_others(device_id device) {
   if (!all)
     return std::move(all.error());
   if (all->devices_size() != static_cast<int>(us.world_size) || all->node_ids_size() != all->devices_size())
-    return make_error(errc::corrupt, fmt::format("the coordinator names the devices of {} ranks, and {} are to meet",
-                                                 all->devices_size(), us.world_size));
+    return malformed(fmt::format("the coordinator names the devices of {} ranks, and {} are to meet",
+                                 all->devices_size(), us.world_size));
   gpu_sim::GetCommStatusResponse members; // as all of them have it, although one may have gone by now
   members.set_epoch(1);
   *members.mutable_devices() = all->devices();

@@ -234,7 +234,7 @@ caf::error configuration::check_remainder() const {
   const auto& first = remainder[0];
   if (auto name = name_of_argument(first); name.find('.') != name.npos)
     return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", first, name, keys_like(name)));
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", first));
+  return invalid(fmt::format("\"{}\" is no option here; --help lists them", first));
 }
 
 std::string configuration::help_text(const std::string& program,

@@ -27,7 +27,7 @@ caf::error problem_of(const gpu_sim::CommInitRequest& x) {
   else if (!is_comm_name(x.name()))
     text = fmt::format("a communicator's name is one line of {} bytes at most, without control characters",
                        comm_name_bytes_max);
-  return text.empty() ? caf::error{} : make_error(errc::invalid_argument, std::move(text));
+  return text.empty() ? caf::error{} : invalid(std::move(text));
 }
 
 } // namespace

@@ -108,9 +108,7 @@ caf::error check(const published_actor& found, const std::string& where, const c
   const bool says = found.protocol != 0;
   if (found.handle && (says || std::ranges::any_of(found.signature, is_ours)))
     RETURN_ERROR(check_protocol(fmt::format("the {} at {}", what, where), found.protocol, "this process"));
-  return is_one
-           ? caf::none
-           : make_error(errc::invalid_argument, fmt::format("{} answers, but it is no ringmaster {}", where, what));
+  return is_one ? caf::none : invalid(fmt::format("{} answers, but it is no ringmaster {}", where, what));
 }
 
 namespace {
@@ -195,18 +193,16 @@ std::pair<int, std::shared_ptr<addrinfo>> addresses_to_listen_at(const std::stri
 caf::error check_own(const std::string& host) {
   const auto [unknown, addresses] = addresses_to_listen_at(host, 0);
   if (unknown != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give an address of this "
-                                  "host; {}",
-                                  host, ::gai_strerror(unknown), own_addresses_text()));
+    return invalid(fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give an address of this "
+                               "host; {}",
+                               host, ::gai_strerror(unknown), own_addresses_text()));
   for (auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
     open_socket tried{::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (tried.descriptor < 0 || ::bind(tried.descriptor, each->ai_addr, each->ai_addrlen) == 0
         || errno != EADDRNOTAVAIL)
       return caf::none; // whatever else is wrong, it is not the address
   }
-  return make_error(errc::invalid_argument, fmt::format("cannot listen at {}, which is no address of this host; {}",
-                                                        host, own_addresses_text()));
+  return invalid(fmt::format("cannot listen at {}, which is no address of this host; {}", host, own_addresses_text()));
 }
 
 /// Of a port that CAF cannot open, and does not say why: what trying once more says.

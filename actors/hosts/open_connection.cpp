@@ -55,8 +55,8 @@ caf::expected<addresses> addresses_of(const endpoint& there, awake_clock::time_p
   }
   auto [unknown, found] = coming.get();
   if (unknown != 0) // CAF reports an unknown host as a refused connection
-    return make_error(errc::invalid_argument, fmt::format("the host \"{}\" of {} is unknown ({}); is it spelt right?",
-                                                          there.host, text_of(there), ::gai_strerror(unknown)));
+    return invalid(fmt::format("the host \"{}\" of {} is unknown ({}); is it spelt right?", there.host, text_of(there),
+                               ::gai_strerror(unknown)));
   return found;
 }
 

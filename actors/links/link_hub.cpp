@@ -239,7 +239,7 @@ caf::expected<std::shared_ptr<link_hub>> link_hub::start(const link_options& opt
     for (auto& x : addresses_of_host())
       addresses.push_back(x);
   if (addresses.empty())
-    return make_error(errc::invalid_argument, "bulk connections need an address: link.addresses names none that is up");
+    return invalid("bulk connections need an address: link.addresses names none that is up");
   for (auto& x : addresses)
     RETURN_ERROR(io->listen(x));
   io->run();

@@ -75,10 +75,9 @@ caf::error active_run::begin_in_folder() {
                                 render(problem)));
     return caf::none;
   }
-  return make_error(errc::invalid_argument,
-                    fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume continues from there, "
-                                "and a new run needs another folder",
-                                settings_.checkpoints.string(), steps->back()));
+  return invalid(fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume continues from there, "
+                             "and a new run needs another folder",
+                             settings_.checkpoints.string(), steps->back()));
 }
 
 caf::error active_run::resume() {
@@ -94,13 +93,11 @@ caf::error active_run::resume() {
   outcome_.began_at = outcome_.steps_done = from_.step;
   const auto file = directory_.file_of(from_.step).string();
   if (from_.step >= outcome_.steps)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} has done all {} already: more epochs are needed to continue", file,
-                                  counted(outcome_.steps, "step")));
+    return invalid(fmt::format("{} has done all {} already: more epochs are needed to continue", file,
+                               counted(outcome_.steps, "step")));
   if (settings_.kill_at && *settings_.kill_at <= from_.step)
-    return make_error(errc::invalid_argument,
-                      fmt::format("no device can be killed in step {}: the run resumes at step {}, from {}",
-                                  *settings_.kill_at, from_.step, file));
+    return invalid(fmt::format("no device can be killed in step {}: the run resumes at step {}, from {}",
+                               *settings_.kill_at, from_.step, file));
   watcher_.note(fmt::format("resumes at step {} of {}, from {}", from_.step, outcome_.steps, file));
   return caf::none;
 }

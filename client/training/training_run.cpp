@@ -71,10 +71,9 @@ caf::error check_samples_at_once(const run_settings& x) {
   const auto found = fewest_at_once(x.job, {x.ranks, setting_of(x.job.shape)});
   for (size_t l = 0; l < x.job.layers.size(); ++l)
     if (const auto least = x.job.layers[l]->samples_min(); found < least)
-      return make_error(errc::invalid_argument,
-                        fmt::format("layer {}, {}, needs {} at once, and {} on {} has {}: {}", l,
-                                    x.job.layers[l]->name(), counted(least, "sample"), x.job.strategy->name,
-                                    counted(x.ranks, "rank"), found, advice(x)));
+      return invalid(fmt::format("layer {}, {}, needs {} at once, and {} on {} has {}: {}", l, x.job.layers[l]->name(),
+                                 counted(least, "sample"), x.job.strategy->name, counted(x.ranks, "rank"), found,
+                                 advice(x)));
   return caf::none;
 }
 
@@ -111,47 +110,41 @@ caf::error check_sharing(const run_settings& x) {
     if (!strategy.check(m, x.ranks) && strategy.shape(m, x.ranks).tensor == m.parallel.tp
         && !unshared(x, *layers, m.parallel.tp))
       break;
-  return make_error(errc::invalid_argument,
-                    fmt::format("{} ranks cannot share {}{}", tensor, render(why),
-                                m.parallel.tp > 0 ? fmt::format("; --tensor {} would do", m.parallel.tp) : ""));
+  return invalid(fmt::format("{} ranks cannot share {}{}", tensor, render(why),
+                             m.parallel.tp > 0 ? fmt::format("; --tensor {} would do", m.parallel.tp) : ""));
 }
 
 } // namespace
 
 caf::error check(const run_settings& x) {
   if (x.job.strategy == nullptr || x.job.layers.empty() || x.data.training == nullptr || x.data.held_out == nullptr)
-    return make_error(errc::invalid_argument,
-                      "a training needs a strategy (job.strategy), layers (job.layers), and data, some of it held out "
-                      "(data.training, data.held_out)");
+    return invalid("a training needs a strategy (job.strategy), layers (job.layers), and data, some of it held out "
+                   "(data.training, data.held_out)");
   if (auto order = order_of(x); !order)
     return std::move(order.error());
   const auto& first = *x.job.layers.front();
   const auto& data = *x.data.training;
   if (x.job.shape.layers != x.job.layers.size())
-    return make_error(errc::invalid_argument, fmt::format("the strategy is configured for {}, and the model has {}",
-                                                          counted(x.job.shape.layers, "layer"), x.job.layers.size()));
+    return invalid(fmt::format("the strategy is configured for {}, and the model has {}",
+                               counted(x.job.shape.layers, "layer"), x.job.layers.size()));
   for (size_t l = 0; l + 1 < x.job.layers.size(); ++l)
     if (x.job.layers[l]->outputs() != x.job.layers[l + 1]->inputs())
-      return make_error(errc::invalid_argument,
-                        fmt::format("{} has {} outputs, and {} after it takes {}", x.job.layers[l]->name(),
-                                    x.job.layers[l]->outputs(), x.job.layers[l + 1]->name(),
-                                    x.job.layers[l + 1]->inputs()));
+      return invalid(fmt::format("{} has {} outputs, and {} after it takes {}", x.job.layers[l]->name(),
+                                 x.job.layers[l]->outputs(), x.job.layers[l + 1]->name(),
+                                 x.job.layers[l + 1]->inputs()));
   const auto steps = data.count() / x.job.shape.global_batch * x.epochs;
   if (x.kill_at && (*x.kill_at == 0 || *x.kill_at >= steps)) // once the step before it has been committed
-    return make_error(errc::invalid_argument,
-                      fmt::format("no device can be killed in step {}: {}", *x.kill_at,
-                                  steps < 2 ? std::string{"this run has only one step, step 0"}
-                                            : fmt::format("of this run's {}, 1 to {} are possible",
-                                                          counted(steps, "step"), steps - 1)));
+    return invalid(fmt::format("no device can be killed in step {}: {}", *x.kill_at,
+                               steps < 2 ? std::string{"this run has only one step, step 0"}
+                                         : fmt::format("of this run's {}, 1 to {} are possible", counted(steps, "step"),
+                                                       steps - 1)));
   if (first.inputs() != data.shape().elements())
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} takes {} inputs, and a sample of {} has {} ({})", first.name(), first.inputs(),
-                                  data.name(), data.shape().elements(), data.shape().text()));
+    return invalid(fmt::format("{} takes {} inputs, and a sample of {} has {} ({})", first.name(), first.inputs(),
+                               data.name(), data.shape().elements(), data.shape().text()));
   const auto classes = x.job.layers.back()->outputs() / data.labels_each();
   if (classes < data.label_count())
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} has {} outputs, and {} has {} labels", x.job.layers.back()->name(), classes,
-                                  data.name(), data.label_count()));
+    return invalid(fmt::format("{} has {} outputs, and {} has {} labels", x.job.layers.back()->name(), classes,
+                               data.name(), data.label_count()));
   RETURN_ERROR(x.job.strategy->check(x.job.shape, x.ranks));
   RETURN_ERROR(check_sharing(x));
   return check_samples_at_once(x);

@@ -204,18 +204,16 @@ private:
 caf::error check_playable(const failure_question& asked, double interval_s, double life_shape, uint32_t runs) {
   RETURN_ERROR(check(asked));
   if (!(interval_s > 0))
-    return make_error(errc::invalid_argument,
-                      fmt::format("checkpoints every {} s: it must be more than 0", interval_s));
+    return invalid(fmt::format("checkpoints every {} s: it must be more than 0", interval_s));
   if (!(life_shape >= life_shape_min && life_shape <= life_shape_max))
-    return make_error(errc::invalid_argument, fmt::format("a Weibull distribution of shape {}: it must be {} to {}",
-                                                          life_shape, life_shape_min, life_shape_max));
+    return invalid(fmt::format("a Weibull distribution of shape {}: it must be {} to {}", life_shape, life_shape_min,
+                               life_shape_max));
   const auto seconds = asked.run_s * runs, failures = seconds / job_mttf_s(asked),
              events = failures + seconds / interval_s;
   if (events > events_max || failures * (hosts_of(asked) + asked.spares) > comparisons_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{:.2g} failures and checkpoints on {} hosts would take too long to play: take "
-                                  "shorter runs, or fewer",
-                                  events, hosts_of(asked)));
+    return invalid(fmt::format("{:.2g} failures and checkpoints on {} hosts would take too long to play: take "
+                               "shorter runs, or fewer",
+                               events, hosts_of(asked)));
   return caf::none;
 }
 

@@ -227,9 +227,8 @@ std::string known_families_text() {
 
 caf::error unknown_model_family(const std::string& name) {
   const auto near = nearest_word(name, model_family_names());
-  return make_error(errc::invalid_argument,
-                    fmt::format("there is no family of models \"{}\"{}; there are: {}", name,
-                                near.empty() ? "" : fmt::format(" (did you mean {}?)", near), known_families_text()));
+  return invalid(fmt::format("there is no family of models \"{}\"{}; there are: {}", name,
+                             near.empty() ? "" : fmt::format(" (did you mean {}?)", near), known_families_text()));
 }
 
 } // namespace ringmaster::training

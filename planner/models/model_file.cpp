@@ -129,8 +129,7 @@ caf::expected<language_model> parse_model(std::string_view document, const model
 caf::expected<language_model> model_from(const std::string& name_or_file, const model_file_options& opts) {
   auto known = model_of(name_or_file);
   if (known && opts.family)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--as is of a configuration file, and {} is a known model", name_or_file));
+    return invalid(fmt::format("--as is of a configuration file, and {} is a known model", name_or_file));
   if (known || !means_file(name_or_file))
     return known;
   std::error_code unknown;

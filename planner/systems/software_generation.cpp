@@ -145,14 +145,12 @@ caf::expected<gpu_system> with_generation(gpu_system x, const software_generatio
   if (x.software == of.name)
     return x;
   if (x.software != newest_software)
-    return make_error(errc::invalid_argument,
-                      x.software.empty()
-                        ? fmt::format("--software {} is of GPUs: {} has none of these programs", of.name, x.name)
-                        : fmt::format("the constants of {} are those of {}: no training there by {} was measured",
-                                      x.name, x.software, of.name));
+    return invalid(x.software.empty()
+                     ? fmt::format("--software {} is of GPUs: {} has none of these programs", of.name, x.name)
+                     : fmt::format("the constants of {} are those of {}: no training there by {} was measured", x.name,
+                                   x.software, of.name));
   if (of.name == software_of_a100)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--software {} was measured on A100 alone, and not on {}", of.name, x.name));
+    return invalid(fmt::format("--software {} was measured on A100 alone, and not on {}", of.name, x.name));
   return with_generation(std::move(x), of, of.products);
 }
 

@@ -91,12 +91,12 @@ caf::expected<double> system_member_of(const std::string& name, const json_value
     return value.get<double>();
   auto& kind = kind_of(name);
   if (kind.parse == nullptr)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" must be a number", name));
+    return invalid(fmt::format("\"{}\" must be a number", name));
   if (!value.is_string())
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" must be a number of {}", name, kind.written));
+    return invalid(fmt::format("\"{}\" must be a number of {}", name, kind.written));
   auto x = kind.parse(value.get_ref<const std::string&>());
   if (!x)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\": {}", name, render(x.error())));
+    return invalid(fmt::format("\"{}\": {}", name, render(x.error())));
   return x;
 }
 

@@ -228,8 +228,8 @@ const std::vector<algorithm>& algorithms() {
 
 caf::error register_algorithm(const algorithm& added) {
   auto refused = [&](std::string_view why) {
-    return make_error(errc::invalid_argument, fmt::format("the algorithm \"{}\" for {} cannot be registered: {}",
-                                                          added.name, name_of(added.kind), why));
+    return invalid(fmt::format("the algorithm \"{}\" for {} cannot be registered: {}", added.name, name_of(added.kind),
+                               why));
   };
   if (!proto::CollectiveKind_IsValid(added.kind))
     return refused("there is no such collective");
@@ -246,8 +246,8 @@ caf::error register_algorithm(const algorithm& added) {
 caf::expected<const algorithm*> find_algorithm(proto::CollectiveKind kind, std::string_view name) {
   auto chosen = first_of(kind, [&](auto& x) { return x.name == name; });
   if (chosen == nullptr)
-    return make_error(errc::invalid_argument, fmt::format("there is no algorithm \"{}\" for {}; there are: {}", name,
-                                                          name_of(kind), names_of(kind)));
+    return invalid(fmt::format("there is no algorithm \"{}\" for {}; there are: {}", name, name_of(kind),
+                               names_of(kind)));
   return chosen;
 }
 

@@ -12,7 +12,7 @@ namespace ringmaster {
 namespace {
 
 caf::error denied(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 template <class Ids>

@@ -10,11 +10,10 @@ namespace ringmaster {
 caf::error check_route(const std::string& who, const std::string& theirs, const std::string& clusters) {
   if (theirs.empty() || theirs == "auto" || theirs == clusters)
     return caf::none;
-  return make_error(errc::invalid_argument,
-                    fmt::format("{} has route.use \"{}\", but its coordinator has \"{}\", which applies to the whole "
-                                "cluster: omit it here, or start the coordinator with --route.use={} (caf-run: "
-                                "in the file of --conf)",
-                                who, theirs, clusters, theirs));
+  return invalid(fmt::format("{} has route.use \"{}\", but its coordinator has \"{}\", which applies to the whole "
+                             "cluster: omit it here, or start the coordinator with --route.use={} (caf-run: "
+                             "in the file of --conf)",
+                             who, theirs, clusters, theirs));
 }
 
 caf::error check_job(const std::string& who, const std::string& theirs, const std::string& ours) {

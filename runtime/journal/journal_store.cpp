@@ -23,13 +23,12 @@ caf::expected<journal_sync> parse_journal_sync(std::string_view text) {
     return journal_sync::interval;
   if (text == "never")
     return journal_sync::never;
-  return make_error(errc::invalid_argument,
-                    fmt::format("the journal's sync policy is '{}'; allowed are always, interval, never", text));
+  return invalid(fmt::format("the journal's sync policy is '{}'; allowed are always, interval, never", text));
 }
 
 caf::expected<std::unique_ptr<journal_store>> journal_store::open(const options& opts) {
   if (opts.retain_records == 0)
-    return make_error(errc::invalid_argument, "the journal must retain at least one record, not 0");
+    return invalid("the journal must retain at least one record, not 0");
   return opts.dir.empty() ? make_memory_journal(opts) : open_rocksdb_journal(opts);
 }
 
@@ -58,8 +57,7 @@ caf::expected<bool> journal_store::selects(const record_filter& filter, const pr
 caf::error journal_store::read(const record_filter& filter, const record_visitor& visit) const {
   auto kinds = record_kinds();
   if (!filter.kind.empty() && std::find(kinds.begin(), kinds.end(), filter.kind) == kinds.end())
-    return make_error(errc::invalid_argument, fmt::format("there is no kind of record '{}'; allowed are {}",
-                                                          filter.kind, fmt::join(kinds, ", ")));
+    return invalid(fmt::format("there is no kind of record '{}'; allowed are {}", filter.kind, fmt::join(kinds, ", ")));
   if (filter.last != 0)
     return read_last(filter, visit);
   caf::error failure;

@@ -96,9 +96,8 @@ caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open_read_o
   std::unique_ptr<rocksdb_directory> self{new rocksdb_directory{dir}};
   std::error_code ec;
   if (!fs::is_directory(dir, ec))
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no journal in '{}': {}", dir.string(),
-                                  fs::exists(dir, ec) ? "it is no directory" : "there is no such directory"));
+    return invalid(fmt::format("there is no journal in '{}': {}", dir.string(),
+                               fs::exists(dir, ec) ? "it is no directory" : "there is no such directory"));
   RETURN_ERROR(self->inspect_files(false));
   RETURN_ERROR(self->open_for_reading());
   RETURN_ERROR(self->check_version(0));
@@ -125,16 +124,14 @@ caf::error rocksdb_directory::inspect_files(bool writing) const {
   TRY(mark, durable_mark::read(path_));
   if (fs::exists(path_ / "CURRENT", ec)) {
     if (!mark->has_value())
-      return make_error(errc::invalid_argument,
-                        fmt::format("there is no journal in '{}': the RocksDB database there has no file {}",
-                                    path_.string(), durable_mark::file_name));
+      return invalid(fmt::format("there is no journal in '{}': the RocksDB database there has no file {}",
+                                 path_.string(), durable_mark::file_name));
     return inspect_families(writing, mark->value_or(0));
   }
   if (mark->value_or(0) > 0 || (mark->has_value() && has_data_files(path_)))
     return corrupt("its file CURRENT is missing");
   if (!writing)
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no journal in '{}': it has no file CURRENT", path_.string()));
+    return invalid(fmt::format("there is no journal in '{}': it has no file CURRENT", path_.string()));
   return caf::none;
 }
 
@@ -154,9 +151,9 @@ caf::error rocksdb_directory::inspect_families(bool writing, uint64_t durable) c
   if (durable > 0)
     return corrupt("it has records, but not all of its families");
   return writing ? caf::none
-                 : make_error(errc::invalid_argument, fmt::format("there is no journal in '{}': its creation was cut "
-                                                                  "short, or is going on",
-                                                                  path_.string()));
+                 : invalid(fmt::format("there is no journal in '{}': its creation was cut "
+                                       "short, or is going on",
+                                       path_.string()));
 }
 
 caf::error rocksdb_directory::open_for_writing() {
@@ -256,9 +253,9 @@ std::string advice_on(const rocksdb::Status& status) {
 } // namespace
 
 caf::error rocksdb_directory::corrupt(std::string_view reason) const {
-  return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
-                                               "one",
-                                               path_.string(), reason));
+  return malformed(fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
+                               "one",
+                               path_.string(), reason));
 }
 
 caf::error rocksdb_directory::error_of(const rocksdb::Status& status, std::string_view doing) const {

@@ -139,8 +139,7 @@ caf::error rocksdb_journal::fail(const rocksdb::Status& status, std::string_view
 // used. It then has all records that were written, perhaps including those whose write was reported as failed.
 caf::error rocksdb_journal::recover() {
   if (options_.retain_records == 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("journal '{}' is open for reading only", options_.dir.string()));
+    return invalid(fmt::format("journal '{}' is open for reading only", options_.dir.string()));
   if (!reserve_.fill() || !reserve_.has_more()) {
     reserve_.release(); // RocksDB may need them for work in progress
     return make_error(errc::io_error,

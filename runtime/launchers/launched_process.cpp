@@ -53,7 +53,7 @@ constexpr uint32_t ranks_max = 65'536;
 constexpr auto default_coordinator_origin = "this host, where all ranks are taken to be";
 
 caf::error wrong(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 /// An empty variable counts as not set.

@@ -25,7 +25,7 @@ namespace ringmaster {
 namespace {
 
 caf::error invalid_memory(const device_memory::options& opts, std::string_view what) {
-  return make_error(errc::invalid_argument, fmt::format("{}: {}", text_of(opts.id), what));
+  return invalid(fmt::format("{}: {}", text_of(opts.id), what));
 }
 
 caf::error failed(const device_memory::options& opts, std::string_view what, int code) {

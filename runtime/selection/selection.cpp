@@ -173,7 +173,7 @@ caf::expected<std::vector<candidate>> sorted_candidates(
   const std::function<caf::expected<candidate>(const algorithm&)>& estimate) {
   RETURN_ERROR(check_request(kind, request));
   std::vector<candidate> result;
-  auto refusal = make_error(errc::invalid_argument, fmt::format("there is no algorithm for {}", name_of(kind)));
+  auto refusal = invalid(fmt::format("there is no algorithm for {}", name_of(kind)));
   for (const auto& which : algorithms()) {
     if (which.kind != kind)
       continue;

@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t scratch_max = uint64_t{1} << 60; ///< Elements; their bytes fit into 64 bits for any datatype.
 
 caf::error refused(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 /// With all offsets and counts multiplied by `factor`.

@@ -123,8 +123,8 @@ class bench_call final : public configured_call {
     joined_ = !coordinator_elsewhere(cfg_.values()).empty();
     auto problem = take(joined_ ? arguments_.options(arguments_.fewest_devices()) : arguments_.options());
     if (!problem && joined_ && x_.written)
-      return make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know the "
-                                                "file; without caf-run or --join they are in this one");
+      return invalid("--schedule: the devices are in other processes, which do not know the "
+                     "file; without caf-run or --join they are in this one");
     return problem || joined_ || !is_given("device.memory-bytes") ? problem : fit_to_memory();
   }
 
@@ -132,9 +132,7 @@ class bench_call final : public configured_call {
     wanted_bytes_ = x_.max_bytes;
     const auto given = cfg_.values().device.memory_bytes;
     auto problem = fit_sizes(x_, given);
-    return !problem
-             ? problem
-             : make_error(errc::invalid_argument, fmt::format("--device.memory-bytes={}: {}", given, render(problem)));
+    return !problem ? problem : invalid(fmt::format("--device.memory-bytes={}: {}", given, render(problem)));
   }
 
   caf::error take(caf::expected<bench_options> x) {

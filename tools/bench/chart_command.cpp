@@ -112,7 +112,7 @@ class chart_call final : public command_call {
 
   caf::error check() override {
     if (opts_.files.empty() || opts_.svg.empty())
-      return make_error(errc::invalid_argument, "it takes a FILE and --svg PICTURE; see ringmaster chart --help");
+      return invalid("it takes a FILE and --svg PICTURE; see ringmaster chart --help");
     return caf::none;
   }
 

@@ -30,10 +30,9 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
                                                  std::FILE* err) {
   auto where = coordinator_elsewhere(opts);
   if (where.empty())
-    return make_error(errc::invalid_argument,
-                      fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
-                                  "environment, which caf-run sets",
-                                  command));
+    return invalid(fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
+                               "environment, which caf-run sets",
+                               command));
   RETURN_ERROR(check_variable(opts));
   auto found = connect(system, where, opts.node.join_timeout);
   if (!found)
@@ -55,11 +54,10 @@ caf::error check_no_rank() {
   if (!launched || !*launched || (*launched)->world_size == 1)
     return caf::none;
   const auto& its = **launched;
-  return make_error(errc::invalid_argument,
-                    fmt::format("this command calls for all ranks, and {} has started it as rank {} of {}: start it "
-                                "once, under caf-run without --ranks, with --join, or alone. An empty RINGMASTER_RANK "
-                                "in the environment means that it is not a rank",
-                                its.launcher, its.rank, its.world_size));
+  return invalid(fmt::format("this command calls for all ranks, and {} has started it as rank {} of {}: start it "
+                             "once, under caf-run without --ranks, with --join, or alone. An empty RINGMASTER_RANK "
+                             "in the environment means that it is not a rank",
+                             its.launcher, its.rank, its.world_size));
 }
 
 void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {

@@ -34,8 +34,7 @@ protected:
 
   caf::error check() override {
     if (device_ == device_id{})
-      return make_error(errc::invalid_argument,
-                        fmt::format("name the device: {} 0x4; `ringmaster status` lists devices", command()));
+      return invalid(fmt::format("name the device: {} 0x4; `ringmaster status` lists devices", command()));
     return caf::none;
   }
 
@@ -97,7 +96,7 @@ private:
   }
   caf::error check() override {
     if (for_ps_ && *for_ps_ < 1000)
-      return make_error(errc::invalid_argument, "--for must be at least 1ns, such as 5s");
+      return invalid("--for must be at least 1ns, such as 5s");
     fault_.set_delay_ns(static_cast<uint64_t>(for_ps_.value_or(0)) / 1000);
     return fault_call::check();
   }
@@ -129,8 +128,7 @@ private:
     if (words_++ == 0)
       return take_device(text);
     if (words_ > 2)
-      return make_error(errc::invalid_argument,
-                        fmt::format("\"{}\" is one argument too many after DEVICE DELAY", text));
+      return invalid(fmt::format("\"{}\" is one argument too many after DEVICE DELAY", text));
     TRY(delay_ps, parse_duration_ps(text));
     fault_.set_delay_ns(static_cast<uint64_t>(*delay_ps) / 1000);
     return caf::none;
@@ -138,7 +136,7 @@ private:
 
   caf::error check() override {
     if (words_ == 1)
-      return make_error(errc::invalid_argument, "name the delay: ringmaster slow DEVICE DELAY, such as 5ms, or 0");
+      return invalid("name the delay: ringmaster slow DEVICE DELAY, such as 5ms, or 0");
     return fault_call::check();
   }
 

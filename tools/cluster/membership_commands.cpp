@@ -44,10 +44,9 @@ private:
 
   caf::error check() override {
     if (node_.empty())
-      return make_error(errc::invalid_argument,
-                        "name the node: ringmaster drain NODE; `ringmaster status` lists the nodes");
+      return invalid("name the node: ringmaster drain NODE; `ringmaster status` lists the nodes");
     if (limit_ps_ <= 0)
-      return make_error(errc::invalid_argument, "--timeout must be more than 0, such as 30s");
+      return invalid("--timeout must be more than 0, such as 30s");
     return caf::none;
   }
 
@@ -88,7 +87,7 @@ private:
     }
     auto number = parse_whole(text, 1);
     if (!number)
-      return make_error(errc::invalid_argument, "name a communicator: " + render(number.error()));
+      return invalid("name a communicator: " + render(number.error()));
     communicators_.insert(communicator_id{*number});
     return caf::none;
   }
@@ -96,8 +95,7 @@ private:
   caf::error check() override {
     if (all_ == communicators_.empty())
       return caf::none;
-    return make_error(errc::invalid_argument,
-                      "give the numbers of communicators, or \"all\"; `ringmaster info` lists them");
+    return invalid("give the numbers of communicators, or \"all\"; `ringmaster info` lists them");
   }
 
   caf::expected<int> run_with(client& user, const console& to) override {
@@ -145,16 +143,13 @@ private:
     auto colon = text.find(':');
     auto number = parse_whole(text.substr(0, colon), 0, UINT32_MAX);
     if (!number || colon == std::string::npos || colon + 1 == text.size())
-      return make_error(errc::invalid_argument,
-                        fmt::format("\"{}\" is not a rank with a cause, such as \"3:it exited with status 1\"", text));
+      return invalid(fmt::format("\"{}\" is not a rank with a cause, such as \"3:it exited with status 1\"", text));
     causes_[static_cast<uint32_t>(*number)] = text.substr(colon + 1);
     return caf::none;
   }
 
   caf::error check() override {
-    return causes_.empty()
-             ? make_error(errc::invalid_argument, "name the rank and the cause: ringmaster absent 3:CAUSE")
-             : caf::error{};
+    return causes_.empty() ? invalid("name the rank and the cause: ringmaster absent 3:CAUSE") : caf::error{};
   }
 
   caf::expected<int> run_with(client& user, const console&) override {

@@ -156,9 +156,8 @@ class status_call final : public configured_call {
     std::erase(others, where_);
     if (where_.empty() || others.empty())
       return caf::none;
-    return make_error(errc::invalid_argument,
-                      fmt::format("the status of {} or of {}? Give one coordinator, as HOST:PORT or with --join",
-                                  where_, others.front()));
+    return invalid(fmt::format("the status of {} or of {}? Give one coordinator, as HOST:PORT or with --join", where_,
+                               others.front()));
   }
 
   caf::expected<int> run(const console& to) override {

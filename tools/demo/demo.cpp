@@ -204,8 +204,7 @@ caf::error demo::act_two() {
     = plan(proto::ALL_REDUCE, options_.algorithm, {.world_size = g->size(), .count = options_.elements})->rounds;
   auto victim = options_.kill_rank ? *options_.kill_rank : static_cast<uint32_t>(random_() % g->size());
   if (options_.kill_step && *options_.kill_step > rounds)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--kill is {}, but this all-reduce has {} rounds", *options_.kill_step, rounds));
+    return invalid(fmt::format("--kill is {}, but this all-reduce has {} rounds", *options_.kill_step, rounds));
   auto step = options_.kill_step ? *options_.kill_step : static_cast<uint32_t>(random_() % rounds);
   proto::FaultRequest fault;
   fault.set_at_step(true);

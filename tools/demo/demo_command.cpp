@@ -84,9 +84,8 @@ class demo_call final : public configured_call {
     const auto told = cfg_.values().device.memory_bytes;
     if (!is_given("device.memory-bytes") || memory_for(story_) <= told)
       return caf::none;
-    return make_error(errc::invalid_argument,
-                      fmt::format("--device.memory-bytes={}: --elements {} want {} bytes on each device", told,
-                                  story_.elements, memory_for(story_)));
+    return invalid(fmt::format("--device.memory-bytes={}: --elements {} want {} bytes on each device", told,
+                               story_.elements, memory_for(story_)));
   }
 
   caf::expected<int> run(const console& to) override {

@@ -18,9 +18,9 @@ caf::error set_kill(demo_options& result, const std::string& text) {
     return caf::none;
   auto rounds = parse_whole(text, 0, rounds_max);
   if (!rounds)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is neither random, nor none, nor a number of rounds "
-                                                          "from 0 to {}",
-                                                          text, rounds_max));
+    return invalid(fmt::format("\"{}\" is neither random, nor none, nor a number of rounds "
+                               "from 0 to {}",
+                               text, rounds_max));
   result.kill_step = static_cast<uint32_t>(*rounds);
   return caf::none;
 }
@@ -62,14 +62,13 @@ caf::error demo_options::check() {
   devices_given = requested_devices_.has_value();
   devices = requested_devices_.value_or(devices);
   if (kill_rank && !kill)
-    return make_error(errc::invalid_argument, "--kill-rank: with --kill none no device fails");
+    return invalid("--kill-rank: with --kill none no device fails");
   if (kill_rank && *kill_rank >= devices)
-    return make_error(errc::invalid_argument, fmt::format("--kill-rank is {}, but {} devices have ranks 0 to {}",
-                                                          *kill_rank, devices, devices - 1));
+    return invalid(fmt::format("--kill-rank is {}, but {} devices have ranks 0 to {}", *kill_rank, devices,
+                               devices - 1));
   auto rounds = plan(proto::ALL_REDUCE, algorithm, {.world_size = devices, .count = elements})->rounds;
   if (kill_step && *kill_step > rounds)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--kill is {}, but this all-reduce has {} rounds", *kill_step, rounds));
+    return invalid(fmt::format("--kill is {}, but this all-reduce has {} rounds", *kill_step, rounds));
   return caf::none;
 }
 

@@ -76,8 +76,7 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
   for (auto rank : g.alive) {
     TRY(found, user_.copy_to_host(g.device(rank), g.address(rank) + bytes(), count * sizeof(double)));
     if (count > 0 && std::memcmp(found->data(), right_one.data(), found->size()) != 0)
-      return make_error(errc::corrupt,
-                        fmt::format("{} of {} elements: rank {} has a wrong result", algorithm, count, rank));
+      return malformed(fmt::format("{} of {} elements: rank {} has a wrong result", algorithm, count, rank));
   }
   ensure(times.size() == runs, "each run but the warm-ups counts");
   std::nth_element(times.begin(), times.begin() + runs / 2, times.end());

@@ -17,7 +17,7 @@ namespace ringmaster::launch {
 namespace {
 
 caf::error wrong(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 caf::expected<std::chrono::milliseconds> parse_timeout(const std::string& text) {

@@ -62,8 +62,8 @@ caf::expected<launch_places> places_of(const command_line& line) {
   TRY(hosts, named_hosts(line));
   if (line.ranks == 0) {
     if (hosts->empty())
-      return make_error(errc::invalid_argument, "give either --local N or --hostfile FILE, or --ranks N; in an "
-                                                "allocation of SLURM's (SLURM_JOB_NODELIST) none is needed");
+      return invalid("give either --local N or --hostfile FILE, or --ranks N; in an "
+                     "allocation of SLURM's (SLURM_JOB_NODELIST) none is needed");
     return launch_places{std::move(*hosts), {}};
   }
   TRY(ranks, hosts->empty() ? caf::expected<std::vector<rank_place>>{local_ranks(line.ranks)}

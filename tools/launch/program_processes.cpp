@@ -209,7 +209,7 @@ bool is_program(const std::string& path) {
 }
 
 caf::error not_found(const std::string& name, const std::string& where) {
-  return make_error(errc::invalid_argument, fmt::format("there is no program {} {}", name, where));
+  return invalid(fmt::format("there is no program {} {}", name, where));
 }
 
 } // namespace

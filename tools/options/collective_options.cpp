@@ -21,7 +21,7 @@ namespace ringmaster {
 namespace {
 
 caf::error invalid_hosts(const std::string& text) {
-  return make_error(errc::invalid_argument, "--hosts: " + text);
+  return invalid("--hosts: " + text);
 }
 
 } // namespace
@@ -263,7 +263,7 @@ caf::expected<std::vector<const algorithm*>> algorithms_of(const collective_opti
     if (x.kind == *opts.kind)
       result.push_back(&x);
   if (result.empty())
-    return make_error(errc::invalid_argument, fmt::format("there is no algorithm for {}", name_of(*opts.kind)));
+    return invalid(fmt::format("there is no algorithm for {}", name_of(*opts.kind)));
   return result;
 }
 

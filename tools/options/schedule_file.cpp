@@ -24,18 +24,15 @@ caf::error check_agreement(const collective_options& asked, const schedule_set& 
   const auto& file = asked.schedule;
   const auto& own = written.request;
   auto differ = [&](const char* option, const auto& given, const auto& of_file) {
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} {}: --schedule {} says {}", option, given, file, of_file));
+    return invalid(fmt::format("{} {}: --schedule {} says {}", option, given, file, of_file));
   };
   if (asked.kind && *asked.kind != written.kind)
-    return make_error(errc::invalid_argument, fmt::format("{} was asked for, but --schedule {} has {}",
-                                                          name_of(*asked.kind), file, name_of(written.kind)));
+    return invalid(fmt::format("{} was asked for, but --schedule {} has {}", name_of(*asked.kind), file,
+                               name_of(written.kind)));
   if (!asked.algorithm.empty())
-    return make_error(errc::invalid_argument,
-                      fmt::format("--algorithm {}: --schedule {} says itself who does what", asked.algorithm, file));
+    return invalid(fmt::format("--algorithm {}: --schedule {} says itself who does what", asked.algorithm, file));
   if (auto chunk = asked.chunk ? asked.chunk : asked.chunk_bytes)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--chunk {}: --schedule {} says itself who does what", *chunk, file));
+    return invalid(fmt::format("--chunk {}: --schedule {} says itself who does what", *chunk, file));
   if (asked.ranks && *asked.ranks != own.world_size)
     return differ(ranks_option, *asked.ranks, own.world_size);
   if (asked.root)
@@ -95,10 +92,9 @@ caf::expected<uint64_t> factor_for(const char* option, uint64_t bytes, const col
   if (own == 0 && *elements == 0)
     return uint64_t{1};
   if (own == 0 || *elements == 0 || *elements % own != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} {}: --schedule {} is for {} of {}, {}, or a multiple of it", option, bytes,
-                                  asked.schedule, counted(own, "element"), name_of(asked.datatype),
-                                  counted(own * size_of(asked.datatype), "byte")));
+    return invalid(fmt::format("{} {}: --schedule {} is for {} of {}, {}, or a multiple of it", option, bytes,
+                               asked.schedule, counted(own, "element"), name_of(asked.datatype),
+                               counted(own * size_of(asked.datatype), "byte")));
   return *elements / own;
 }
 

@@ -85,15 +85,15 @@ std::string plan_timeline_options::given() const {
 
 caf::error plan_timeline_options::check() const {
   if (trace_bytes_max && trace.empty())
-    return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
+    return invalid("--trace-limit says how large a --trace may be, and there is none");
   return caf::none;
 }
 
 caf::error plan_timeline_options::write(const plan_outcome& x, const std::function<bool(double)>& watch) const {
   const auto& best = x.best.front();
   if (!best.simulated)
-    return make_error(errc::invalid_argument, fmt::format("{}: the best plan, {}, cannot be shown: {}", given(),
-                                                          short_text(best.plan.how), render(best.problem)));
+    return invalid(fmt::format("{}: the best plan, {}, cannot be shown: {}", given(), short_text(best.plan.how),
+                               render(best.problem)));
   const plan_simulation run{x.asked, best.plan.how};
   const auto expected = static_cast<double>(run.operations());
   auto all = run.simulate(true,
@@ -188,7 +188,7 @@ private:
 };
 
 caf::error refused(std::string why) {
-  return make_error(errc::invalid_argument, std::move(why));
+  return invalid(std::move(why));
 }
 
 caf::error check_laboratory(const plan_call_options& x) {

@@ -98,7 +98,7 @@ class compare_call final : public command_call {
   caf::error check() override {
     if (files_.size() == 2)
       return caf::none;
-    return make_error(errc::invalid_argument, fmt::format("two files are compared, not {}", files_.size()));
+    return invalid(fmt::format("two files are compared, not {}", files_.size()));
   }
 
   caf::expected<int> run(const console& to) override {

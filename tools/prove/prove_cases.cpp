@@ -26,10 +26,9 @@ caf::expected<std::vector<uint64_t>> parse_list(std::string_view text, uint64_t 
     auto first = parse_whole(part.substr(0, dots), min, max);
     auto last = dots == part.npos ? first : parse_whole(part.substr(dots + 2), min, max);
     if (!first || !last || *first > *last || *last - *first >= list_max - result.size())
-      return make_error(errc::invalid_argument,
-                        fmt::format("\"{}\" is not numbers from {} to {}, at most {} of them, such as 3, 1..64 or "
-                                    "2,4,8..16",
-                                    text, min, max, list_max));
+      return invalid(fmt::format("\"{}\" is not numbers from {} to {}, at most {} of them, such as 3, 1..64 or "
+                                 "2,4,8..16",
+                                 text, min, max, list_max));
     for (auto x = *first; x <= *last; ++x)
       result.push_back(x);
   }
@@ -85,11 +84,9 @@ caf::error prove_options::check() const {
   auto limits_cases = kind || algorithm != "all" || !ranks.empty() || !counts.empty() || !roots.empty()
                       || !hosts.empty() || !write.empty();
   if (!schedule.empty() && limits_cases)
-    return make_error(errc::invalid_argument,
-                      "--schedule FILE says itself what it is: only --seed and --deterministic go with it");
+    return invalid("--schedule FILE says itself what it is: only --seed and --deterministic go with it");
   if (!write.empty() && (!kind || algorithm == "all" || ranks.size() != 1 || counts.size() != 1 || roots.size() > 1))
-    return make_error(errc::invalid_argument,
-                      "--write FILE writes one: it wants a KIND, --algorithm, --ranks and --count with one value each");
+    return invalid("--write FILE writes one: it wants a KIND, --algorithm, --ranks and --count with one value each");
   if (kind && !roots.empty())
     return check_has_root(*kind);
   return caf::none;

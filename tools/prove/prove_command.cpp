@@ -115,7 +115,7 @@ caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
     faults += x.fault || x.cost_fault ? 1 : 0;
   }
   if (proofs == 0)
-    return make_error(errc::invalid_argument, "there was nothing to prove");
+    return invalid("there was nothing to prove");
   shown.print(out, fmt::format("\n{} proof{}, {} ({:.1f} s)\n", with_commas(proofs), proofs == 1 ? "" : "s",
                                faults == 0 ? paint.good(proofs == 1 ? "which holds" : "all hold")
                                            : paint.bad(fmt::format("{} of {} at fault", faults,

@@ -150,11 +150,10 @@ class puzzles_call final : public command_call {
     auto choose = [this, last](const std::string& text) -> caf::error {
       auto number = parse_whole(text, 0, last);
       if (!number)
-        return make_error(errc::invalid_argument,
-                          fmt::format("there is no puzzle \"{}\"; there are 0 to {}", text, last));
+        return invalid(fmt::format("there is no puzzle \"{}\"; there are 0 to {}", text, last));
       if (opts_.only != nullptr)
-        return make_error(errc::invalid_argument, fmt::format("one puzzle at a time, or none for all, not {} and {}",
-                                                              opts_.only->number, *number));
+        return invalid(fmt::format("one puzzle at a time, or none for all, not {} and {}", opts_.only->number,
+                                   *number));
       opts_.only = &puzzles()[*number];
       return caf::none;
     };
@@ -178,8 +177,8 @@ class puzzles_call final : public command_call {
   caf::error check() override {
     RETURN_ERROR(check_outputs_differ({{"--svg", opts_.svg}, {"--trace", opts_.trace}}));
     if (opts_.only == nullptr && !(opts_.svg.empty() && opts_.trace.empty()))
-      return make_error(errc::invalid_argument, "--svg and --trace are of one puzzle: say which, such as "
-                                                "ringmaster puzzles 2 --svg mine.svg");
+      return invalid("--svg and --trace are of one puzzle: say which, such as "
+                     "ringmaster puzzles 2 --svg mine.svg");
     return caf::none;
   }
 

@@ -57,8 +57,8 @@ caf::error add_link(network& net, const std::string& text, bool slow) {
     b = factor;
   }
   if (!good || b.ptr != end)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is not two ranks{} such as {}", text,
-                                                          slow ? " and a factor" : "", slow ? "2-3=10" : "2-3"));
+    return invalid(fmt::format("\"{}\" is not two ranks{} such as {}", text, slow ? " and a factor" : "",
+                               slow ? "2-3=10" : "2-3"));
   net.odd_links.push_back(link);
   return caf::none;
 }
@@ -139,14 +139,14 @@ caf::error simulate_options::check() {
          {std::pair{"--deterministic", deterministic}, {"--reduction-rate", std::isfinite(net.reduction_rate)}})
       RETURN_ERROR(given ? check_reduces(option, *kind) : caf::error{});
   if (!trace.empty() && collective.algorithm.empty() && collective.schedule.empty())
-    return make_error(errc::invalid_argument, "--trace shows one algorithm: say which, with --algorithm");
+    return invalid("--trace shows one algorithm: say which, with --algorithm");
   return caf::none;
 }
 
 /// Places the ranks on hosts and checks what depends on their number. Errors: invalid_argument.
 caf::error check_for_ranks(simulate_options& opts, uint32_t ranks) {
   if (!opts.trace.empty() && ranks > traced_ranks_max)
-    return make_error(errc::invalid_argument, fmt::format("--trace shows at most {} ranks", traced_ranks_max));
+    return invalid(fmt::format("--trace shows at most {} ranks", traced_ranks_max));
   TRY(hosts, hosts_of_ranks(opts.collective.hosts, ranks));
   opts.net.hosts = std::move(*hosts);
   return check_network(opts.net, ranks);

@@ -33,7 +33,7 @@ struct memory_options {
 caf::expected<double> parse_parameters(const std::string& text) {
   const auto x = decimal_in(text);
   if (!x || !(*x >= 1) || *x > 1e18)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is not a number of parameters, such as 7.5e9", text));
+    return invalid(fmt::format("\"{}\" is not a number of parameters, such as 7.5e9", text));
   return *x;
 }
 

@@ -45,13 +45,11 @@ caf::error too_large(const train_options& x) {
   const auto shape = x.which->shape(x.trained, x.ranks);
   const auto weights = uint64_t{x.ranks} * (x.trained.layers / shape.pipeline + 1);
   if (weights > weights_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
-                                  x.ranks, weights, weights_max));
+    return invalid(fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}", x.ranks,
+                               weights, weights_max));
   if (auto count = micro_batch_count(x.trained, shape.data); count > micro_batches_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
-                                  count, micro_batches_max));
+    return invalid(fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
+                               count, micro_batches_max));
   return caf::none;
 }
 
@@ -60,11 +58,9 @@ caf::error misplaced_option(const train_options& x) {
   const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
   if (!transformer)
     if (auto given = x.transformer.given(); !given.empty())
-      return make_error(errc::invalid_argument,
-                        fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_kind->name));
+      return invalid(fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_kind->name));
   if (here && x.transformer.told)
-    return make_error(errc::invalid_argument,
-                      "--system is of --cost-model transformer; measured is about this machine");
+    return invalid("--system is of --cost-model transformer; measured is about this machine");
   return caf::none;
 }
 
@@ -207,27 +203,26 @@ caf::error train_options::check_one() {
   RETURN_ERROR(choose_costs(*this));
   for (auto needs : needs_of(*which, trained))
     if (!costs->knows(needs))
-      return make_error(errc::invalid_argument, fmt::format("{}: the cost model {} does not say what {} take, lab does",
-                                                            which->name, costs->name(), text_of(needs)));
+      return invalid(fmt::format("{}: the cost model {} does not say what {} take, lab does", which->name,
+                                 costs->name(), text_of(needs)));
   if (!svg.empty() && ranks > pictured_ranks_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
-                                  pictured_ranks_max, ranks));
+    return invalid(fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
+                               pictured_ranks_max, ranks));
   return caf::none;
 }
 
 caf::error train_options::check() {
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (all && !(trace.empty() && svg.empty()))
-    return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
+    return invalid("--trace and --svg are of one strategy, not of all");
   if (trace.empty() && trace_bytes_max)
-    return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
+    return invalid("--trace-limit says how large a --trace may be, and there is none");
   RETURN_ERROR(check_outputs_differ({{"--trace", trace}, {"--svg", svg}}));
   RETURN_ERROR(misplaced_option(*this));
   if (all)
     return caf::none;
   if (which == nullptr)
-    return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
+    return invalid("--strategy is missing: say which, such as --strategy 1f1b");
   return check_one();
 }
 

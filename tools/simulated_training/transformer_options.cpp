@@ -20,7 +20,7 @@ namespace {
 caf::expected<double> parse_factor(const std::string& text) {
   const auto x = decimal_in(text);
   if (!x || !(*x > 0) || *x > 65536)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no factor above 0, such as 1.25", text));
+    return invalid(fmt::format("\"{}\" is no factor above 0, such as 1.25", text));
   return *x;
 }
 
@@ -149,7 +149,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
     if (name_of(x) == precision)
       computed_in = x;
   if (system.peak_of(computed_in) == 0)
-    return make_error(errc::invalid_argument, fmt::format("{} has no {}", system.name, precision));
+    return invalid(fmt::format("{} has no {}", system.name, precision));
   auto x = model_from(named.value_or(name), {sequence, family});
   if (!x)
     return x;
@@ -217,8 +217,8 @@ caf::expected<const known_cost_model*> parse(const std::string& text, bool plann
   auto found = std::ranges::find_if(models, [&](auto& x) { return x.name == text && (x.planned || !planned_only); });
   if (found != std::end(models))
     return &*found;
-  return make_error(errc::invalid_argument, fmt::format("there is no cost model \"{}\"; there are: {}", text,
-                                                        fmt::join(cost_model_names(planned_only), ", ")));
+  return invalid(fmt::format("there is no cost model \"{}\"; there are: {}", text,
+                             fmt::join(cost_model_names(planned_only), ", ")));
 }
 
 } // namespace

@@ -70,11 +70,9 @@ caf::error take_network(explain_options& x) {
   auto has_constants = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate || inside;
   auto on_hosts = !x.collective.hosts.empty();
   if ((has_constants || on_hosts) && x.transport == "process")
-    return make_error(errc::invalid_argument, "--transport process has no constants of a network");
+    return invalid("--transport process has no constants of a network");
   if (inside && !on_hosts)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{}: it needs --hosts",
-                                  x.intra_latency_ps ? "--intra-latency" : "--intra-bandwidth"));
+    return invalid(fmt::format("{}: it needs --hosts", x.intra_latency_ps ? "--intra-latency" : "--intra-bandwidth"));
   x.network = has_constants || on_hosts || x.transport == "network";
   if (has_constants)
     x.origin = "the command line, then " + x.origin;
@@ -221,17 +219,15 @@ class explain_call final : public configured_call {
     if (opts_.reduction_rate && opts_.collective.kind)
       RETURN_ERROR(check_reduces("--reduction-rate", *opts_.collective.kind));
     if (auto ranks = opts_.collective.ranks.value_or(0); !opts_.network && ranks > process_ranks_max)
-      return make_error(errc::invalid_argument,
-                        fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
-                                    process_ranks_max, ranks));
+      return invalid(fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
+                                 process_ranks_max, ranks));
     TRY(request, request_of(opts_.collective));
     request_ = *request;
     if (std::set<uint32_t> hosts(request_.hosts.begin(), request_.hosts.end());
         hosts.size() > 1 && hosts.size() < request_.world_size && !has_two_levels(request_))
-      return make_error(errc::invalid_argument,
-                        fmt::format("--hosts: {} ranks on such hosts are too many to plan; use fewer, or `ringmaster "
-                                    "simulate`",
-                                    request_.world_size));
+      return invalid(fmt::format("--hosts: {} ranks on such hosts are too many to plan; use fewer, or `ringmaster "
+                                 "simulate`",
+                                 request_.world_size));
     return caf::none;
   }
 

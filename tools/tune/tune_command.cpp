@@ -145,15 +145,13 @@ class tune_call final : public configured_call {
   caf::error check() override {
     RETURN_ERROR(check_no_rank());
     if (opts_.effort.bytes_max < 8 || opts_.effort.bytes_max > 16u << 20)
-      return make_error(errc::invalid_argument,
-                        fmt::format("--max-bytes: {} is not from 8 to 16M", opts_.effort.bytes_max));
+      return invalid(fmt::format("--max-bytes: {} is not from 8 to 16M", opts_.effort.bytes_max));
     if (opts_.check && !opts_.write.empty())
-      return make_error(errc::invalid_argument, "--check fits nothing, so there is nothing to --write");
+      return invalid("--check fits nothing, so there is nothing to --write");
     joined_ = !coordinator_elsewhere(cfg_.values()).empty();
     if (joined_ && opts_.transport == "process")
-      return make_error(errc::invalid_argument,
-                        "--transport process: the devices are in other processes; without caf-run or --join it is "
-                        "measured in this one");
+      return invalid("--transport process: the devices are in other processes; without caf-run or --join it is "
+                     "measured in this one");
     const auto wanted = opts_.transport == "process" ? bytes_wanted_in_process : bytes_wanted_between;
     if (!opts_.check && opts_.effort.bytes_max < wanted)
       return make_error(
@@ -163,7 +161,7 @@ class tune_call final : public configured_call {
                     size_text(opts_.effort.bytes_max),
                     opts_.transport == "process" ? "in a process" : "between processes", size_text(wanted)));
     if (!joined_ && opts_.devices)
-      return make_error(errc::invalid_argument, "--devices is for a joined cluster: give --join HOST:PORT");
+      return invalid("--devices is for a joined cluster: give --join HOST:PORT");
     return opts_.write.empty() ? caf::error{} : check_writable(opts_.write);
   }
 

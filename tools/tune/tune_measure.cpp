@@ -269,7 +269,7 @@ caf::error read_rows(const std::string& json, const std::vector<uint32_t>& hosts
   for (std::string line; std::getline(in, line);) {
     google::protobuf::Struct row;
     if (!google::protobuf::util::JsonStringToMessage(line, &row).ok())
-      return make_error(errc::corrupt, fmt::format("'{}' in {} is no row of a benchmark", line, json));
+      return malformed(fmt::format("'{}' in {} is no row of a benchmark", line, json));
     auto number = [&](const char* key) { return (*row.mutable_fields())[key].number_value(); };
     times[{proto::ALL_REDUCE, row.fields().at("algorithm").string_value(), static_cast<uint32_t>(number("devices")),
            hosts, static_cast<uint64_t>(number("size"))}]

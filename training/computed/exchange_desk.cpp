@@ -70,7 +70,7 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
   for (auto& other : ranks)
     if (other.size() > turn && !match(other[turn].about, ranks[mine][turn].about)) {
       const auto &a = other[turn].about, &b = ranks[mine][turn].about;
-      return make_error(errc::invalid_argument, a.rank < b.rank ? differ(a, b) : differ(b, a));
+      return invalid(a.rank < b.rank ? differ(a, b) : differ(b, a));
     }
   if (std::ranges::any_of(ranks, [](auto& y) { return y.empty(); }))
     return std::optional<exchange>{};

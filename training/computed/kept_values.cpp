@@ -85,8 +85,7 @@ caf::error kept_values::begin(uint64_t step) {
   check();
   if (step == step_)
     return caf::none;
-  return make_error(errc::invalid_argument,
-                    fmt::format("step {} cannot start: this rank has the model as it was before step {}", step, step_));
+  return invalid(fmt::format("step {} cannot start: this rank has the model as it was before step {}", step, step_));
 }
 
 block_pointer kept_values::find(const kept_part& what) const {

@@ -90,7 +90,7 @@ caf::error rank_computation::compute(pending& x) {
     case op::backward_weight: return backward(x);
     case op::keys:
     case op::attend:
-    case op::attend_backward: return make_error(errc::invalid_argument, "these layers have no attention to share");
+    case op::attend_backward: return invalid("these layers have no attention to share");
     case op::loss: return loss(x);
     case op::add: return add(x);
     case op::slice: return slice(x);
@@ -244,7 +244,7 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
     case op::broadcast: result.output = result.input; return result;
     case op::send:
     case op::receive: return result;
-    default: return make_error(errc::invalid_argument, "these layers have no positions to be exchanged for heads");
+    default: return invalid("these layers have no positions to be exchanged for heads");
   }
 }
 

@@ -122,7 +122,7 @@ caf::error rank_computation::backward(pending& x) {
 
 caf::error rank_computation::loss(pending& x) {
   if (x.argument.has != form::whole)
-    return make_error(errc::invalid_argument, "these losses are of whole samples");
+    return invalid("these losses are of whole samples");
   TRY(room, room_for(x.results[0]));
   const auto samples = x.argument.samples.first();
   std::vector<uint32_t> labels(samples.count() * job_.labels_each);

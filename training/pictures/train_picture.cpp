@@ -270,7 +270,7 @@ private:
 };
 
 caf::error cannot_draw(std::string why) {
-  return make_error(errc::invalid_argument, std::move(why));
+  return invalid(std::move(why));
 }
 
 } // namespace

@@ -11,8 +11,7 @@ caf::expected<const cost_model*> cost_model_of(std::string_view name) {
     return &lab_costs();
   if (name == "puzzles")
     return &puzzle_costs();
-  return make_error(errc::invalid_argument,
-                    fmt::format("there is no cost model \"{}\"; there are: lab, puzzles", name));
+  return invalid(fmt::format("there is no cost model \"{}\"; there are: lab, puzzles", name));
 }
 
 } // namespace ringmaster::training

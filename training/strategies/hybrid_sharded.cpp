@@ -31,8 +31,7 @@ strategy run_hybrid_sharded(rank& self, const model& m) {
 
 caf::error check_hybrid_sharded(const model& m, uint32_t world_size) {
   if (const auto count = sharers_of(m, world_size); world_size % count != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks are no groups of {}: --shard must divide them", world_size, count));
+    return invalid(fmt::format("{} ranks are no groups of {}: --shard must divide them", world_size, count));
   return check_data_parallel(m, world_size);
 }
 

@@ -20,8 +20,7 @@ constexpr uint32_t spares_max = 65536, plays_max = 1000;
 caf::expected<double> parse_shape(const std::string& text) {
   const auto x = decimal_in(text);
   if (!x || !(*x >= life_shape_min && *x <= life_shape_max))
-    return make_error(errc::invalid_argument,
-                      fmt::format("\"{}\" is not a number from {} to {}", text, life_shape_min, life_shape_max));
+    return invalid(fmt::format("\"{}\" is not a number from {} to {}", text, life_shape_min, life_shape_max));
   return *x;
 }
 
@@ -73,7 +72,7 @@ std::string failure_options::given() const {
 }
 
 caf::error failure_options::check() const {
-  auto refused = [](std::string why) { return make_error(errc::invalid_argument, std::move(why)); };
+  auto refused = [](std::string why) { return invalid(std::move(why)); };
   if (!gpu_mttf_s && !given().empty())
     return refused(given() + " is of a run in which hosts fail: say how often, such as --gpu-mttf 50000h");
   if (join_s && !shrink)

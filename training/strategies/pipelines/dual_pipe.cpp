@@ -107,7 +107,7 @@ strategy run_dual_pipe(rank& self, const model& m) {
 }
 
 caf::error check_dual_pipe(const model& m, uint32_t world_size) {
-  auto refused = [](std::string why) { return make_error(errc::invalid_argument, "dualpipe: " + std::move(why)); };
+  auto refused = [](std::string why) { return invalid("dualpipe: " + std::move(why)); };
   RETURN_ERROR(check_pipeline(m, world_size));
   const auto shape = pipeline_mesh(m, world_size);
   RETURN_ERROR(check_shared_layers(m, shape));

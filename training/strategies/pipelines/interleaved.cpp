@@ -36,7 +36,7 @@ strategy run_interleaved(rank& self, const model& m) {
 }
 
 caf::error check_interleaved(const model& m, uint32_t world_size) {
-  auto refused = [](std::string why) { return make_error(errc::invalid_argument, "interleaved: " + std::move(why)); };
+  auto refused = [](std::string why) { return invalid("interleaved: " + std::move(why)); };
   RETURN_ERROR(check_mesh(m, world_size));
   const auto shape = pipeline_mesh(m, world_size);
   const auto p = shape.pipeline;

@@ -18,16 +18,14 @@ namespace {
 caf::error check_experts(const model& m, const mesh& shape) {
   const auto parts = shape.context * shape.tensor;
   if (shape.stage_size() % m.parallel.ep != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} of a stage cannot be groups of {} that share experts: --experts must divide "
-                                  "tensor {} x context {} x data {}",
-                                  counted(shape.stage_size(), "rank"), m.parallel.ep, shape.tensor, shape.context,
-                                  shape.data));
+    return invalid(fmt::format("{} of a stage cannot be groups of {} that share experts: --experts must divide "
+                               "tensor {} x context {} x data {}",
+                               counted(shape.stage_size(), "rank"), m.parallel.ep, shape.tensor, shape.context,
+                               shape.data));
   if (m.parallel.ep % parts != 0 && parts % m.parallel.ep != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
-                                  "a sample's positions, tensor {} x context {}",
-                                  m.parallel.ep, parts, shape.tensor, shape.context));
+    return invalid(fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
+                               "a sample's positions, tensor {} x context {}",
+                               m.parallel.ep, parts, shape.tensor, shape.context));
   return caf::none;
 }
 
@@ -83,16 +81,13 @@ caf::error check_shared_layers(const model& m, const mesh& shape) {
   if (m.parallel.cp <= 1 && m.parallel.ep <= 1)
     return caf::none;
   if (m.for_real)
-    return make_error(errc::invalid_argument,
-                      "ranks that share positions or experts need layers of attention or experts that can be shared; "
-                      "those that are trained here cannot: ringmaster simulate train simulates it");
+    return invalid("ranks that share positions or experts need layers of attention or experts that can be shared; "
+                   "those that are trained here cannot: ringmaster simulate train simulates it");
   if (m.parallel.zero > 1)
-    return make_error(errc::invalid_argument,
-                      "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
+    return invalid("with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
   if (shape.context * uint64_t{shape.tensor} > position_run::of_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
-                                  shape.context, position_run::of_max));
+    return invalid(fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
+                               shape.context, position_run::of_max));
   return m.parallel.ep > 1 ? check_experts(m, shape) : caf::none;
 }
 
