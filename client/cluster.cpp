@@ -18,7 +18,6 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
-#include <set>
 #include <spdlog/spdlog.h>
 
 namespace ringmaster {

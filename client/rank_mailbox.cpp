@@ -16,7 +16,6 @@
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
-#include <vector>
 
 namespace ringmaster {
 

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fmt/format.h>
 #include <list>
 #include <random>
 #include <spdlog/spdlog.h>

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>

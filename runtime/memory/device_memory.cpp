@@ -9,9 +9,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstring>
 #include <limits>
-#include <string>
 #include <string_view>
 
 #include <fcntl.h>

@@ -6,8 +6,6 @@
 #include "runtime/simulation/event_queue.hpp"
 #include "runtime/simulation/timeline.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace ringmaster {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <fmt/format.h>
 #include <memory>
 #include <sys/mman.h>

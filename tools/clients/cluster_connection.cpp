@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 namespace ringmaster {
 
 namespace {

@@ -5,8 +5,6 @@
 #include "runtime/invariants/ensure.hpp"
 #include "training/computed/step_world.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 

@@ -14,8 +14,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 namespace ringmaster::training {
 
 namespace {

@@ -8,8 +8,6 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace ringmaster::training {
