@@ -70,8 +70,7 @@ caf::expected<std::shared_ptr<rank_mailbox>> rank_mailbox::join(const proto::Mee
   std::shared_ptr<rank_mailbox> result{new rank_mailbox{std::move(*file), where, page.slot_bytes(), std::move(device),
                                                         std::move(otherwise), std::move(give_up)}};
   if (!result->page_.join())
-    return make_error(errc::in_use, fmt::format("rank {} of communicator {} has another handle: its calls are "
-                                                "messages",
+    return make_error(errc::in_use, fmt::format("rank {} of communicator {} has another handle: its calls are messages",
                                                 where.rank, where.communicator));
   return result;
 }
@@ -148,8 +147,8 @@ caf::error rank_mailbox::page_lost() {
   if (!file_->damaged() && page_.intact())
     return caf::none;
   auto why = fmt::format(
-    "rank {} of communicator {}: the shared-memory page of its ranks was truncated, or its disk is "
-    "full; it is unknown which calls the others have made there, and the communicator is aborted",
+    "rank {} of communicator {}: the shared-memory page of its ranks was truncated, or its disk is full; it is unknown "
+    "which calls the others have made there, and the communicator is aborted",
     where_.rank, where_.communicator);
   if (auto give_up = std::exchange(give_up_, nullptr))
     give_up(why);

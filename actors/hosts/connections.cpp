@@ -117,15 +117,13 @@ namespace {
 caf::error no_answer(const endpoint& there, const caf::error& problem, std::chrono::duration<double> taken,
                      bool accepted) {
   if (!accepted)
-    return make_error(
-      errc::unreachable,
-      fmt::format("{} has not taken a connection in {:.1f} s: nothing came back; does the host run, and "
-                  "does a firewall let the port through?",
-                  text_of(there), taken.count()));
+    return make_error(errc::unreachable, fmt::format("{} has not taken a connection in {:.1f} s: nothing came back; "
+                                                     "does the host run, and does a firewall let the port through?",
+                                                     text_of(there), taken.count()));
   if (problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout)
     return make_error(errc::timed_out,
-                      fmt::format("{} accepts connections, and has not answered in {:.1f} s: it is stopped, or is "
-                                  "no process of ringmaster; look at the process that listens there",
+                      fmt::format("{} accepts connections, and has not answered in {:.1f} s: it is stopped, or is no "
+                                  "process of ringmaster; look at the process that listens there",
                                   text_of(there), taken.count()));
   return make_error(errc::not_ringmaster,
                     fmt::format("{} accepts connections and does not answer as a process of ringmaster would: {}",
@@ -150,8 +148,8 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     while (!no_more_connecting::is_so() && !await_message(*self, no_more_connecting::look))
       if (!told && *accepted && awake_clock::actor_now() - began >= worth_a_word) {
         told = true;
-        spdlog::info("waits for {}, which accepts connections and does not answer: the process there is "
-                     "still, or is no process of ringmaster; for {} at most",
+        spdlog::info("waits for {}, which accepts connections and does not answer: the process there is still, or is "
+                     "no process of ringmaster; for {} at most",
                      text_of(there), duration_text(limit));
       }
     if (self->mailbox().empty())
@@ -193,9 +191,9 @@ std::pair<int, std::shared_ptr<addrinfo>> addresses_to_listen_at(const std::stri
 caf::error check_own(const std::string& host) {
   const auto [unknown, addresses] = addresses_to_listen_at(host, 0);
   if (unknown != 0)
-    return invalid(fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give an address of this "
-                               "host; {}",
-                               host, ::gai_strerror(unknown), own_addresses_text()));
+    return invalid(
+      fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give an address of this host; {}", host,
+                  ::gai_strerror(unknown), own_addresses_text()));
   for (auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
     open_socket tried{::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (tried.descriptor < 0 || ::bind(tried.descriptor, each->ai_addr, each->ai_addrlen) == 0

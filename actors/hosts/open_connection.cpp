@@ -47,10 +47,9 @@ caf::expected<addresses> addresses_of(const endpoint& there, awake_clock::time_p
     if (no_more_connecting::is_so())
       return no_more_connecting::error();
     if (awake_clock::now() >= until)
-      return make_error(errc::timed_out,
-                        fmt::format("the host \"{}\" of {} was not found in time: no name server answers; its "
-                                    "address in place of its name needs none",
-                                    there.host, text_of(there)));
+      return make_error(errc::timed_out, fmt::format("the host \"{}\" of {} was not found in time: no name server "
+                                                     "answers; its address in place of its name needs none",
+                                                     there.host, text_of(there)));
   }
   auto [unknown, found] = coming.get();
   if (unknown != 0) // CAF reports an unknown host as a refused connection

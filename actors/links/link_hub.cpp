@@ -250,11 +250,10 @@ link_hub::link_hub(std::unique_ptr<io_thread> io) : io_(std::move(io)) {}
 link_hub::~link_hub() {
   auto& x = io_->counts;
   if (x.connections_made > 0 || x.bytes_sent > 0)
-    spdlog::info(
-      "bulk connections: {} bytes came and {} went; {} connections were made and {} broke; {} frames came late "
-      "and were dropped, {} were damaged",
-      x.bytes_received.load(), x.bytes_sent.load(), x.connections_made.load(), x.connections_lost.load(),
-      x.late_frames.load(), x.damaged_frames.load());
+    spdlog::info("bulk connections: {} bytes came and {} went; {} connections were made and {} broke; {} frames came "
+                 "late and were dropped, {} were damaged",
+                 x.bytes_received.load(), x.bytes_sent.load(), x.connections_made.load(), x.connections_lost.load(),
+                 x.late_frames.load(), x.damaged_frames.load());
 }
 
 const link_place& link_hub::place() const {

@@ -26,12 +26,11 @@ void collective_command::enter(phase next) {
 
 std::string collective_command::state_text() const {
   constexpr std::string_view phases[] = {"waiting", "planned", "walking", "finished", "broken", "committing", "joint"};
-  return fmt::format(
-    "rank {}, {} of operation #{} on communicator {} in epoch {}, {}; blocks awaited {}, ready {}, under "
-    "way {}, offered {}; {} of {} operations walked",
-    rank_, round_text(), plan_->sequence(), plan_->comm_id(), plan_->epoch(), phases[static_cast<size_t>(phase_)],
-    blocks_.awaited.size(), blocks_.ready.size(), blocks_.arriving.size(), blocks_.offered.size(), walked_.size(),
-    1 + series_->next_size());
+  return fmt::format("rank {}, {} of operation #{} on communicator {} in epoch {}, {}; blocks awaited {}, ready {}, "
+                     "under way {}, offered {}; {} of {} operations walked",
+                     rank_, round_text(), plan_->sequence(), plan_->comm_id(), plan_->epoch(),
+                     phases[static_cast<size_t>(phase_)], blocks_.awaited.size(), blocks_.ready.size(),
+                     blocks_.arriving.size(), blocks_.offered.size(), walked_.size(), 1 + series_->next_size());
 }
 
 void collective_command::free_walked() {

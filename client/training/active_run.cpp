@@ -75,8 +75,8 @@ caf::error active_run::begin_in_folder() {
                                 render(problem)));
     return caf::none;
   }
-  return invalid(fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume continues from there, "
-                             "and a new run needs another folder",
+  return invalid(fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume continues from there, and "
+                             "a new run needs another folder",
                              settings_.checkpoints.string(), steps->back()));
 }
 
@@ -187,11 +187,10 @@ caf::error active_run::play(process_group& group) {
   if (trainer_ended && code_of(*trainer_ended) != errc::ok)
     return with_context("the run has ended", *trainer_ended);
   if (trainer_ended && *trainer_ended && *trainer_ended != caf::exit_reason::user_shutdown)
-    return make_error(
-      errc::device_lost,
-      fmt::format("rank 0, which has the trainer, has exited or lost this process: {}. If the run has ended "
-                  "and wrote checkpoints, another run continues it (--checkpoint DIR --resume)",
-                  render(*trainer_ended)));
+    return make_error(errc::device_lost,
+                      fmt::format("rank 0, which has the trainer, has exited or lost this process: {}. If the run has "
+                                  "ended and wrote checkpoints, another run continues it (--checkpoint DIR --resume)",
+                                  render(*trainer_ended)));
   return trainer_ended ? caf::error{} : mine.problem(); // the run has finished without this rank
 }
 

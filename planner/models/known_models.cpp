@@ -158,10 +158,9 @@ caf::expected<language_model> model_of(std::string_view name) {
     names.push_back(x.name);
   }
   const auto meant = nearest_word(name, names);
-  return invalid(fmt::format("there is no model \"{}\"{}; there are: {}; or a configuration file "
-                             "of Hugging Face's (config.json)",
-                             name, meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant),
-                             fmt::join(names, ", ")));
+  return invalid(
+    fmt::format("there is no model \"{}\"{}; there are: {}; or a configuration file of Hugging Face's (config.json)",
+                name, meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant), fmt::join(names, ", ")));
 }
 
 } // namespace ringmaster::training

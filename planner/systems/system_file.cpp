@@ -245,9 +245,9 @@ private:
     for (auto& each : sheet_members) {
       const auto *said = given(each.said), *reached = given(each.reached);
       if (said != nullptr && reached != nullptr)
-        return invalid(fmt::format("\"{}\", a data sheet's, and \"{}\", what is reached of it, are two ways to say "
-                                   "the same: say one",
-                                   each.said, each.reached));
+        return invalid(fmt::format(
+          "\"{}\", a data sheet's, and \"{}\", what is reached of it, are two ways to say the same: say one", each.said,
+          each.reached));
       const auto known_said = like_->*each.said_member;
       if (said != nullptr && known_said == 0)
         return invalid(fmt::format("{} has no such link, so \"{}\" cannot be scaled: say \"{}\"", like_->name,
@@ -273,10 +273,9 @@ private:
                     limit{"network_bandwidth", "network_per_device", x_.network_bandwidth,
                           by_switches * x_.network_per_device * x_.devices_per_host}})
       if (given(x.reached) != nullptr && x.most > 0 && x.is > x.most)
-        return invalid(
-          fmt::format("{} is {:.4g} bytes a second; as {} has {} at most {:.4g} can be reached: say \"{}\" "
-                      "if yours is faster",
-                      x.reached, x.is, like_->name, x.said, x.most, x.said));
+        return invalid(fmt::format(
+          "{} is {:.4g} bytes a second; as {} has {} at most {:.4g} can be reached: say \"{}\" if yours is faster",
+          x.reached, x.is, like_->name, x.said, x.most, x.said));
     return caf::none;
   }
 

@@ -180,8 +180,7 @@ std::vector<rendezvous_desk::answer> rendezvous_desk::lost(device_id device, con
     }
     result.push_back({waiting(group),
                       make_error(errc::device_lost,
-                                 fmt::format("rank {} of {} of \"{}\" (device 0x{:x}) was lost before all had "
-                                             "come: {}",
+                                 fmt::format("rank {} of {} of \"{}\" (device 0x{:x}) was lost before all had come: {}",
                                              rank - group.ranks.begin(), group.ranks.size(), name, device, cause))});
     i = groups_.erase(i);
   }

@@ -61,8 +61,7 @@ caf::expected<std::optional<uint64_t>> durable_mark::read(const std::filesystem:
     return std::optional<uint64_t>{};
   auto value = parse({text, static_cast<size_t>(size)});
   if (!value)
-    return malformed(fmt::format("journal '{}' is corrupt: its file {} does not say up to which record "
-                                 "it is durable",
+    return malformed(fmt::format("journal '{}' is corrupt: its file {} does not say up to which record it is durable",
                                  dir.string(), file_name));
   return value;
 }

@@ -142,17 +142,16 @@ caf::error rocksdb_directory::inspect_families(bool writing, uint64_t durable) c
     return error_of(status, "open");
   for (auto& name : names)
     if (std::find(family_names.begin(), family_names.end(), name) == family_names.end())
-      return make_error(errc::wrong_version,
-                        fmt::format("journal '{}' has a family '{}' that is not in format {} of this program: a later "
-                                    "version wrote it",
-                                    path_.string(), name, format_version));
+      return make_error(
+        errc::wrong_version,
+        fmt::format("journal '{}' has a family '{}' that is not in format {} of this program: a later version wrote it",
+                    path_.string(), name, format_version));
   if (names.size() == family_names.size())
     return caf::none;
   if (durable > 0)
     return corrupt("it has records, but not all of its families");
   return writing ? caf::none
-                 : invalid(fmt::format("there is no journal in '{}': its creation was cut "
-                                       "short, or is going on",
+                 : invalid(fmt::format("there is no journal in '{}': its creation was cut short, or is going on",
                                        path_.string()));
 }
 
@@ -205,9 +204,9 @@ caf::error rocksdb_directory::explain_lock(const rocksdb::Status& status) const 
     if (fd >= 0)
       ::close(fd);
   }
-  return make_error(errc::in_use, fmt::format("journal '{}' is in use {}: stop that one first, or choose another "
-                                              "directory",
-                                              path_.string(), holder));
+  return make_error(errc::in_use,
+                    fmt::format("journal '{}' is in use {}: stop that one first, or choose another directory",
+                                path_.string(), holder));
 }
 
 caf::error rocksdb_directory::check_version(uint64_t now_ns) {
@@ -218,8 +217,8 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
       return caf::none;
     return make_error(
       errc::wrong_version,
-      fmt::format("journal '{}' has format {}, and this program reads and writes format {}: read it with the "
-                  "version of Ringmaster that wrote it, or move the directory away to begin a new one",
+      fmt::format("journal '{}' has format {}, and this program reads and writes format {}: read it with the version "
+                  "of Ringmaster that wrote it, or move the directory away to begin a new one",
                   path_.string(), version, format_version));
   }
   if (!status.IsNotFound())
@@ -253,8 +252,7 @@ std::string advice_on(const rocksdb::Status& status) {
 } // namespace
 
 caf::error rocksdb_directory::corrupt(std::string_view reason) const {
-  return malformed(fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
-                               "one",
+  return malformed(fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new one",
                                path_.string(), reason));
 }
 

@@ -60,10 +60,9 @@ caf::error validate(const device_memory::options& opts) {
   if (opts.bytes == 0)
     return invalid_memory(opts, "0 bytes of memory; at least 1 is needed");
   if (opts.bytes > largest_file / 2 || opts.min_address > std::numeric_limits<uint64_t>::max() - 2 * opts.bytes)
-    return invalid_memory(
-      opts, fmt::format("{:#x} bytes of memory from address {:#x}, and the same number of scratch bytes, exceed "
-                        "what 64 bits can address",
-                        opts.bytes, opts.min_address));
+    return invalid_memory(opts, fmt::format("{:#x} bytes of memory from address {:#x}, and the same number of scratch "
+                                            "bytes, exceed what 64 bits can address",
+                                            opts.bytes, opts.min_address));
   return caf::none;
 }
 

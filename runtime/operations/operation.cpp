@@ -24,10 +24,10 @@ caf::error check_range(const gpu_sim::DeviceMetadata& device, uint32_t rank, con
   auto max = device.maxmemaddr().value();
   if (address >= min && address <= max && bytes <= max - address)
     return caf::none;
-  return make_error(errc::out_of_range,
-                    fmt::format("rank {}: the {} of {} bytes at 0x{:x} is not within the memory of device 0x{:x}, "
-                                "[0x{:x}, 0x{:x})",
-                                rank, what, bytes, address, device.deviceid().value(), min, max));
+  return make_error(
+    errc::out_of_range,
+    fmt::format("rank {}: the {} of {} bytes at 0x{:x} is not within the memory of device 0x{:x}, [0x{:x}, 0x{:x})",
+                rank, what, bytes, address, device.deviceid().value(), min, max));
 }
 
 /// An address for each rank that has elements there, and none for ranks that do not exist.
@@ -75,10 +75,9 @@ caf::error check_swap(const proto::Collective& what, uint32_t ranks) {
       auto there = what.counts(static_cast<int>(a * ranks + b));
       auto back = what.counts(static_cast<int>(b * ranks + a));
       if (there != back)
-        return invalid(
-          fmt::format("all_to_all in place: rank {} sends {} elements to rank {}, which sends {} back; in place "
-                      "both must be as many",
-                      a, there, b, back));
+        return invalid(fmt::format("all_to_all in place: rank {} sends {} elements to rank {}, which sends {} back; in "
+                                   "place both must be as many",
+                                   a, there, b, back));
     }
   return caf::none;
 }
@@ -232,10 +231,9 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
       RETURN_ERROR(check_range(device, rank, "output", x.output, x.output_bytes));
       if (x.input_bytes != 0 && x.output_bytes != 0 && x.input < x.output + x.output_bytes
           && x.output < x.input + x.input_bytes)
-        return invalid(
-          fmt::format("rank {}: input at 0x{:x} and output at 0x{:x} of {} bytes overlap; in place means to "
-                      "give no outputs",
-                      rank, x.input, x.output, x.output_bytes));
+        return invalid(fmt::format(
+          "rank {}: input at 0x{:x} and output at 0x{:x} of {} bytes overlap; in place means to give no outputs", rank,
+          x.input, x.output, x.output_bytes));
     }
     op.slots.push_back(x);
   }

@@ -76,9 +76,8 @@ caf::expected<cluster_device> parse_cluster_device(std::string_view text) {
     if (id && port && !host.empty() && host.find(',') == std::string_view::npos)
       return cluster_device{device_id{*id}, {without_brackets(host), *port}};
   }
-  return invalid(fmt::format("\"{}\" is no device of a cluster: that is \"id,host,port\" with an id from 1 and a "
-                             "port from 1 to 65535",
-                             text));
+  return invalid(fmt::format(
+    "\"{}\" is no device of a cluster: that is \"id,host,port\" with an id from 1 and a port from 1 to 65535", text));
 }
 
 } // namespace ringmaster

@@ -155,11 +155,10 @@ caf::error bench::ended() {
                            std::chrono::seconds{120}); // requested after the calls, which are not answered yet
   auto problem = user_.finish_calls();
   if (status && status->epoch() != 1) // however the calls ended
-    return make_error(errc::device_lost,
-                      status->asyncerror().empty()
-                        ? "operations ran again while they were measured, in a new epoch: two processes had lost their "
-                          "connection, see the log"
-                        : "a device was lost while it was measured: " + status->asyncerror());
+    return make_error(errc::device_lost, status->asyncerror().empty()
+                                           ? "operations ran again while they were measured, in a new epoch: two "
+                                             "processes had lost their connection, see the log"
+                                           : "a device was lost while it was measured: " + status->asyncerror());
   if (problem)
     return problem;
   if (!status)

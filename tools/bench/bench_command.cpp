@@ -96,10 +96,9 @@ caf::error measure_rows(bench& group, const bench_options& x, bench_rows& rows) 
       RETURN_ERROR(rows.add(*row));
     }
     if (!limit.how.empty())
-      rows.remark(fmt::format(
-        "limit: {:.2f} us, of a plain loop that reads all inputs and writes all outputs ({}); parts above 1 "
-        "are due to caches or other load",
-        limit.time_us, limit.how));
+      rows.remark(fmt::format("limit: {:.2f} us, of a plain loop that reads all inputs and writes all outputs ({}); "
+                              "parts above 1 are due to caches or other load",
+                              limit.time_us, limit.how));
   }
   return caf::none;
 }
@@ -123,8 +122,8 @@ class bench_call final : public configured_call {
     joined_ = !coordinator_elsewhere(cfg_.values()).empty();
     auto problem = take(joined_ ? arguments_.options(arguments_.fewest_devices()) : arguments_.options());
     if (!problem && joined_ && x_.written)
-      return invalid("--schedule: the devices are in other processes, which do not know the "
-                     "file; without caf-run or --join they are in this one");
+      return invalid("--schedule: the devices are in other processes, which do not know the file; without caf-run or "
+                     "--join they are in this one");
     return problem || joined_ || !is_given("device.memory-bytes") ? problem : fit_to_memory();
   }
 

@@ -33,13 +33,11 @@ uint64_t first_size(const bench_options& x, uint64_t bytes) {
 
 void bench_arguments::add_to(option_table& table) {
   auto& x = result_;
-  table.about("Measures a collective over a range of sizes on simulated devices, in this process or in another "
-              "cluster, checks the "
-              "results, and prints the places of the ranks and nccl-tests' columns. Sizes count as in nccl-tests. The "
-              "last column is "
-              "the reached part of the memory's limit: the time of a plain loop on all cores that reads all inputs and "
-              "writes all "
-              "outputs once, divided by the time. It is omitted if ranks are on other hosts.");
+  table.about(
+    "Measures a collective over a range of sizes on simulated devices, in this process or in another cluster, checks "
+    "the results, and prints the places of the ranks and nccl-tests' columns. Sizes count as in nccl-tests. The last "
+    "column is the reached part of the memory's limit: the time of a plain loop on all cores that reads all inputs and "
+    "writes all outputs once, divided by the time. It is omitted if ranks are on other hosts.");
   add_collective_options(table, settings_, {.max = devices_max, .min = devices_min, .option = "--devices"});
   table.positional().otherwise("all_reduce");
   table.option_named("--devices").otherwise("8, or device.count if that is given; on another cluster all free devices");
@@ -72,9 +70,8 @@ void bench_arguments::add_to(option_table& table) {
   table.flag("--single", x.single).says("waits for each operation before the next one");
   table.flag("--no-memory-limit", x.no_memory_limit).says("omits the plain loop for the memory's limit");
   table.flag("--wide", x.wide)
-    .says(
-      "shows all columns; lines of at most 100 columns, or of the terminal's, leave out root, redop, type, p50, p99, "
-      "limit, count and algbw, in this order and as far as necessary");
+    .says("shows all columns; lines of at most 100 columns, or of the terminal's, leave out root, redop, type, p50, "
+          "p99, limit, count and algbw, in this order and as far as necessary");
   table.file("--json", x.json)
     .says("FILE", "also writes a JSON object for each row, with node, host and device of each rank");
   table.closing(
@@ -82,14 +79,12 @@ void bench_arguments::add_to(option_table& table) {
     "The last lines are the memory of this process without the devices' files, whether every result was right, and the "
     "average bus bandwidth.\n\n"
     "Sizes are whole elements. If each rank has a block, they are rounded down to blocks of the same size, which the "
-    "first "
-    "column shows. The exit status is 0 if every result was right.");
+    "first column shows. The exit status is 0 if every result was right.");
   table.common({"--algorithm", "--devices", "--min-bytes", "--max-bytes", "--factor", "--datatype", "--op",
                 "--iterations", "--wide", "--json"});
   table.add_example("ringmaster bench -b 8 -e 64M -f 2", "the sizes of nccl-tests");
   table.add_example("ringmaster bench broadcast --algorithm all --json rows.json",
-                    "every algorithm; `ringmaster chart` "
-                    "draws the rows");
+                    "every algorithm; `ringmaster chart` draws the rows");
   table.add_example("caf-run --local 4 -- ringmaster bench", "on all devices of four node processes");
 }
 

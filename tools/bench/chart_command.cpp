@@ -98,10 +98,9 @@ chart chart_of(const measurements& all, bool busbw) {
 
 class chart_call final : public command_call {
   void declare(option_table& table) override {
-    table.about(
-      "Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. Where "
-      "several rows have the same algorithm and size, as from several runs, it takes the median. All rows must "
-      "be of one kind, with the same number of devices; rows of size 0 are left out.");
+    table.about("Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. "
+                "Where several rows have the same algorithm and size, as from several runs, it takes the median. All "
+                "rows must be of one kind, with the same number of devices; rows of size 0 are left out.");
     table.positional("FILE", [this](const std::string& file) { return opts_.files.push_back(file), caf::error{}; })
       .offers_files()
       .needed()

@@ -84,9 +84,8 @@ public:
 
 private:
   void declare_options(option_table& table) override {
-    table.about(
-      "Hangs a device of a running cluster: it never answers again, until it is given up and removed. With --for it is "
-      "only paused: a short pause delays operations, after a long one the device is lost.");
+    table.about("Hangs a device of a running cluster: it never answers again, until it is given up and removed. With "
+                "--for it is only paused: a short pause delays operations, after a long one the device is lost.");
     table.positional("DEVICE", [this](const std::string& text) { return take_device(text); })
       .says("its number, such as 0x4 or 4")
       .needed();
@@ -114,9 +113,8 @@ public:
 private:
   void declare_options(option_table& table) override {
     table.form("DEVICE DELAY [options]");
-    table.about(
-      "Slows a device of a running cluster down: every round of its collectives starts later by DELAY. 0 restores its "
-      "speed.");
+    table.about("Slows a device of a running cluster down: every round of its collectives starts later by DELAY. 0 "
+                "restores its speed.");
     table.positional("DEVICE DELAY", [this](const std::string& text) { return take(text); })
       .says("the device's number, such as 0x4 or 4, and the delay, such as 5ms")
       .many();

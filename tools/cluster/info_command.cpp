@@ -35,13 +35,11 @@ class info_call final : public configured_call {
     table.number("--devices", devices_min_, 0).says("N", "waits for this number of devices").otherwise("");
     table.text("--gone", gone_)
       .says("A", "waits until the loss of node A is known, and prints in a line what was lost with it; with --json "
-                 "also the numbers "
-                 "of its communicators");
+                 "also the numbers of its communicators");
     key_option(table, "--timeout", "node.join-timeout").says("T", "how long to wait, such as 30s");
     table.flag("--json", json_)
       .says("prints a JSON object with the fields of ClusterInfo in messages/cluster.proto; if nodes or devices are "
-            "missing at "
-            "the timeout, only \"missing\" (names) and \"missing_devices\"");
+            "missing at the timeout, only \"missing\" (names) and \"missing_devices\"");
     table.flag("--wide", wide_).says("does not wrap lines that are wider than the terminal, or than 100 columns");
     table.closing(
       "The exit status is 0 if nothing is missing. For each missing node there is a line \"missing: NAME\".");

@@ -21,11 +21,10 @@ public:
 
 private:
   void declare_options(option_table& table) override {
-    table.about(
-      "Removes a node from a cluster without losing work. New communicators do not get its devices. Its ranks leave "
-      "when the operations in flight have finished: under \"shrink\" the other ranks go on, under \"replace\" "
-      "spares take over with a copy of the memory. For a communicator with the policy \"abort\" it waits until "
-      "that is destroyed. Then the node's process exits with status 0.");
+    table.about("Removes a node from a cluster without losing work. New communicators do not get its devices. Its "
+                "ranks leave when the operations in flight have finished: under \"shrink\" the other ranks go on, "
+                "under \"replace\" spares take over with a copy of the memory. For a communicator with the policy "
+                "\"abort\" it waits until that is destroyed. Then the node's process exits with status 0.");
     table
       .positional("NODE",
                   [this](const std::string& text) {
@@ -37,9 +36,8 @@ private:
     join_option(table);
     table.duration("--timeout", limit_ps_).says("T", "how long to wait for the node's exit");
     table.closing("The exit status is 0 if the node has exited. After the timeout it reports what it waited for. If "
-                  "ranks remain, the "
-                  "node is no longer drained, and ranks that have left do not return. A node that was asked to exit "
-                  "still does so.");
+                  "ranks remain, the node is no longer drained, and ranks that have left do not return. A node that "
+                  "was asked to exit still does so.");
   }
 
   caf::error check() override {
@@ -127,10 +125,9 @@ public:
 private:
   void declare_options(option_table& table) override {
     table.form("RANK:CAUSE... [options]");
-    table.about(
-      "For launchers: reports that the processes of these ranks have exited. Ranks that wait for one of them to "
-      "join fail at once, with the cause, and not after their timeout; nothing else changes. `caf-run` calls "
-      "this for the ranks that it starts.");
+    table.about("For launchers: reports that the processes of these ranks have exited. Ranks that wait for one of them "
+                "to join fail at once, with the cause, and not after their timeout; nothing else changes. `caf-run` "
+                "calls this for the ranks that it starts.");
     table.positional("RANK:CAUSE", [this](const std::string& text) { return take(text); })
       .says("a rank's number and the cause, such as \"3:it exited with status 1\"")
       .many();

@@ -123,10 +123,8 @@ void end_watch(int) {
 class status_call final : public configured_call {
   void declare_options(option_table& table) override {
     table.about("Shows what a cluster is doing: operations in flight, the ranks that others wait for, the progress and "
-                "place of each "
-                "rank, bytes by route, and the nodes. The coordinator answers from memory, with the age of what it "
-                "knows, so a node "
-                "that is paused does not delay the answer.");
+                "place of each rank, bytes by route, and the nodes. The coordinator answers from memory, with the age "
+                "of what it knows, so a node that is paused does not delay the answer.");
     table
       .positional("HOST:PORT",
                   [this, &table](const std::string& text) {
@@ -142,13 +140,12 @@ class status_call final : public configured_call {
       .says("prints a JSON object in a line, with the fields of ClusterStatus in messages/status.proto");
     table.flag("--wide", wide_)
       .says("shows all columns and does not wrap lines; else lines fit the terminal, or 100 columns, and the table of "
-            "ranks "
-            "leaves out queued, late, device, received and where, in this order and as far as necessary");
+            "ranks leaves out queued, late, device, received and where, in this order and as far as necessary");
     table.flag("--watch", watch_).says("prints it every second until Ctrl-C, and then exits with status 0");
     table.add_example("ringmaster status head:7077 --watch", "a live view");
-    table.closing("Columns: \"heard\" is the age of a rank's latest answer, \"late\" the number of its last answers "
-                  "that came too late, "
-                  "\"queued\" the number of commands in its stream. Rates are of the last five seconds.");
+    table.closing(
+      "Columns: \"heard\" is the age of a rank's latest answer, \"late\" the number of its last answers that came too "
+      "late, \"queued\" the number of commands in its stream. Rates are of the last five seconds.");
   }
 
   caf::error check() override {

@@ -21,9 +21,8 @@ constexpr std::string_view letters_and_digits = "abcdefghijklmnopqrstuvwxyzABCDE
 
 // For refusals of what is none of these.
 constexpr std::string_view accepted_forms
-  = "a line is HOST, HOST slots=DEVICES, HOST:DEVICES, n[1-4]:DEVICES or several "
-    "of these with commas; HOST may be USER@HOST; after it max_slots=, user= "
-    "and name= may follow";
+  = "a line is HOST, HOST slots=DEVICES, HOST:DEVICES, n[1-4]:DEVICES or several of these with commas; HOST may be "
+    "USER@HOST; after it max_slots=, user= and name= may follow";
 
 // Anything else could be read as an option or by a shell.
 bool is_word(std::string_view text, std::string_view also_allowed) {

@@ -52,10 +52,9 @@ caf::error check_agreement(const collective_options& asked, const schedule_set& 
 
 option& add_schedule_option(option_table& table, std::string& file) {
   return table.file("--schedule", file)
-    .says("FILE",
-          "the schedules in FILE, in place of an algorithm's; docs/schedule_format.md has the format. Kind, world "
-          "size, root and peer are the file's, and the number of elements is, or a multiple of it, with every "
-          "range scaled by the same factor. What `ringmaster prove --schedule FILE` refuses is not run");
+    .says("FILE", "the schedules in FILE, in place of an algorithm's; docs/schedule_format.md has the format. Kind, "
+                  "world size, root and peer are the file's, and the number of elements is, or a multiple of it, with "
+                  "every range scaled by the same factor. What `ringmaster prove --schedule FILE` refuses is not run");
 }
 
 caf::expected<schedule_set> read_schedule_file(const std::string& file) {

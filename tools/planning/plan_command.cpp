@@ -325,12 +325,9 @@ class plan_call final : public command_call {
       "ranks, with experts over the first three, every micro-batch, schedule, number of chunks, recomputation, "
       "sequence parallelism, ZeRO stage, FSDP and HSDP, in closed form; the ten best are then simulated operation by "
       "operation, and others that might be faster. Prints the ten best with time, MFU and memory, why the next ones "
-      "lose, where the first one's time "
-      "and "
-      "memory go, and the Pareto front. A laboratory's model: every strategy, with sides, micro-batches and chunks "
-      "that "
-      "are powers of two; simulated are those that lower bounds do not rule out. Prints the ten best, plain data "
-      "parallel beside them, and the front. Ctrl-C prints what was found so far.");
+      "lose, where the first one's time and memory go, and the Pareto front. A laboratory's model: every strategy, "
+      "with sides, micro-batches and chunks that are powers of two; simulated are those that lower bounds do not rule "
+      "out. Prints the ten best, plain data parallel beside them, and the front. Ctrl-C prints what was found so far.");
     table.parsed("--cost-model", x.costs, parse_planned_cost_model)
       .says("M", "{words}")
       .offers(cost_model_names(true))

@@ -74,11 +74,10 @@ std::string head_of(char name, const saved_plan& x, const page_format& page) {
 
 std::string text_of(const saved_plan& a, const saved_plan& b, const page_format& page) {
   return head_of('A', a, page) + head_of('B', b, page) + "\n"
-         + page.line(
-           fmt::format("B takes {:.3f} of A's time and {:.3f} of its memory, and makes {:.3f} of its tokens a "
-                       "GPU and second.{}",
-                       b.seconds / a.seconds, b.bytes / a.bytes,
-                       b.tokens_a_second / b.gpus / (a.tokens_a_second / a.gpus), simulated_text(a, b)))
+         + page.line(fmt::format(
+           "B takes {:.3f} of A's time and {:.3f} of its memory, and makes {:.3f} of its tokens a GPU and second.{}",
+           b.seconds / a.seconds, b.bytes / a.bytes, b.tokens_a_second / b.gpus / (a.tokens_a_second / a.gpus),
+           simulated_text(a, b)))
          + "\n" + table_of(a.seconds_by_part, b.seconds_by_part, 1, "seconds") + "\n"
          + table_of(a.bytes_by_part, b.bytes_by_part, giga, "GB");
 }
@@ -86,9 +85,8 @@ std::string text_of(const saved_plan& a, const saved_plan& b, const page_format&
 class compare_call final : public command_call {
   void declare(option_table& table) override {
     table.form("A.json B.json");
-    table.about(
-      "Two results of ringmaster plan --json beside each other: the best of each, and which terms of time and "
-      "memory make the difference, the largest first.");
+    table.about("Two results of ringmaster plan --json beside each other: the best of each, and which terms of time "
+                "and memory make the difference, the largest first.");
     table.positional("FILE", [this](const std::string& text) { return files_.push_back(text), caf::error{}; })
       .offers_files()
       .many();

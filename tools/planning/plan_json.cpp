@@ -174,10 +174,9 @@ std::string json_of(const plan_outcome& x) {
 }
 
 std::string csv_of(const plan_outcome& x) {
-  std::string text
-    = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
-      "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_memory_bytes,"
-      "rates_by,simulated_fits,days,gpu_hours,cost\n";
+  std::string text = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
+                     "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_"
+                     "memory_bytes,rates_by,simulated_fits,days,gpu_hours,cost\n";
   auto add = [&](const char* list, const planned& plan, const std::optional<simulated_plan>& simulated) {
     auto& how = plan.how;
     const auto figures = figures_of(x, plan, simulated ? simulated->seconds : plan.cost.seconds);

@@ -26,9 +26,9 @@ caf::expected<std::vector<uint64_t>> parse_list(std::string_view text, uint64_t 
     auto first = parse_whole(part.substr(0, dots), min, max);
     auto last = dots == part.npos ? first : parse_whole(part.substr(dots + 2), min, max);
     if (!first || !last || *first > *last || *last - *first >= list_max - result.size())
-      return invalid(fmt::format("\"{}\" is not numbers from {} to {}, at most {} of them, such as 3, 1..64 or "
-                                 "2,4,8..16",
-                                 text, min, max, list_max));
+      return invalid(
+        fmt::format("\"{}\" is not numbers from {} to {}, at most {} of them, such as 3, 1..64 or 2,4,8..16", text, min,
+                    max, list_max));
     for (auto x = *first; x <= *last; ++x)
       result.push_back(x);
   }
@@ -43,11 +43,9 @@ option& add_list(option_table& table, const char* name, std::vector<uint64_t>& t
 
 void prove_options::add_to(option_table& table) {
   constexpr auto count_max = uint64_t{1} << 48;
-  table.about(
-    "Proves collective algorithms: runs the schedules of all ranks on symbols and checks that every output element is "
-    "right, that no rank waits for ever, and that no range is written while it may be read. Compares rounds, elements "
-    "and "
-    "messages with the algorithm's stated cost. Without a KIND, proves all.");
+  table.about("Proves collective algorithms: runs the schedules of all ranks on symbols and checks that every output "
+              "element is right, that no rank waits for ever, and that no range is written while it may be read. "
+              "Compares rounds, elements and messages with the algorithm's stated cost. Without a KIND, proves all.");
   add_kind(table, kind);
   offer_algorithms(table.text("--algorithm", algorithm).says("A", "one algorithm, or all"), {"all"});
   add_list(table, "--ranks", ranks, 1, world_size_max)
@@ -71,9 +69,8 @@ void prove_options::add_to(option_table& table) {
   table.file("--write", write)
     .says("FILE", "writes the schedules of one algorithm to FILE, in that format, instead of proving");
   table.flag("--wide", wide)
-    .says(
-      "shows all columns; lines of at most 100 columns, or of the terminal's, leave out CPU time and cases, in this "
-      "order and as far as necessary");
+    .says("shows all columns; lines of at most 100 columns, or of the terminal's, leave out CPU time and cases, in "
+          "this order and as far as necessary");
   table.common({"--algorithm", "--ranks", "--count", "--root", "--hosts", "--deterministic", "--jobs", "--schedule",
                 "--write", "--wide"});
   table.closing("The exit status is 0 if all proofs hold, 1 if one does not, 2 if the command line is wrong.");

@@ -107,10 +107,9 @@ std::string json_of(const memory_options& x, double parameters) {
 class memory_call final : public command_call {
   void declare(option_table& table) override {
     auto& x = opts_;
-    table.about(
-      "What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages "
-      "(Rajbhandari et al. 2020, mixed precision with Adam), and a transformer layer's activations (Korthikanti et "
-      "al. 2022, 2 bytes an element).");
+    table.about("What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages "
+                "(Rajbhandari et al. 2020, mixed precision with Adam), and a transformer layer's activations "
+                "(Korthikanti et al. 2022, 2 bytes an element).");
     x.transformer.add_model_to(table);
     table.number("--layers", x.layers, 1, 65536).says("L", "").otherwise("the model's");
     table.parsed("--parameters", x.parameters, parse_parameters).says("P", "such as 7.5e9").otherwise("the model's");

@@ -75,14 +75,12 @@ caf::error check_divided(const language_model& trained, const training_setting& 
     return invalid(fmt::format("--experts: {} does not divide the {} experts of a layer", how.ep,
                                trained.experts.count));
   if (how.ep > 1 && trained.experts.every > 1)
-    return invalid(
-      fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of them; "
-                  "`plan` knows such models",
-                  trained.experts.every));
+    return invalid(fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of "
+                               "them; `plan` knows such models",
+                               trained.experts.every));
   if (how.cp > 1 && trained.sequence % (2 * how.cp) != 0)
     return invalid(
-      fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two "
-                  "parts",
+      fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two parts",
                   2 * how.cp, trained.sequence, how.cp));
   const bool shares_positions = how.sequence_parallel || how.ep > 1;
   if (const auto own = trained.sequence / how.cp; shares_positions && own % how.tp != 0)
@@ -169,9 +167,8 @@ void train_options::add_to(option_table& table) {
               + known_strategies());
   strategy_options::add_to(table, 65536);
   table.option_named("--strategy")
-    .says("S",
-          "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes; with a "
-          "--micro-batch ddp and ddp-accumulate are the same, but for where the sums are reduced");
+    .says("S", "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes; "
+               "with a --micro-batch ddp and ddp-accumulate are the same, but for where the sums are reduced");
   table.number("--layers", layers, 1, 65536).says("L", "1 to 65536").otherwise("32; the model's");
   table.parsed("--cost-model", cost_kind, parse_cost_model)
     .says("M", known_costs())

@@ -118,8 +118,8 @@ std::string why_in_process(const candidate& x) {
 
 /// The choice of "auto" for ranks in one process, which does not depend on estimates.
 std::string shared_memory_verdict(const candidate& picked, const candidate& fastest) {
-  return fmt::format("picked: {}, as always in one process: it is a shared-memory operation, which reads and "
-                     "writes each byte once; {} is estimated to take {:.2f} of its time\n",
+  return fmt::format("picked: {}, as always in one process: it is a shared-memory operation, which reads and writes "
+                     "each byte once; {} is estimated to take {:.2f} of its time\n",
                      picked.which->name, fastest.which->name, fastest.time.total_s() / picked.time.total_s());
 }
 
@@ -193,11 +193,9 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
 
 class explain_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about(
-      "Shows which algorithm \"auto\" picks for a collective and why, with estimates for all algorithms: for ranks in "
-      "one "
-      "process, or with --transport network for processes with a rank each. The estimates use the constants in section "
-      "[costs] of the configuration, which `ringmaster tune` measures.");
+    table.about("Shows which algorithm \"auto\" picks for a collective and why, with estimates for all algorithms: for "
+                "ranks in one process, or with --transport network for processes with a rank each. The estimates use "
+                "the constants in section [costs] of the configuration, which `ringmaster tune` measures.");
     add_kind_and_ranks(table, opts_.collective, {.max = ranks_max});
     table.positional().needed();
     add_size_options(table, opts_.collective);
@@ -224,9 +222,9 @@ class explain_call final : public configured_call {
     request_ = *request;
     if (std::set<uint32_t> hosts(request_.hosts.begin(), request_.hosts.end());
         hosts.size() > 1 && hosts.size() < request_.world_size && !has_two_levels(request_))
-      return invalid(fmt::format("--hosts: {} ranks on such hosts are too many to plan; use fewer, or `ringmaster "
-                                 "simulate`",
-                                 request_.world_size));
+      return invalid(
+        fmt::format("--hosts: {} ranks on such hosts are too many to plan; use fewer, or `ringmaster simulate`",
+                    request_.world_size));
     return caf::none;
   }
 

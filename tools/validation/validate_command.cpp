@@ -60,10 +60,11 @@ caf::expected<std::string> place_of(const char* set, const std::string& all_sets
     return (std::filesystem::path{all_sets} / set).string();
   if (auto found = find_data(set))
     return found->string();
-  return make_error(errc::io_error,
-                    fmt::format("what was measured did not come with this program: --data says where it "
-                                "is; the source has it in bench/data/{}",
-                                set));
+  return make_error(
+    errc::io_error,
+    fmt::format(
+      "what was measured did not come with this program: --data says where it is; the source has it in bench/data/{}",
+      set));
 }
 
 /// Refuses a directory in which nothing is found.
@@ -76,11 +77,10 @@ caf::error check_directory(const std::filesystem::path& place) {
   if (!std::filesystem::is_directory(place, unknown) || has_all_sets(place) || has(trainings_file)
       || std::ranges::any_of(iteration_files, has))
     return caf::none;
-  return make_error(errc::io_error,
-                    fmt::format("--data: the directory {} has none of what is read: {} and {}, or {}, or the folder {} "
-                                "and the others of bench/data",
-                                place.string(), iteration_files[0], iteration_files[1], trainings_file,
-                                iterations_set));
+  return make_error(errc::io_error, fmt::format("--data: the directory {} has none of what is read: {} and {}, or {}, "
+                                                "or the folder {} and the others of bench/data",
+                                                place.string(), iteration_files[0], iteration_files[1], trainings_file,
+                                                iterations_set));
 }
 
 /// Whether it is a file of published trainings, and not of measured iterations.
@@ -227,11 +227,10 @@ void print_all(std::FILE* out, const validate_options& opts, const std::vector<d
 
 class validate_call final : public command_call {
   void declare(option_table& table) override {
-    table.about(
-      "Compares what the transformer cost model estimates with measured and published iteration times of GPTs "
-      "under Megatron-LM on A100 GPUs, and with published throughputs of models of today on H100 to GB300. Of these "
-      "rows the first, third, ... were used to calibrate the "
-      "constants, the others were not; of further rows of that source none was.");
+    table.about("Compares what the transformer cost model estimates with measured and published iteration times of "
+                "GPTs under Megatron-LM on A100 GPUs, and with published throughputs of models of today on H100 to "
+                "GB300. Of these rows the first, third, ... were used to calibrate the constants, the others were not; "
+                "of further rows of that source none was.");
     table.file("--data", opts_.data)
       .says("PLACE", "a CSV file with columns as in bench/data; or a directory with single.csv and multi.csv, or with "
                      "pretraining.csv; or one with the folders of bench/data: all sets")

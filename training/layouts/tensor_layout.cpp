@@ -32,9 +32,8 @@ caf::expected<cut_layer> parse_layer(std::string_view text) {
   const auto shape = middle == text.npos ? "" : text.substr(middle + 1, last - middle - 1);
   const auto by = shape.find('x');
   if (middle == text.npos || middle == 0 || by == shape.npos)
-    return invalid(fmt::format("\"{}\" is no layer: write NAME:INxOUT:columns or NAME:INxOUT:rows, such as "
-                               "hidden:768x256:columns",
-                               text));
+    return invalid(fmt::format(
+      "\"{}\" is no layer: write NAME:INxOUT:columns or NAME:INxOUT:rows, such as hidden:768x256:columns", text));
   auto rows = parse_whole(shape.substr(0, by), 1, side_max), columns = parse_whole(shape.substr(by + 1), 1, side_max);
   for (auto* side : {&rows, &columns})
     if (!*side)

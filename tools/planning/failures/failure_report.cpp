@@ -103,13 +103,11 @@ std::string report_of(const failure_findings& found, const page_format& page) {
     text += page.line(
       "The optimizer's state is shared by all copies (ZeRO): shrinking also goes back to the checkpoint");
   if (x.restart_s > x.repair_s)
-    text += page.line(
-      "A restart takes longer than a repair: continuing smaller is estimated to first order only; --plays simulates "
-      "it");
+    text += page.line("A restart takes longer than a repair: continuing smaller is estimated to first order only; "
+                      "--plays simulates it");
   else if (x.copies > 1 && x.checkpoint_write_s > a.mttf_s / 3)
-    text += page.line(
-      "A checkpoint takes over a third of the time between failures: the goodput of continuing smaller may be "
-      "several times too high; --plays simulates it");
+    text += page.line("A checkpoint takes over a third of the time between failures: the goodput of continuing smaller "
+                      "may be several times too high; --plays simulates it");
   if (found.best_goodput() < goodput_min)
     text += page.line(fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}",
                                   long_duration_text(a.mttf_s), long_duration_text(x.restart_s)));
@@ -117,10 +115,10 @@ std::string report_of(const failure_findings& found, const page_format& page) {
   if (std::ranges::any_of(found.recoveries, [](auto& each) { return each.played.has_value(); }))
     text += page.line("played: goodput of the runs that were played, the mean; from to: the least and the most, in %");
   if (found.cheaper)
-    text += page.line(fmt::format("With {} standing by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, "
-                                  "theirs included",
-                                  counted(found.cheaper->spares, "host"), found.cheaper->spares,
-                                  part_text(found.cheaper->goodput), found.cheaper->gpu_hours));
+    text += page.line(
+      fmt::format("With {} standing by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, theirs included",
+                  counted(found.cheaper->spares, "host"), found.cheaper->spares, part_text(found.cheaper->goodput),
+                  found.cheaper->gpu_hours));
   return text;
 }
 

@@ -18,13 +18,12 @@ namespace {
 caf::error check_experts(const model& m, const mesh& shape) {
   const auto parts = shape.context * shape.tensor;
   if (shape.stage_size() % m.parallel.ep != 0)
-    return invalid(fmt::format("{} of a stage cannot be groups of {} that share experts: --experts must divide "
-                               "tensor {} x context {} x data {}",
-                               counted(shape.stage_size(), "rank"), m.parallel.ep, shape.tensor, shape.context,
-                               shape.data));
+    return invalid(fmt::format(
+      "{} of a stage cannot be groups of {} that share experts: --experts must divide tensor {} x context {} x data {}",
+      counted(shape.stage_size(), "rank"), m.parallel.ep, shape.tensor, shape.context, shape.data));
   if (m.parallel.ep % parts != 0 && parts % m.parallel.ep != 0)
-    return invalid(fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
-                               "a sample's positions, tensor {} x context {}",
+    return invalid(fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share a "
+                               "sample's positions, tensor {} x context {}",
                                m.parallel.ep, parts, shape.tensor, shape.context));
   return caf::none;
 }
@@ -60,12 +59,10 @@ model with_data(model m, uint32_t world_size) {
 
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages) {
   if (stages > m.layers)
-    return make_error(
-      errc::invalid_argument,
-      fmt::format(
-        "{} stages need a model of as many layers at least, not {}; more tensor-parallel or data-parallel ranks leave "
-        "fewer stages",
-        stages, m.layers));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} stages need a model of as many layers at least, not {}; more tensor-parallel or "
+                                  "data-parallel ranks leave fewer stages",
+                                  stages, m.layers));
   if (shape.data > 1)
     return check_data_parallel(m, shape.data);
   return caf::none;
