@@ -1,7 +1,6 @@
 #include "client/cluster.hpp"
 
 #include "actors/calls/await_down.hpp"
-#include "actors/configuration/log.hpp"
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/journal.hpp"

@@ -1,6 +1,6 @@
 #include "client/process_group.hpp"
 
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/rank_mailbox.hpp"

@@ -5,7 +5,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/mailbox/one_output.hpp"
+#include "runtime/mailbox/shared_mailbox.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
 

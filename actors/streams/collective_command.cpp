@@ -2,7 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/memory/huge_pages.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"

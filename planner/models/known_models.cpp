@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

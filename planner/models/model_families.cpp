@@ -4,7 +4,6 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/nearest_word.hpp"
 
 #include <fmt/format.h>
 

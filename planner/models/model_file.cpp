@@ -3,8 +3,8 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "planner/models/known_models.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/json_field.hpp"
-#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/text_file.hpp"
 
 #include <fmt/format.h>

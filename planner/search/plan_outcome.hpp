@@ -4,7 +4,7 @@
 #include "planner/failures/failure_findings.hpp"
 #include "planner/plans/plan_advice.hpp"
 #include "planner/search/plan_confirmation.hpp"
-#include "planner/systems/software_generation.hpp"
+#include "planner/systems/pretraining_software.hpp"
 
 #include <caf/error.hpp>
 

@@ -3,8 +3,8 @@
 
 #include "messages/errc.hpp"
 #include "planner/systems/gpu_system.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/json_field.hpp"
-#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/text_file.hpp"
 #include "runtime/text/utf8.hpp"

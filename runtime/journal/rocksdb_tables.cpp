@@ -2,7 +2,7 @@
 
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/journal/operation_state.hpp"
+#include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_bytes.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "tools/options/commands.hpp"
 
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"

@@ -1,6 +1,6 @@
 #include "tools/cluster/joined_call.hpp"
 
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "messages/try.hpp"
 #include "tools/clients/cluster_connection.hpp"
 

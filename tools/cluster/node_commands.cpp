@@ -1,5 +1,5 @@
 #include "actors/calls/await_down.hpp"
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"

@@ -1,6 +1,6 @@
 #include "tools/options/commands.hpp"
 
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "client/client.hpp"
 #include "messages/errc.hpp"
 #include "messages/try.hpp"

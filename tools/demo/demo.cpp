@@ -9,7 +9,7 @@
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/samples/sample_hash.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/clients/rank_layout.hpp"
+#include "tools/clients/free_devices.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,6 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/nearest_word.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 #include "tools/options/program.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/version_text.hpp"
 #include "tools/options/bash_completion.hpp"
 

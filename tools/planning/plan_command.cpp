@@ -9,7 +9,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/options/option_table.hpp"
 #include "tools/options/trace_limit.hpp"
-#include "tools/planning/failures/failure_options.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/laboratory_plan.hpp"
 #include "tools/planning/plan_compare.hpp"
 #include "tools/planning/plan_options.hpp"

@@ -1,7 +1,7 @@
 #include "tools/planning/plan_notes.hpp"
 
 #include "planner/estimates/exchange_times.hpp"
-#include "planner/systems/software_generation.hpp"
+#include "planner/systems/pretraining_software.hpp"
 #include "tools/planning/plan_tables.hpp"
 
 #include <fmt/format.h>

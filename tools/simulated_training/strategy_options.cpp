@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>

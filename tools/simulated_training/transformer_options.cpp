@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "planner/models/model_families.hpp"
-#include "planner/systems/software_generation.hpp"
+#include "planner/systems/pretraining_software.hpp"
 #include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>

@@ -3,8 +3,8 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "training/computed/column_shards.hpp"
 #include "training/computed/free_memory.hpp"
+#include "training/computed/model_parts.hpp"
 #include "training/language/collective_rules.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "training/computed/column_shards.hpp"
+#include "training/computed/model_parts.hpp"
 #include "training/computed/rank_computation.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Tensor parallelism by hand, with the figures of the exercise that it comes from, and beside a single rank.
-#include "client/parallel/megatron_pair.hpp"
+#include "client/parallel/linear_layer.hpp"
 #include "tests/client/parallel/played_ranks.hpp"
 
 using namespace ringmaster;

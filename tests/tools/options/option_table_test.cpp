@@ -1,7 +1,7 @@
 #include "tools/options/option_table.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/tools/options/bench_of.hpp"
