@@ -2,7 +2,7 @@
 
 #include "messages/ids.hpp"
 #include "messages/interfaces.hpp"
-#include "runtime/coordination/recent_departures.hpp"
+#include "runtime/coordination/drain_desk.hpp"
 
 #include <caf/error.hpp>
 #include <caf/result.hpp>

@@ -7,7 +7,7 @@
 #include "client/own_node.hpp"
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
-#include "runtime/health/orphan_wait.hpp"
+#include "runtime/health/connection_silence.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"

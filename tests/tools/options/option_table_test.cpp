@@ -6,7 +6,7 @@
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/tools/options/bench_of.hpp"
 #include "tools/bench/bench_options.hpp"
-#include "tools/demo/demo_options.hpp"
+#include "tools/demo/demo.hpp"
 #include "tools/journal/log_options.hpp"
 #include "tools/options/collective_options.hpp"
 #include "tools/options/commands.hpp"
