@@ -163,39 +163,26 @@ constexpr auto families = [] {
 }();
 
 /// Families whose files have the members of another one's, and models of several parts by that of their text.
-constexpr std::pair<std::string_view, std::string_view> same_files[] = {
-  {"kimi_k2", "deepseek_v3"},
-  {"kimi_k25", "deepseek_v3"},
-  {"kimi_vl", "deepseek_v3"},
-  {"glm_moe_dsa", "deepseek_v32"},
-  {"gemma3", "gemma3_text"},
-  {"llama4", "llama4_text"},
-  {"mllama_text_model", "llama"},
-  {"smollm3", "llama"},
-  {"baichuan", "llama"},
-  {"aquila", "llama"},
-  {"ministral", "mistral"},
-  {"ministral3", "mistral"},
-  {"mistral3", "mistral"},
-  {"phi4mm", "phi3"},
-  {"phi3_v", "phi3"},
-  {"RefinedWebModel", "falcon"},
-  {"RefinedWeb", "falcon"},
-  {"glm4v", "glm4"},
-  {"glm4v_text", "glm4"},
-  {"glm4v_moe", "glm4_moe"},
-  {"glm4v_moe_text", "glm4_moe"},
-  {"qwen2_vl", "qwen2"},
-  {"qwen2_vl_text", "qwen2"},
-  {"qwen2_5_vl", "qwen2"},
-  {"qwen2_5_vl_text", "qwen2"},
-  {"qwen3_vl", "qwen3"},
-  {"qwen3_vl_text", "qwen3"},
-  {"qwen3_vl_moe", "qwen3_moe"},
-  {"qwen3_vl_moe_text", "qwen3_moe"},
-  {"qwen3_5_text", "qwen3_5"},
-  {"qwen3_5_moe", "qwen3_next"},
-  {"qwen3_5_moe_text", "qwen3_next"},
+struct same_files {
+  std::string_view family;
+  std::array<std::string_view, 4> names;
+};
+constexpr same_files read_alike[] = {
+  {"deepseek_v3", {"kimi_k2", "kimi_k25", "kimi_vl"}},
+  {"deepseek_v32", {"glm_moe_dsa"}},
+  {"gemma3_text", {"gemma3"}},
+  {"llama4_text", {"llama4"}},
+  {"llama", {"mllama_text_model", "smollm3", "baichuan", "aquila"}},
+  {"mistral", {"ministral", "ministral3", "mistral3"}},
+  {"phi3", {"phi4mm", "phi3_v"}},
+  {"falcon", {"RefinedWebModel", "RefinedWeb"}},
+  {"glm4", {"glm4v", "glm4v_text"}},
+  {"glm4_moe", {"glm4v_moe", "glm4v_moe_text"}},
+  {"qwen2", {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"}},
+  {"qwen3", {"qwen3_vl", "qwen3_vl_text"}},
+  {"qwen3_moe", {"qwen3_vl_moe", "qwen3_vl_moe_text"}},
+  {"qwen3_5", {"qwen3_5_text"}},
+  {"qwen3_next", {"qwen3_5_moe", "qwen3_5_moe_text"}},
 };
 
 } // namespace
@@ -205,9 +192,9 @@ std::span<const model_family> model_families() {
 }
 
 const model_family* model_family_of(std::string_view name) {
-  if (auto same = std::ranges::find(same_files, name, &std::pair<std::string_view, std::string_view>::first);
-      same != std::end(same_files))
-    name = same->second;
+  for (auto& [family, names] : read_alike)
+    if (!name.empty() && std::ranges::count(names, name) > 0)
+      name = family;
   auto found = std::ranges::find(families, name, &model_family::name);
   return found == std::end(families) ? nullptr : found;
 }

@@ -3,7 +3,6 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/journal/descriptor_reserve.hpp"
 #include "runtime/journal/rocksdb_tables.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -11,10 +10,60 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <fcntl.h>
+#include <unistd.h>
 #include <utility>
 
 namespace ringmaster {
+
 namespace {
+
+/// File descriptors held back for RocksDB. When it gets none for the next file of its log, the process aborts as soon
+/// as the database is used or closed, so it must not be touched then.
+class descriptor_reserve {
+public:
+  static constexpr int count
+    = 48; ///< Log, manifest, lock and mark, and the tables that RocksDB keeps open between merges.
+
+  descriptor_reserve() { held_.fill(-1); }
+  descriptor_reserve(const descriptor_reserve&) = delete;
+  descriptor_reserve& operator=(const descriptor_reserve&) = delete;
+  ~descriptor_reserve() { release(); }
+
+  /// Opens the descriptors that it does not hold yet. Returns whether it holds all of them.
+  bool fill();
+  /// Whether the process could open a few more now. Requires a filled reserve.
+  bool has_more() const;
+  void release();
+
+private:
+  std::array<int, count> held_;
+};
+
+bool descriptor_reserve::fill() {
+  for (auto& each : held_)
+    if (each < 0 && (each = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+      return false;
+  return true;
+}
+
+bool descriptor_reserve::has_more() const {
+  ensure(held_.front() >= 0, "spare descriptors are looked for while the reserve is full");
+  std::array<int, 4> more;
+  for (auto& each : more)
+    each = ::fcntl(held_.front(), F_DUPFD_CLOEXEC, 0);
+  for (auto each : more)
+    if (each >= 0)
+      ::close(each);
+  return more.back() >= 0;
+}
+
+void descriptor_reserve::release() {
+  for (auto& each : held_)
+    if (each >= 0)
+      ::close(std::exchange(each, -1));
+}
 
 // The most records that a batch removes beyond those that it adds.
 constexpr uint64_t trim_records_max = 4096;

@@ -124,21 +124,9 @@ caf::error write_safetensors(const fs::path& file, std::vector<stored_tensor> te
 
 namespace {
 
-constexpr std::array<stored_type, 15> known_types{{{"BOOL", 1},
-                                                   {"U8", 1},
-                                                   {"I8", 1},
-                                                   {"F8_E5M2", 1},
-                                                   {"F8_E4M3", 1},
-                                                   {"U16", 2},
-                                                   {"I16", 2},
-                                                   {"F16", 2},
-                                                   {"BF16", 2},
-                                                   {"U32", 4},
-                                                   {"I32", 4},
-                                                   {"F32", 4},
-                                                   {"U64", 8},
-                                                   {"I64", 8},
-                                                   {"F64", 8}}};
+constexpr stored_type known_types[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
+                                       {"U16", 2},  {"I16", 2}, {"F16", 2}, {"BF16", 2},    {"U32", 4},
+                                       {"I32", 4},  {"F32", 4}, {"U64", 8}, {"I64", 8},     {"F64", 8}};
 
 caf::expected<std::vector<uint64_t>> numbers_of(const json_field& field) {
   TRY(list, field.list());
@@ -200,7 +188,7 @@ std::span<const stored_type> stored_types() {
 
 std::optional<uint64_t> bytes_of(std::string_view type, std::span<const uint64_t> shape) {
   const auto known = std::ranges::find(known_types, type, &stored_type::name);
-  if (known == known_types.end())
+  if (known == std::end(known_types))
     return std::nullopt;
   if (std::ranges::find(shape, uint64_t{0}) != shape.end())
     return 0;

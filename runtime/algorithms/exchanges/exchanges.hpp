@@ -11,23 +11,15 @@ namespace ringmaster {
 // Source: R. L. Graham, G. Shipman: MPI support for multi-core architectures: optimized shared memory collectives.
 // EuroPVM/MPI 2008, LNCS 5205.
 
-/// Cost: one round; a rank sends its block N-1 times, and receives every block but its own.
+/// Costs: as in the table of registry.cpp.
 schedule plan_direct_all_gather(const plan_request& request);
 algorithm_cost cost_of_direct_all_gather(const plan_request& request);
-
-/// Cost: one round; a rank sends, and receives, every block but its own.
 schedule plan_direct_all_to_all(const plan_request& request);
 algorithm_cost cost_of_direct_all_to_all(const plan_request& request);
-
-/// Cost: one round; the root receives every block but its own.
 schedule plan_direct_gather(const plan_request& request);
 algorithm_cost cost_of_direct_gather(const plan_request& request);
-
-/// Cost: one round; the root sends every block but its own.
 schedule plan_direct_scatter(const plan_request& request);
 algorithm_cost cost_of_direct_scatter(const plan_request& request);
-
-/// Cost: one round; the root sends the whole N-1 times.
 schedule plan_direct_broadcast(const plan_request& request);
 algorithm_cost cost_of_direct_broadcast(const plan_request& request);
 
