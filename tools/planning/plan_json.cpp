@@ -5,7 +5,6 @@
 #include "planner/search/plan_outcome.hpp"
 #include "runtime/text/json_field.hpp"
 #include "tools/planning/failures/failure_report.hpp"
-#include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
 #include "tools/planning/plan_tables.hpp"
 

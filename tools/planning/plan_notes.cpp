@@ -1,4 +1,4 @@
-#include "tools/planning/plan_notes.hpp"
+#include "tools/planning/plan_report.hpp"
 
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/systems/pretraining_software.hpp"

@@ -4,7 +4,7 @@
 // Where --shard is not given a group is 8 ranks where the world is more of them, or else half of the world.
 // Time: fsdp's over S ranks + what the backward does not hide of L all_reduces of 1/S of a layer.
 // Memory: fsdp's, with 3/S weights a layer.
-#include "training/strategies/fully_sharded.hpp"
+#include "training/strategies/tensor_parallel.hpp"
 
 #include "messages/errc.hpp"
 
