@@ -1,5 +1,6 @@
 #include "client/client.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/utf8.hpp"
 
@@ -92,9 +93,7 @@ caf::expected<uint64_t> client::allocate(device_id device, uint64_t bytes, uint6
   request.set_bytes(bytes);
   request.set_alignment(alignment);
   request.set_outlives_client(persistent_);
-  auto answer = ask<proto::AllocateResponse>(to_wire(device), std::move(request));
-  if (!answer)
-    return std::move(answer.error());
+  TRY(answer, ask<proto::AllocateResponse>(to_wire(device), std::move(request)));
   return answer->address().value();
 }
 
@@ -105,9 +104,7 @@ caf::error client::free(device_id device, uint64_t address) {
 }
 
 caf::expected<uint64_t> client::place_of(device_id device, uint64_t address, uint64_t bytes) {
-  auto there = ask<gpu_sim::GetDeviceMetadataResponse>(to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
-  if (!there)
-    return std::move(there.error());
+  TRY(there, ask<gpu_sim::GetDeviceMetadataResponse>(to_wire(device), gpu_sim::GetDeviceMetadataRequest{}));
   auto begin = there->metadata().minmemaddr().value(), end = there->metadata().maxmemaddr().value();
   if (address >= begin && address <= end && bytes <= end - address)
     return address - begin;
@@ -129,9 +126,7 @@ caf::error client::copy_in_pieces(
   const bool is_single = bytes <= copy_pace::bytes_max;
   uint64_t place = 0; // of no matter for a single piece
   if (!is_single) {
-    auto found = place_of(device, address, bytes);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, place_of(device, address, bytes));
     place = *found;
   }
   copy_pace pace;
@@ -201,9 +196,8 @@ caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t addres
   std::byte* target = nullptr;
   auto take = [&](uint64_t offset, uint64_t asked, const byte_block& piece) -> caf::error {
     if (piece.size() != asked)
-      return make_error(errc::corrupt,
-                        fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked for in all",
-                                    device, piece.size(), offset, bytes));
+      return malformed(fmt::format("device 0x{:x} answers with {} bytes from {} on, where {} were asked for in all",
+                                   device, piece.size(), offset, bytes));
     if (piece.size() == bytes) {
       whole = piece; // the only one
       return {};
@@ -213,8 +207,7 @@ caf::expected<byte_block> client::copy_to_host(device_id device, uint64_t addres
     std::copy(piece.bytes().begin(), piece.bytes().end(), target + offset);
     return {};
   };
-  if (auto problem = copy_in_pieces(device, address, bytes, ask, take))
-    return problem;
+  RETURN_ERROR(copy_in_pieces(device, address, bytes, ask, take));
   return whole;
 }
 
@@ -223,9 +216,7 @@ caf::expected<std::vector<std::string>> client::drain(const std::string& node, c
   request.set_node(node);
   within = request_limit(within);
   request.set_timeout_ns(static_cast<uint64_t>(within.count()));
-  auto answer = ask_within<proto::DrainResponse>(limit_ + within, std::move(request));
-  if (!answer)
-    return std::move(answer.error());
+  TRY(answer, ask_within<proto::DrainResponse>(limit_ + within, std::move(request)));
   return std::vector<std::string>{answer->done().begin(), answer->done().end()};
 }
 
@@ -281,9 +272,7 @@ caf::expected<std::vector<gpu_sim::CommInitResponse>> client::split(
   request.mutable_split()->mutable_colors()->Add(colors.begin(), colors.end());
   request.mutable_split()->mutable_keys()->Add(keys.begin(), keys.end());
   request.set_outlives_client(persistent_);
-  auto answer = ask<proto::CommDeriveResponse>(std::move(request));
-  if (!answer)
-    return std::move(answer.error());
+  TRY(answer, ask<proto::CommDeriveResponse>(std::move(request)));
   std::vector<gpu_sim::CommInitResponse> result;
   for (auto& part : answer->parts())
     result.push_back(part.comm());
@@ -292,9 +281,7 @@ caf::expected<std::vector<gpu_sim::CommInitResponse>> client::split(
 
 caf::expected<gpu_sim::CommInitResponse> client::derive_one(proto::CommDeriveRequest request) {
   request.set_outlives_client(persistent_);
-  auto answer = ask<proto::CommDeriveResponse>(std::move(request));
-  if (!answer)
-    return std::move(answer.error());
+  TRY(answer, ask<proto::CommDeriveResponse>(std::move(request)));
   return answer->parts(0).comm();
 }
 
@@ -342,9 +329,7 @@ caf::error client::group_end(communicator_id communicator) {
 }
 
 caf::expected<sequence_number> client::all_reduce_ring(const gpu_sim::AllReduceRingRequest& request) {
-  auto answer = ask<gpu_sim::AllReduceRingResponse>(request);
-  if (!answer)
-    return std::move(answer.error());
+  TRY(answer, ask<gpu_sim::AllReduceRingResponse>(request));
   return sequence_number{answer->sequence()};
 }
 
@@ -435,9 +420,7 @@ caf::error client::destroy(communicator_id communicator) {
 caf::expected<std::vector<proto::Record>> client::journal_tail(uint32_t records_max) {
   proto::JournalTailRequest request;
   request.set_records_max(records_max);
-  auto answer = ask<proto::JournalTailResponse>(std::move(request));
-  if (!answer)
-    return std::move(answer.error());
+  TRY(answer, ask<proto::JournalTailResponse>(std::move(request)));
   return std::vector<proto::Record>{answer->records().begin(), answer->records().end()};
 }
 

@@ -1,12 +1,12 @@
 #include "client/cluster.hpp"
 
 #include "actors/calls/await_down.hpp"
-#include "actors/configuration/log.hpp"
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/journal.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
+#include "messages/try.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
@@ -17,7 +17,6 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
-#include <set>
 #include <spdlog/spdlog.h>
 
 namespace ringmaster {
@@ -125,26 +124,19 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   root.strategy = restart_strategy::rest_for_one;
   root.restarts_max = opts.supervisor.restarts_max;
   root.period = opts.supervisor.period;
-  auto store = journal_store::open(store_options(opts));
-  if (!store)
-    return std::move(store.error());
-  if (auto problem = reserve_ids(**store, *found->ids))
-    return problem;
+  TRY(store, journal_store::open(store_options(opts)));
+  RETURN_ERROR(reserve_ids(**store, *found->ids));
   root.children.push_back(journal_child(opts, found, std::move(*store)));
   root.children.push_back(coordinator_child(opts, found, launcher));
   if (with_node) {
-    auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts), memory_file_bytes(opts));
-    if (!memory)
-      return std::move(memory.error());
+    TRY(memory, memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts), memory_file_bytes(opts)));
     result->memory_ = std::make_shared<memory_directory>(std::move(*memory));
     root.children.push_back(node_child(opts, result->memory_, found));
   }
   result->root_ = system.spawn(supervisor, std::move(root));
-  if (auto problem = result->find_coordinator())
-    return problem;
+  RETURN_ERROR(result->find_coordinator());
   if (with_node)
-    if (auto problem = result->await_devices(opts.device.count))
-      return problem;
+    RETURN_ERROR(result->await_devices(opts.device.count));
   return result;
 }
 
@@ -153,12 +145,9 @@ caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system,
   if (elsewhere.empty())
     return start(system, opts, true);
   start_log(opts);
-  auto coordinator = connect(system, elsewhere, opts.node.join_timeout);
-  if (!coordinator)
-    return std::move(coordinator.error());
+  TRY(coordinator, connect(system, elsewhere, opts.node.join_timeout));
   if (opts.route.use != "auto")
-    if (auto problem = check_route_at(system, *coordinator, opts.route.use))
-      return problem;
+    RETURN_ERROR(check_route_at(system, *coordinator, opts.route.use));
   return of(system, std::move(*coordinator));
 }
 
@@ -219,9 +208,7 @@ std::string coordinator_elsewhere(const options& opts) {
 }
 
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit) {
-  auto target = parse_endpoint(where);
-  if (!target)
-    return std::move(target.error());
+  TRY(target, parse_endpoint(where));
   auto found = connect_to(system, *target, limit);
   if (!found)
     return with_context("there is no coordinator", found.error());

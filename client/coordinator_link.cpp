@@ -8,7 +8,6 @@
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
 
-#include <chrono>
 #include <mutex>
 #include <optional>
 #include <utility>

@@ -6,6 +6,7 @@
 #include "actors/links/sockets.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/file_size_limit.hpp"
@@ -57,9 +58,7 @@ std::optional<std::string> usual_address(bool ipv6) {
 caf::expected<std::string> address_towards_coordinator(const options& opts) {
   if (opts.node.join.empty())
     return loopback_address();
-  auto coordinator = parse_endpoint(opts.node.join);
-  if (!coordinator)
-    return std::move(coordinator.error());
+  TRY(coordinator, parse_endpoint(opts.node.join));
   if (is_loopback(coordinator->host)) // by name it may be either family's
     return is_own_address(coordinator->host) ? coordinator->host : loopback_address();
   auto own = own_address_towards(*coordinator);
@@ -82,9 +81,7 @@ caf::expected<node_address> address_of(const options& opts) {
   const auto wanted = listening_address(opts.node.listen_host);
   if (wanted != "auto" && !is_any_address(wanted))
     return node_address{wanted, wanted};
-  auto own = address_towards_coordinator(opts);
-  if (!own)
-    return std::move(own.error());
+  TRY(own, address_towards_coordinator(opts));
   if (wanted == "auto")
     return node_address{*own, *own};
   const bool ipv6_only = own->find(':') != std::string::npos && wanted.find(':') == std::string::npos;
@@ -113,9 +110,7 @@ caf::expected<std::shared_ptr<link_hub>> make_link(const options& opts) {
     return std::shared_ptr<link_hub>{};
   auto settings = link_settings(opts);
   if (settings.addresses.empty()) {
-    auto own = bulk_address(opts);
-    if (!own)
-      return std::move(own.error());
+    TRY(own, bulk_address(opts));
     settings.addresses.push_back(std::move(*own));
   }
   auto result = link_hub::start(settings);
@@ -131,12 +126,8 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& syst
                                                          const coordinator_actor& coordinator, bool listens,
                                                          purpose why, const std::string& job) {
   survive_file_size_limit();
-  auto link = make_link(opts);
-  if (!link)
-    return std::move(link.error());
-  auto memory = memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts), memory_file_bytes(opts));
-  if (!memory)
-    return std::move(memory.error());
+  TRY(link, make_link(opts));
+  TRY(memory, memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts), memory_file_bytes(opts)));
   std::unique_ptr<own_node> result{new own_node{system, std::make_shared<memory_directory>(std::move(*memory))}};
   auto settings = node_settings(opts, result->memory_->path());
   settings.device.keep_memory_dir = keeper_of(result->memory_);
@@ -147,8 +138,7 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& syst
   settings.device.streams_options.link = std::move(*link);
   result->handle_ = system.spawn(node, std::move(settings));
   if (listens)
-    if (auto problem = result->listen(opts))
-      return problem;
+    RETURN_ERROR(result->listen(opts));
   if (!coordinator)
     return result;
   proto::Adopt join;
@@ -159,9 +149,7 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& syst
 }
 
 caf::error own_node::listen(const options& opts) {
-  auto address = address_of(opts);
-  if (!address)
-    return std::move(address.error());
+  TRY(address, address_of(opts));
   address_ = std::move(address->for_others);
   warn_if_for_this_host(name_, address_, opts);
   auto port = listen_for(handle_, system_, address->listens_at, opts.node.listen_port, way_limit);
@@ -188,9 +176,7 @@ caf::expected<std::vector<device_id>> own_node::await_devices(const coordinator_
   self->monitor(handle_);
   client host{system_, coordinator, limit};
   for (auto give_up = awake_clock::actor_now() + limit; awake_clock::actor_now() < give_up;) {
-    auto there = host.devices();
-    if (!there)
-      return std::move(there.error());
+    TRY(there, host.devices());
     auto found = devices_in(*there);
     for (auto& node : there->nodes())
       if (node.name() == name_ && !found.empty() && found.size() == node.devices_announced())

@@ -1,9 +1,10 @@
 #include "client/process_group.hpp"
 
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/rank_mailbox.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -79,16 +80,13 @@ std::string text_of_other_job(caf::actor_system& system, const launched_process&
 
 caf::expected<std::unique_ptr<process_group>> process_group::init(caf::actor_system& system, const options& opts,
                                                                   uint32_t ranks_alone) {
-  auto launched = launched_process_of(process_environment(),
-                                      {opts.coordinator.port, opts.coordinator.port != options{}.coordinator.port});
-  if (!launched)
-    return std::move(launched.error());
+  TRY(launched, launched_process_of(process_environment(),
+                                    {opts.coordinator.port, opts.coordinator.port != options{}.coordinator.port}));
   start_log(opts);
   std::unique_ptr<process_group> result{new process_group{system, opts}};
   result->launched_ = std::move(*launched);
   if (!result->launched_) {
-    if (auto problem = result->play_all(ranks_alone))
-      return problem;
+    RETURN_ERROR(result->play_all(ranks_alone));
     return result;
   }
   auto& us = *result->launched_;
@@ -100,21 +98,15 @@ caf::expected<std::unique_ptr<process_group>> process_group::init(caf::actor_sys
 
 caf::error process_group::play_all(uint32_t count) {
   options_.device.count = std::max(options_.device.count, count); // of a cluster of its own
-  auto home = cluster::open(system_, options_);
-  if (!home)
-    return std::move(home.error());
+  TRY(home, cluster::open(system_, options_));
   cluster_ = std::move(*home);
   owner_.emplace(system_, coordinator());
   if (auto there = owner_->devices(count, options_.ranks.join_timeout); !there)
     return std::move(there.error());
-  auto made = owner_->comm_init(count);
-  if (!made)
-    return std::move(made.error());
+  TRY(made, owner_->comm_init(count));
   size_ = count;
   for (uint32_t rank = 0; rank < count; ++rank) {
-    auto handle = rank_communicator::attach(system_, coordinator(), id_of(*made), rank);
-    if (!handle)
-      return std::move(handle.error());
+    TRY(handle, rank_communicator::attach(system_, coordinator(), id_of(*made), rank));
     ranks_.push_back(std::move(*handle));
   }
   for (auto& rank : ranks_)
@@ -131,33 +123,24 @@ caf::error process_group::play_one() {
   options_.device.count = 1;
   if (options_.node.name.empty())
     options_.node.name = node_name_of_rank(us.rank, us.job);
-  if (auto problem = open_cluster())
-    return problem;
+  RETURN_ERROR(open_cluster());
   options_.node.join = text_of(us.coordinator);
   // The process of the coordinator listens already.
-  auto node = own_node::start(system_, options_, coordinator(), !us.hosts_coordinator(), own_node::purpose::plays_rank,
-                              us.identity);
-  if (!node)
-    return std::move(node.error());
+  TRY(node, own_node::start(system_, options_, coordinator(), !us.hosts_coordinator(), own_node::purpose::plays_rank,
+                            us.identity));
   node_ = std::move(*node);
-  auto devices = node_->await_devices(coordinator(), options_.ranks.join_timeout);
-  if (!devices)
-    return std::move(devices.error());
+  TRY(devices, node_->await_devices(coordinator(), options_.ranks.join_timeout));
   return meet_others(devices->front());
 }
 
 caf::error process_group::open_cluster() {
   auto& us = *launched_;
   if (!us.hosts_coordinator()) {
-    auto found = connect_when_there(system_, us, options_.ranks.join_timeout);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, connect_when_there(system_, us, options_.ranks.join_timeout));
     cluster_ = cluster::of(system_, std::move(*found));
     return caf::none;
   }
-  auto home = cluster::start(system_, options_, false, {us.identity});
-  if (!home)
-    return std::move(home.error());
+  TRY(home, cluster::start(system_, options_, false, {us.identity}));
   cluster_ = std::move(*home);
   auto host = listen_host(options_, us.coordinator);
   auto port = listen_for(coordinator(), system_, host, us.coordinator.port);
@@ -187,8 +170,8 @@ caf::error process_group::meet_others(device_id device) {
   if (!all)
     return std::move(all.error());
   if (all->devices_size() != static_cast<int>(us.world_size) || all->node_ids_size() != all->devices_size())
-    return make_error(errc::corrupt, fmt::format("the coordinator names the devices of {} ranks, and {} are to meet",
-                                                 all->devices_size(), us.world_size));
+    return malformed(fmt::format("the coordinator names the devices of {} ranks, and {} are to meet",
+                                 all->devices_size(), us.world_size));
   gpu_sim::GetCommStatusResponse members; // as all of them have it, although one may have gone by now
   members.set_epoch(1);
   *members.mutable_devices() = all->devices();
@@ -199,9 +182,7 @@ caf::error process_group::meet_others(device_id device) {
   ranks_.emplace_back(system_, coordinator(), communicator_id{all->comm_id()}, members, us.rank);
   ensure(nodes_.size() == size_ && devices_.size() == size_, "each rank is a process with a device");
   ensure(ranks_.size() == 1 && ranks_.front().rank() == us.rank, "this process runs the rank of the launcher");
-  auto memory = node_->map_memory(ranks_.front().device());
-  if (!memory)
-    return std::move(memory.error());
+  TRY(memory, node_->map_memory(ranks_.front().device()));
   auto device_of_this_process = std::make_shared<own_device>();
   device_of_this_process->memory = std::move(*memory);
   ranks_.front().meet_by(std::move(device_of_this_process));

@@ -4,6 +4,7 @@
 #include "client/client.hpp"
 #include "client/rank_caller.hpp"
 #include "client/rank_mailbox.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
@@ -31,9 +32,7 @@ caf::expected<rank_communicator> rank_communicator::attach(caf::actor_system& sy
                                                            communicator_id communicator, uint32_t rank,
                                                            caf::timespan limit) {
   client host{system, coordinator, limit};
-  auto members = host.members(communicator);
-  if (!members)
-    return std::move(members.error());
+  TRY(members, host.members(communicator));
   if (rank >= static_cast<uint32_t>(members->devices_size()))
     return make_error(errc::invalid_argument, fmt::format("communicator {} has no rank {}: it has {} ranks",
                                                           communicator, rank, members->devices_size()));
@@ -144,9 +143,7 @@ void rank_communicator::take_members(const gpu_sim::GetCommStatusResponse& membe
 
 caf::error rank_communicator::update(caf::timespan limit) {
   client host{*system_, coordinator_, limit};
-  auto members = host.members(id_);
-  if (!members)
-    return std::move(members.error());
+  TRY(members, host.members(id_));
   for (int rank = 0; rank < members->devices_size(); ++rank)
     if (id_of(members->devices(rank)) == id_of(device_)) {
       bool changes = members->epoch() != epoch_.value;
@@ -233,9 +230,7 @@ caf::expected<std::optional<rank_communicator>> rank_communicator::split(int32_t
   auto answer = made.answer();
   if (answer.split_comm_id() == 0)
     return std::optional<rank_communicator>{};
-  auto part_of = attach(*system_, coordinator_, communicator_id{answer.split_comm_id()}, answer.split_rank(), limit);
-  if (!part_of)
-    return std::move(part_of.error());
+  TRY(part_of, attach(*system_, coordinator_, communicator_id{answer.split_comm_id()}, answer.split_rank(), limit));
   if (own_)
     part_of->meet_by(own_, limit);
   return std::optional<rank_communicator>{std::move(*part_of)};

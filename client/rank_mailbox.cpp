@@ -3,8 +3,9 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/calls/wall_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/mailbox/one_output.hpp"
+#include "runtime/mailbox/shared_mailbox.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/request_of.hpp"
 
@@ -15,7 +16,6 @@
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
-#include <vector>
 
 namespace ringmaster {
 
@@ -66,14 +66,11 @@ shared_mailbox::fingerprint fingerprint_of(const proto::RankCall::Part& x) {
 caf::expected<std::shared_ptr<rank_mailbox>> rank_mailbox::join(const proto::MeetingResponse& page, const place& where,
                                                                 std::shared_ptr<own_device> device,
                                                                 by_messages otherwise, abort give_up) {
-  auto file = mailbox_file::reach(page, shared_mailbox::bytes_of(where.ranks, page.slot_bytes()));
-  if (!file)
-    return std::move(file.error());
+  TRY(file, mailbox_file::reach(page, shared_mailbox::bytes_of(where.ranks, page.slot_bytes())));
   std::shared_ptr<rank_mailbox> result{new rank_mailbox{std::move(*file), where, page.slot_bytes(), std::move(device),
                                                         std::move(otherwise), std::move(give_up)}};
   if (!result->page_.join())
-    return make_error(errc::in_use, fmt::format("rank {} of communicator {} has another handle: its calls are "
-                                                "messages",
+    return make_error(errc::in_use, fmt::format("rank {} of communicator {} has another handle: its calls are messages",
                                                 where.rank, where.communicator));
   return result;
 }
@@ -150,8 +147,8 @@ caf::error rank_mailbox::page_lost() {
   if (!file_->damaged() && page_.intact())
     return caf::none;
   auto why = fmt::format(
-    "rank {} of communicator {}: the shared-memory page of its ranks was truncated, or its disk is "
-    "full; it is unknown which calls the others have made there, and the communicator is aborted",
+    "rank {} of communicator {}: the shared-memory page of its ranks was truncated, or its disk is full; it is unknown "
+    "which calls the others have made there, and the communicator is aborted",
     where_.rank, where_.communicator);
   if (auto give_up = std::exchange(give_up_, nullptr))
     give_up(why);

@@ -3,6 +3,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -106,8 +107,7 @@ caf::error work::error() const {
       return calls_->problem;
   }
   for (auto& x : all_)
-    if (auto problem = x.error())
-      return problem;
+    RETURN_ERROR(x.error());
   return caf::none;
 }
 

@@ -1,18 +1,7 @@
 // The `ringmaster` program: a table of commands. Another one is a row here, and files of its own.
 #include "runtime/configuration/places.hpp"
-#include "tools/bench/bench_commands.hpp"
-#include "tools/cluster/cluster_commands.hpp"
-#include "tools/demo/demo_command.hpp"
-#include "tools/journal/log_command.hpp"
-#include "tools/layouts/layout_command.hpp"
-#include "tools/layouts/partition_command.hpp"
+#include "tools/options/commands.hpp"
 #include "tools/options/program.hpp"
-#include "tools/planning/plan_command.hpp"
-#include "tools/prove/prove_commands.hpp"
-#include "tools/puzzles/puzzles_command.hpp"
-#include "tools/simulate/simulate_command.hpp"
-#include "tools/train/run_command.hpp"
-#include "tools/tune/tune_commands.hpp"
 
 namespace {
 

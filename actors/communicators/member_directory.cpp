@@ -1,7 +1,7 @@
 #include "actors/communicators/member_directory.hpp"
 
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/operations/rank_hosts.hpp"
+#include "runtime/operations/waiting_ranks.hpp"
 
 #include <algorithm>
 

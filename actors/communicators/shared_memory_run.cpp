@@ -1,7 +1,7 @@
 #include "actors/communicators/shared_memory_run.hpp"
 
-#include "runtime/memory/file_shortage.hpp"
 #include "runtime/memory/mapped_memory.hpp"
+#include "runtime/memory/memory_directory.hpp"
 #include "runtime/schedule/request_of.hpp"
 
 #include <algorithm>

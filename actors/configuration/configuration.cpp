@@ -2,9 +2,10 @@
 
 #include "actors/configuration/ini_keys.hpp"
 #include "actors/hosts/connection_watch.hpp"
-#include "actors/scheduling/awake_coordinator.hpp"
+#include "actors/scheduling/awake_actor_clock.hpp"
 #include "actors/scheduling/parking_policy.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "messages/type_ids.hpp"
 #include "runtime/text/utf8.hpp"
 #include "runtime/text/version_text.hpp"
@@ -109,9 +110,7 @@ struct counted_option {
     return caf::config_value{static_cast<int64_t>(*static_cast<const uint64_t*>(target))};
   }
   static caf::expected<caf::config_value> parse(void* target, caf::string_view text) {
-    auto value = parse_counted(CountedIn, to_std(text));
-    if (!value)
-      return std::move(value.error());
+    TRY(value, parse_counted(CountedIn, to_std(text)));
     if (target != nullptr)
       *static_cast<uint64_t*>(target) = *value;
     return caf::config_value{static_cast<int64_t>(*value)};
@@ -179,8 +178,7 @@ caf::error configuration::read(std::vector<std::string> args,
   auto end = std::find(args.begin(), args.end(), "--");
   auto others = std::stable_partition(args.begin(), end, [&](const std::string& x) { return is_ours_or_cafs(x); });
   for (auto arg = args.begin(); arg != others; ++arg)
-    if (auto err = check_argument(*arg))
-      return err;
+    RETURN_ERROR(check_argument(*arg));
   auto file = default_file;
   if (file && !std::filesystem::exists(*file))
     file.reset();
@@ -191,12 +189,9 @@ caf::error configuration::read(std::vector<std::string> args,
     file = named->substr(named->find('=') + 1);
   std::string text;
   if (file) {
-    auto content_of_file = read_text(*file);
-    if (!content_of_file)
-      return content_of_file.error();
+    TRY(content_of_file, read_text(*file));
     text = std::move(*content_of_file);
-    if (auto err = check_text(text, file->string()))
-      return err;
+    RETURN_ERROR(check_text(text, file->string()));
   }
   file_ = file;
   file_keys_ = ini_keys(text);
@@ -215,8 +210,7 @@ caf::error configuration::read(std::vector<std::string> args,
   if (auto err = parse(std::move(args), in))
     return make_error(errc::invalid_config, fmt::format("the configuration cannot be read: {}", render(err)));
   for (const auto& arg : refused_by_caf)
-    if (auto err = check_argument(arg))
-      return err;
+    RETURN_ERROR(check_argument(arg));
   remainder = std::move(remaining);
   if (const auto policy = caf::get_or(content, "scheduler.policy", caf::atom("stealing"));
       policy == caf::atom("stealing"))
@@ -228,11 +222,8 @@ caf::error configuration::read(std::vector<std::string> args,
 
 caf::error configuration::check(const std::optional<std::filesystem::path>& file) const {
   if (file) {
-    auto text = read_text(*file);
-    if (!text)
-      return text.error();
-    if (auto err = check_text(*text, file->string()))
-      return err;
+    TRY(text, read_text(*file));
+    RETURN_ERROR(check_text(*text, file->string()));
   }
   return validate(values_);
 }
@@ -243,7 +234,7 @@ caf::error configuration::check_remainder() const {
   const auto& first = remainder[0];
   if (auto name = name_of_argument(first); name.find('.') != name.npos)
     return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", first, name, keys_like(name)));
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is no option here; --help lists them", first));
+  return invalid(fmt::format("\"{}\" is no option here; --help lists them", first));
 }
 
 std::string configuration::help_text(const std::string& program,
@@ -310,8 +301,7 @@ caf::error configuration::check_argument(const std::string& arg) {
   auto option = custom_options_.cli_long_name_lookup(name);
   if (option == nullptr)
     return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", arg, name, keys_like(name)));
-  if (auto err = check_used(name, arg))
-    return err;
+  RETURN_ERROR(check_used(name, arg));
   auto equals = arg.find('=');
   if (equals == std::string::npos && option->is_flag())
     return caf::none;
@@ -348,8 +338,7 @@ caf::error configuration::check_text(const std::string& text, const std::string&
   for (const auto& key : ini_keys(text)) {
     if (!seen.insert(key).second)
       return make_error(errc::invalid_config, fmt::format("{}: {} is there twice; once is right", name, key));
-    if (auto err = check_value(key, caf::get_if(&*parsed, key), name))
-      return err;
+    RETURN_ERROR(check_value(key, caf::get_if(&*parsed, key), name));
   }
   return caf::none;
 }
@@ -362,8 +351,7 @@ caf::error configuration::check_value(const std::string& key, const caf::config_
                                                         key.substr(key.find('.') + 1), keys_like("")));
   if (option == nullptr)
     return make_error(errc::invalid_config, fmt::format("{}: there is no key {}; {}", name, key, keys_like(key)));
-  if (auto err = check_used(key, name))
-    return err;
+  RETURN_ERROR(check_used(key, name));
   if (value == nullptr || option->check(*value))
     return make_error(errc::invalid_config,
                       fmt::format("{}: {} is {}; it must be {}", name, key,

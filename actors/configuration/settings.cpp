@@ -1,10 +1,13 @@
 #include "actors/configuration/settings.hpp"
 
 #include "actors/movers/shared_memory_movers.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/routes.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+
 #include <unistd.h>
 
 namespace ringmaster {
@@ -132,9 +135,7 @@ node_options node_settings(const options& opts, const std::filesystem::path& mem
 
 std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory) {
   return [memory = std::move(memory)]() -> caf::error {
-    auto made = memory->keep();
-    if (!made)
-      return std::move(made.error());
+    TRY(made, memory->keep());
     if (*made)
       spdlog::warn("the directory {} of this process's device memory files, or its lock, was removed: it is "
                    "there again for devices that start from now on; those that live keep their memory, which other "
@@ -142,6 +143,16 @@ std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory) 
                    memory->path().string());
     return caf::none;
   };
+}
+
+void start_log(const options& opts) {
+  constexpr auto name = "ringmaster";
+  auto logger = spdlog::get(name);
+  if (!logger)
+    logger = spdlog::stderr_color_mt(name);
+  logger->set_pattern("%H:%M:%S.%e %^%l%$ %v");
+  logger->set_level(spdlog::level::from_str(opts.log.level == "warn" ? "warning" : opts.log.level));
+  spdlog::set_default_logger(std::move(logger));
 }
 
 } // namespace ringmaster

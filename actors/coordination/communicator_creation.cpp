@@ -2,6 +2,7 @@
 
 #include "actors/communicators/audience.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
+#include "messages/try.hpp"
 #include "runtime/coordination/derived_groups.hpp"
 #include "runtime/invariants/ensure.hpp"
 
@@ -39,9 +40,7 @@ caf::error check_memory_reach(const coordinator_state& state, const device_ids& 
       continue;
     memory_place nowhere;
     nowhere.device = id;
-    auto memory = state.options.communicators.neighbours->find(handle.memory ? *handle.memory : nowhere);
-    if (!memory)
-      return std::move(memory.error());
+    TRY(memory, state.options.communicators.neighbours->find(handle.memory ? *handle.memory : nowhere));
   }
   return caf::none;
 }

@@ -3,6 +3,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/communicator_creation.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
+#include "messages/try.hpp"
 
 #include <algorithm>
 #include <caf/send.hpp>
@@ -119,9 +120,7 @@ void coordinator_state::on_down(const caf::down_msg& x) {
 }
 
 caf::expected<communicator_actor> coordinator_state::communicator_of(communicator_id id) const {
-  auto known = communicators.known(id);
-  if (!known)
-    return std::move(known.error());
+  TRY(known, communicators.known(id));
   return caf::actor_cast<communicator_actor>((*known)->handle);
 }
 

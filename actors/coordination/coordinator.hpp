@@ -7,8 +7,6 @@
 #include "actors/coordination/drain_calls.hpp"
 #include "actors/coordination/info_calls.hpp"
 #include "actors/coordination/init_calls.hpp"
-#include "actors/coordination/node_silences.hpp"
-#include "actors/coordination/rank_mailboxes.hpp"
 #include "actors/coordination/rank_rendezvous.hpp"
 #include "actors/coordination/spare_calls.hpp"
 #include "runtime/coordination/communicator_registry.hpp"

@@ -68,7 +68,7 @@ caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& 
   if (x.has_hosttodevice() && block.size() == 0)
     block = take_bytes(x);
   if (x.either_case() == gpu_sim::MemcpyRequest::EITHER_NOT_SET)
-    return {no(make_error(errc::invalid_argument, "Memcpy names neither hostToDevice nor deviceToHost")), byte_block{}};
+    return {no(invalid("Memcpy names neither hostToDevice nor deviceToHost")), byte_block{}};
   device_id id{x.has_hosttodevice() ? x.hosttodevice().dstdeviceid().value() : x.devicetohost().srcdeviceid().value()};
   auto device = state.devices.known(id);
   if (!device)

@@ -2,7 +2,8 @@
 
 #include "actors/coordination/communicator_creation.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
-#include "runtime/coordination/comm_name.hpp"
+#include "messages/try.hpp"
+#include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -26,7 +27,7 @@ caf::error problem_of(const gpu_sim::CommInitRequest& x) {
   else if (!is_comm_name(x.name()))
     text = fmt::format("a communicator's name is one line of {} bytes at most, without control characters",
                        comm_name_bytes_max);
-  return text.empty() ? caf::error{} : make_error(errc::invalid_argument, std::move(text));
+  return text.empty() ? caf::error{} : invalid(std::move(text));
 }
 
 } // namespace
@@ -37,8 +38,7 @@ caf::timespan init_calls::silence_max() const {
 }
 
 caf::expected<device_ids> init_calls::ranks_for(const gpu_sim::CommInitRequest& x) const {
-  if (auto problem = problem_of(x))
-    return problem;
+  RETURN_ERROR(problem_of(x));
   device_ids named;
   for (auto id : x.deviceids())
     named.push_back(device_id{id});

@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -97,9 +98,7 @@ caf::expected<size_t> spare_calls::send_copies(uint64_t number, device_id id, co
   auto& device = *coordinator_.devices.find(id);
   auto handle = caf::actor_cast<device_actor>(device.handle.device);
   auto moved = device.metadata.minmemaddr().value() - lost.minmemaddr().value();
-  auto pieces = coordinator_.copies.find(id_of(lost), range.address(), range.bytes());
-  if (!pieces)
-    return std::move(pieces.error());
+  TRY(pieces, coordinator_.copies.find(id_of(lost), range.address(), range.bytes()));
   for (auto& piece : *pieces) {
     gpu_sim::MemcpyRequest copy;
     copy.mutable_hosttodevice()->mutable_dstmemaddr()->set_value(piece.address + moved);

@@ -4,12 +4,37 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/links/link_hub.hpp"
 #include "messages/received_handles.hpp"
+#include "messages/try.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace ringmaster {
+
+caf::error device_faults::inject(const proto::FaultRequest& x) {
+  auto self = device_.self;
+  if (!proto::FaultRequest::Kind_IsValid(x.kind()))
+    return make_error(errc::invalid_argument,
+                      fmt::format("fault kind {} is not one of this version's", static_cast<int>(x.kind())));
+  if (x.at_step() || x.stream_id() != 0) {
+    TRY(target, device_.stream_of(stream_id{x.stream_id()}));
+    self->send(*target, x);
+    return caf::none;
+  }
+  if (device_.streams.empty())
+    return device_.not_joined();
+  if (x.kind() == proto::FaultRequest::KILL) {
+    self->send(device_.streams.begin()->second, x); // the death of a stream is the device's
+    return caf::none;
+  }
+  for (auto& entry : device_.streams)
+    self->send(entry.second, x);
+  if (x.kind() == proto::FaultRequest::HANG)
+    hang(self, request_limit(x.delay_ns()), [] {});
+  return caf::none;
+}
 
 namespace {
 

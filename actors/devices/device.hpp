@@ -1,8 +1,9 @@
 #pragma once
 
-#include "actors/devices/device_faults.hpp"
 #include "actors/streams/stream.hpp"
+#include "messages/interfaces.hpp"
 
+#include <caf/error.hpp>
 #include <caf/timespan.hpp>
 
 #include <filesystem>
@@ -11,6 +12,21 @@
 #include <set>
 
 namespace ringmaster {
+
+class device_state;
+
+/// The one way by which faults get into a device: checks a FaultRequest, and has the device's streams killed, hung or
+/// slowed down. Nothing else of the device knows of faults.
+class device_faults {
+public:
+  explicit device_faults(device_state& device) : device_(device) {}
+
+  /// Errors: invalid_argument; unknown_stream.
+  caf::error inject(const proto::FaultRequest& x);
+
+private:
+  device_state& device_;
+};
 
 struct device_options {
   std::filesystem::path memory_dir; ///< Where the memory file goes.

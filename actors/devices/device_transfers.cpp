@@ -28,9 +28,8 @@ gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequ
   if (!range)
     return fail(range.error());
   if (peer->first == id)
-    return fail(make_error(errc::invalid_argument,
-                           fmt::format("rank {} is device 0x{:x} itself: use a copy within the device",
-                                       x.dstrank().value(), id)));
+    return fail(
+      invalid(fmt::format("rank {} is device 0x{:x} itself: use a copy within the device", x.dstrank().value(), id)));
   stream_id own;
   auto runner = runner_for(x.has_onstream(), stream_id{x.onstream().value()}, own);
   if (!runner)
@@ -49,10 +48,9 @@ gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginRe
   stream_id transfer{x.streamid().value()};
   communicator_id communicator{x.commid()};
   if (transfer.value == 0 || streams.count(transfer) != 0)
-    return fail(make_error(errc::invalid_argument,
-                           fmt::format("stream id {} names no transfer: BeginReceive wants the one that BeginSend "
-                                       "returned on the other device",
-                                       transfer)));
+    return fail(invalid(fmt::format("stream id {} names no transfer: BeginReceive wants the one that BeginSend "
+                                    "returned on the other device",
+                                    transfer)));
   auto peer = member(communicator, x.srcrank().value());
   if (!peer)
     return fail(peer.error());
@@ -60,10 +58,9 @@ gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginRe
   if (!range)
     return fail(range.error());
   if (transfers.count(transfer) != 0)
-    return fail(make_error(errc::invalid_argument,
-                           fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
-                                       "has one BeginReceive, on the other device",
-                                       id, transfer)));
+    return fail(invalid(fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
+                                    "has one BeginReceive, on the other device",
+                                    id, transfer)));
   stream_id own;
   auto runner = runner_for(x.has_onstream(), stream_id{x.onstream().value()}, own);
   if (!runner)

@@ -6,6 +6,7 @@
 #include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "messages/version.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -48,9 +49,7 @@ public:
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
     constexpr auto limit = std::chrono::seconds{3};
-    auto made = open_connection({host, port}, limit, whom_);
-    if (!made)
-      return std::move(made.error());
+    TRY(made, open_connection({host, port}, limit, whom_));
     limit_way(made->descriptor);
     if (accepted_)
       *accepted_ = true;
@@ -58,9 +57,7 @@ protected:
   }
 
   caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
-    auto fd = caf::io::network::new_tcp_acceptor_impl(port, address, reuse);
-    if (!fd)
-      return std::move(fd.error());
+    TRY(fd, caf::io::network::new_tcp_acceptor_impl(port, address, reuse));
     limit_way(*fd); // those that it accepts have it from there
     return make_doorman(backend(), renumbered(*fd), limits_);
   }
@@ -110,11 +107,8 @@ caf::error check(const published_actor& found, const std::string& where, const c
   auto is_ours = [](auto& text) { return text.find("ringmaster::") != std::string::npos; };
   const bool says = found.protocol != 0;
   if (found.handle && (says || std::ranges::any_of(found.signature, is_ours)))
-    if (auto problem = check_protocol(fmt::format("the {} at {}", what, where), found.protocol, "this process"))
-      return problem;
-  return is_one
-           ? caf::none
-           : make_error(errc::invalid_argument, fmt::format("{} answers, but it is no ringmaster {}", where, what));
+    RETURN_ERROR(check_protocol(fmt::format("the {} at {}", what, where), found.protocol, "this process"));
+  return is_one ? caf::none : invalid(fmt::format("{} answers, but it is no ringmaster {}", where, what));
 }
 
 namespace {
@@ -123,15 +117,13 @@ namespace {
 caf::error no_answer(const endpoint& there, const caf::error& problem, std::chrono::duration<double> taken,
                      bool accepted) {
   if (!accepted)
-    return make_error(
-      errc::unreachable,
-      fmt::format("{} has not taken a connection in {:.1f} s: nothing came back; does the host run, and "
-                  "does a firewall let the port through?",
-                  text_of(there), taken.count()));
+    return make_error(errc::unreachable, fmt::format("{} has not taken a connection in {:.1f} s: nothing came back; "
+                                                     "does the host run, and does a firewall let the port through?",
+                                                     text_of(there), taken.count()));
   if (problem == caf::sec::request_timeout || problem == caf::sec::connection_timeout)
     return make_error(errc::timed_out,
-                      fmt::format("{} accepts connections, and has not answered in {:.1f} s: it is stopped, or is "
-                                  "no process of ringmaster; look at the process that listens there",
+                      fmt::format("{} accepts connections, and has not answered in {:.1f} s: it is stopped, or is no "
+                                  "process of ringmaster; look at the process that listens there",
                                   text_of(there), taken.count()));
   return make_error(errc::not_ringmaster,
                     fmt::format("{} accepts connections and does not answer as a process of ringmaster would: {}",
@@ -156,8 +148,8 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
     while (!no_more_connecting::is_so() && !await_message(*self, no_more_connecting::look))
       if (!told && *accepted && awake_clock::actor_now() - began >= worth_a_word) {
         told = true;
-        spdlog::info("waits for {}, which accepts connections and does not answer: the process there is "
-                     "still, or is no process of ringmaster; for {} at most",
+        spdlog::info("waits for {}, which accepts connections and does not answer: the process there is still, or is "
+                     "no process of ringmaster; for {} at most",
                      text_of(there), duration_text(limit));
       }
     if (self->mailbox().empty())
@@ -199,18 +191,16 @@ std::pair<int, std::shared_ptr<addrinfo>> addresses_to_listen_at(const std::stri
 caf::error check_own(const std::string& host) {
   const auto [unknown, addresses] = addresses_to_listen_at(host, 0);
   if (unknown != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give an address of this "
-                                  "host; {}",
-                                  host, ::gai_strerror(unknown), own_addresses_text()));
+    return invalid(
+      fmt::format("cannot listen at the host \"{}\", which is unknown ({}): give an address of this host; {}", host,
+                  ::gai_strerror(unknown), own_addresses_text()));
   for (auto* each = addresses.get(); each != nullptr; each = each->ai_next) {
     open_socket tried{::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (tried.descriptor < 0 || ::bind(tried.descriptor, each->ai_addr, each->ai_addrlen) == 0
         || errno != EADDRNOTAVAIL)
       return caf::none; // whatever else is wrong, it is not the address
   }
-  return make_error(errc::invalid_argument, fmt::format("cannot listen at {}, which is no address of this host; {}",
-                                                        host, own_addresses_text()));
+  return invalid(fmt::format("cannot listen at {}, which is no address of this host; {}", host, own_addresses_text()));
 }
 
 /// Of a port that CAF cannot open, and does not say why: what trying once more says.
@@ -267,8 +257,7 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
                                    std::set<std::string> signature, const std::string& host, uint16_t port,
                                    std::chrono::milliseconds way, std::chrono::milliseconds greeting) {
   if (!host.empty())
-    if (auto problem = check_own(host))
-      return problem;
+    RETURN_ERROR(check_own(host));
   raise_descriptor_limit();
   auto listens = make_connector(system, way, {.greeting = greeting});
   signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));

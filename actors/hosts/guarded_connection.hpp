@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/health/rate_limiter.hpp"
+#include "runtime/health/restart_intensity.hpp"
 
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/network/scribe_impl.hpp>

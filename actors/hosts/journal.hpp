@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/interfaces.hpp"
+#include "messages/journal.pb.h"
 #include "runtime/journal/journal_health.hpp"
 #include "runtime/journal/journal_store.hpp"
 
@@ -8,6 +9,7 @@
 #include <caf/timespan.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,5 +61,26 @@ struct journal_state {
 /// more than these and what is still in the mailbox. Spawn it detached where the store waits for the disk. A failing
 /// disk does not end it. At its end, unless it is killed, it writes all that was sent to it before.
 journal_actor::behavior_type journal(journal_actor::stateful_pointer<journal_state> self, journal_options options);
+
+/// The latest records of this process's journal, for the log of a process that aborts because an invariant is broken:
+/// they may not have reached the disk. Thread-safe.
+class flight_recorder {
+public:
+  static constexpr size_t records_max = 32;
+
+  /// Of the whole process. Its records are reported before the process aborts.
+  static flight_recorder& instance();
+
+  flight_recorder();
+  ~flight_recorder();
+
+  void note(const proto::Record& record);
+  /// A line for each record, the oldest first; empty if there is none.
+  std::string text() const;
+
+private:
+  struct ring;
+  std::unique_ptr<ring> ring_;
+};
 
 } // namespace ringmaster

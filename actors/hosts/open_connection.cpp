@@ -2,12 +2,12 @@
 
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/own_address.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fmt/format.h>
 #include <future>
@@ -47,15 +47,14 @@ caf::expected<addresses> addresses_of(const endpoint& there, awake_clock::time_p
     if (no_more_connecting::is_so())
       return no_more_connecting::error();
     if (awake_clock::now() >= until)
-      return make_error(errc::timed_out,
-                        fmt::format("the host \"{}\" of {} was not found in time: no name server answers; its "
-                                    "address in place of its name needs none",
-                                    there.host, text_of(there)));
+      return make_error(errc::timed_out, fmt::format("the host \"{}\" of {} was not found in time: no name server "
+                                                     "answers; its address in place of its name needs none",
+                                                     there.host, text_of(there)));
   }
   auto [unknown, found] = coming.get();
   if (unknown != 0) // CAF reports an unknown host as a refused connection
-    return make_error(errc::invalid_argument, fmt::format("the host \"{}\" of {} is unknown ({}); is it spelt right?",
-                                                          there.host, text_of(there), ::gai_strerror(unknown)));
+    return invalid(fmt::format("the host \"{}\" of {} is unknown ({}); is it spelt right?", there.host, text_of(there),
+                               ::gai_strerror(unknown)));
   return found;
 }
 
@@ -100,9 +99,7 @@ caf::error no_more_connecting::error() {
 
 caf::expected<open_socket> open_connection(const endpoint& there, caf::timespan limit, listener_kind whom) {
   auto until = awake_clock::now() + limit;
-  auto found = addresses_of(there, until);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, addresses_of(there, until));
   caf::error latest;
   for (auto* address = found->get(); address != nullptr; address = address->ai_next) {
     open_socket one{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};

@@ -222,8 +222,7 @@ caf::result<caf::actor> handle_of(const supervisor_state& st, const std::string&
   for (const auto& child : st.children)
     if (child.spec.name == name)
       return child.handle;
-  return make_error(errc::invalid_argument,
-                    fmt::format("supervisor {} has no child named \"{}\"", st.options.name, name));
+  return invalid(fmt::format("supervisor {} has no child named \"{}\"", st.options.name, name));
 }
 
 std::vector<caf::actor> handles_of(const supervisor_state& st) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/health/rate_limiter.hpp"
+#include "runtime/health/restart_intensity.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "messages/transfer.hpp"
-#include "runtime/links/block_cuts.hpp"
+#include "runtime/links/link_frames.hpp"
 #include "runtime/reduction/block_sink.hpp"
 
 #include <caf/error.hpp>

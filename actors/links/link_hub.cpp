@@ -3,12 +3,12 @@
 #include "actors/links/link_peer.hpp"
 #include "actors/links/link_sender.hpp"
 #include "actors/scheduling/awake_clock.hpp"
+#include "messages/try.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fmt/format.h>
 #include <list>
 #include <random>
 #include <spdlog/spdlog.h>
@@ -59,9 +59,7 @@ public:
   }
 
   caf::error listen(const std::string& address) {
-    auto socket = listen_at({without_brackets(address), options.port});
-    if (!socket)
-      return std::move(socket.error());
+    TRY(socket, listen_at({without_brackets(address), options.port}));
     auto at = own_end_text(socket->descriptor);
     place.endpoints.push_back(at);
     listeners_.push_back(std::make_unique<listener>(*this, std::move(*socket)));
@@ -233,19 +231,16 @@ private:
 
 caf::expected<std::shared_ptr<link_hub>> link_hub::start(const link_options& options) {
   auto io = std::make_unique<io_thread>(options);
-  auto loop = io_loop::make();
-  if (!loop)
-    return std::move(loop.error());
+  TRY(loop, io_loop::make());
   io->loop = std::move(*loop);
   auto addresses = options.addresses;
   if (std::erase_if(addresses, [](auto& x) { return x == "all" || is_any_address(without_brackets(x)); }) > 0)
     for (auto& x : addresses_of_host())
       addresses.push_back(x);
   if (addresses.empty())
-    return make_error(errc::invalid_argument, "bulk connections need an address: link.addresses names none that is up");
+    return invalid("bulk connections need an address: link.addresses names none that is up");
   for (auto& x : addresses)
-    if (auto problem = io->listen(x))
-      return problem;
+    RETURN_ERROR(io->listen(x));
   io->run();
   return std::shared_ptr<link_hub>{new link_hub{std::move(io)}};
 }
@@ -255,11 +250,10 @@ link_hub::link_hub(std::unique_ptr<io_thread> io) : io_(std::move(io)) {}
 link_hub::~link_hub() {
   auto& x = io_->counts;
   if (x.connections_made > 0 || x.bytes_sent > 0)
-    spdlog::info(
-      "bulk connections: {} bytes came and {} went; {} connections were made and {} broke; {} frames came late "
-      "and were dropped, {} were damaged",
-      x.bytes_received.load(), x.bytes_sent.load(), x.connections_made.load(), x.connections_lost.load(),
-      x.late_frames.load(), x.damaged_frames.load());
+    spdlog::info("bulk connections: {} bytes came and {} went; {} connections were made and {} broke; {} frames came "
+                 "late and were dropped, {} were damaged",
+                 x.bytes_received.load(), x.bytes_sent.load(), x.connections_made.load(), x.connections_lost.load(),
+                 x.late_frames.load(), x.damaged_frames.load());
 }
 
 const link_place& link_hub::place() const {

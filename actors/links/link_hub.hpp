@@ -1,8 +1,8 @@
 #pragma once
 
 #include "actors/links/link_counts.hpp"
-#include "actors/links/link_exposures.hpp"
 #include "actors/links/link_fetch.hpp"
+#include "actors/links/link_sender.hpp"
 
 #include <caf/expected.hpp>
 

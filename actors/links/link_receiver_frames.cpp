@@ -65,8 +65,7 @@ bool link_receiver::begin_frame() {
     else
       fetch->end(
         link_fetch::outcome::damaged,
-        make_error(errc::corrupt,
-                   fmt::format("the memory file of device {:#x} was truncated, or its disk is full", fetch->device())));
+        malformed(fmt::format("the memory file of device {:#x} was truncated, or its disk is full", fetch->device())));
     return true;
   }
   if (part_.fetch == nullptr)

@@ -115,7 +115,7 @@ std::string connect_advice(int problem, listener_kind whom) {
 caf::expected<socket_address> numeric_address(const endpoint& where) {
   auto [found, reason] = addresses_at(where, AI_NUMERICHOST | AI_NUMERICSERV);
   if (!found)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no numeric address: {}", where.host, reason));
+    return invalid(fmt::format("\"{}\" is no numeric address: {}", where.host, reason));
   socket_address result;
   std::memcpy(&result.storage, found->ai_addr, found->ai_addrlen);
   result.size = found->ai_addrlen;

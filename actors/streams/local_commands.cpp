@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/streams/stream.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -78,9 +79,7 @@ private:
     auto& in = request_.hosttodevice();
     if (block_.size() == 0 && !in.hostsrcdata().empty())
       block_ = byte_block::of(std::vector<char>(in.hostsrcdata().begin(), in.hostsrcdata().end()));
-    auto range = stream.memory->at(in.dstmemaddr().value(), block_.size());
-    if (!range)
-      return std::move(range.error());
+    TRY(range, stream.memory->at(in.dstmemaddr().value(), block_.size()));
     stream.memory->expect_bytes(*range);
     copy_ = {block_.data(), range->data(), block_.size()};
     return caf::none;
@@ -88,9 +87,7 @@ private:
 
   caf::error prepare_out(stream_state& stream) {
     auto& out = request_.devicetohost();
-    auto range = stream.memory->at(out.srcmemaddr().value(), out.numbytes());
-    if (!range)
-      return std::move(range.error());
+    TRY(range, stream.memory->at(out.srcmemaddr().value(), out.numbytes()));
     std::byte* bytes = nullptr;
     block_ = byte_block::uninitialized(out.numbytes(), bytes);
     copy_ = {range->data(), bytes, out.numbytes()};

@@ -39,8 +39,8 @@ public:
   progress on_chunk(stream_state& stream, const chunk& x) override {
     auto asked = awaited_.find(x.offset);
     if (asked == awaited_.end() || asked->second != x.block.size()) {
-      error = make_error(errc::corrupt, fmt::format("a chunk of {} bytes at offset {} came that was not asked for",
-                                                    x.block.size(), x.offset));
+      error = malformed(fmt::format("a chunk of {} bytes at offset {} came that was not asked for", x.block.size(),
+                                    x.offset));
       return progress::broken;
     }
     awaited_.erase(asked);

@@ -5,7 +5,6 @@
 #include "actors/links/link_hub.hpp"
 #include "actors/streams/local_commands.hpp"
 #include "actors/streams/route.hpp"
-#include "actors/streams/transfer_commands.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -259,9 +258,8 @@ void on_offer(stream_state& state, const offer& x) {
   else if (x.key.epoch == epoch_number{}
            && std::none_of(state.queue.begin(), state.queue.end(), [&](auto& cmd) { return cmd->expects(x.key); }))
     state.self->send(caf::actor_cast<stream_actor>(x.sender),
-                     refused::by(x.key, make_error(errc::invalid_argument,
-                                                   fmt::format("no receive waits for transfer {} on device 0x{:x}",
-                                                               x.key.channel, state.memory->id()))));
+                     refused::by(x.key, invalid(fmt::format("no receive waits for transfer {} on device 0x{:x}",
+                                                            x.key.channel, state.memory->id()))));
   else if (state.incoming.size() < state.options.offers_max)
     state.incoming.emplace(x.key, x);
   else

@@ -1,4 +1,4 @@
-#include "actors/streams/transfer_commands.hpp"
+#include "actors/streams/local_commands.hpp"
 
 #include "actors/calls/answers.hpp"
 #include "actors/streams/route.hpp"
@@ -153,11 +153,9 @@ public:
     ensure(!route_ && arrived_ == 0, "a receive takes one offer");
     sender_ = x.sender;
     if (x.source.device != source_)
-      return end(
-        stream,
-        make_error(errc::invalid_argument,
-                   fmt::format("transfer {} comes from device 0x{:x}, but BeginReceive names rank {}, device 0x{:x}",
-                               key_.channel, x.source.device, request_.srcrank().value(), source_)));
+      return end(stream, invalid(fmt::format(
+                           "transfer {} comes from device 0x{:x}, but BeginReceive names rank {}, device 0x{:x}",
+                           key_.channel, x.source.device, request_.srcrank().value(), source_)));
     if (x.source.bytes != request_.numbytes())
       return end(stream, sizes(x.source.bytes));
     auto way = stream.route_to(x, sink_);
@@ -205,8 +203,7 @@ public:
   command_outcome take(stream_state& stream, const std::string& data, caf::error& problem) {
     ensure(arrived_ <= request_.numbytes(), "no more bytes arrive than are expected");
     if (route_) {
-      problem = make_error(errc::invalid_argument,
-                           fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_));
+      problem = invalid(fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_));
       return command_outcome::goes_on();
     }
     if (data.size() > request_.numbytes() - arrived_) {

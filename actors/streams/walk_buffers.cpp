@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/memory/huge_pages.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 
 #include <algorithm>

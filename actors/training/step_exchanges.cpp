@@ -1,7 +1,7 @@
 #include "actors/training/step_exchanges.hpp"
 
 #include "actors/training/training_rank.hpp"
-#include "runtime/coordination/comm_name.hpp"
+#include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 

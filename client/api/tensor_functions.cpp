@@ -1,7 +1,6 @@
 #include "client/api/handles.hpp"
 
 #include "client/parallel/linear_layer.hpp"
-#include "client/parallel/megatron_pair.hpp"
 #include "client/parallel/tensor_group.hpp"
 #include "runtime/invariants/ensure.hpp"
 

@@ -1,6 +1,7 @@
 #include "client/parallel/tensor.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -60,8 +61,7 @@ std::vector<uint64_t> with_columns(std::vector<uint64_t> shape, uint64_t columns
 }
 
 caf::expected<tensor> cut_first_axis(const tensor& x, range which) {
-  if (auto problem = check_cut(x, which, x.shape().front(), "first"))
-    return problem;
+  RETURN_ERROR(check_cut(x, which, x.shape().front(), "first"));
   const auto each = x.shape().front() == 0 ? 0 : x.elements() / x.shape().front();
   auto shape = x.shape();
   shape.front() = which.count();
@@ -71,8 +71,7 @@ caf::expected<tensor> cut_first_axis(const tensor& x, range which) {
 }
 
 caf::expected<tensor> cut_last_axis(const tensor& x, range which) {
-  if (auto problem = check_cut(x, which, x.columns(), "last"))
-    return problem;
+  RETURN_ERROR(check_cut(x, which, x.columns(), "last"));
   tensor result{with_columns(x.shape(), which.count())};
   for (uint64_t i = 0; i < x.rows(); ++i)
     std::copy(x.row(i) + which.begin, x.row(i) + which.end, result.row(i));

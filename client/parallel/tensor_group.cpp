@@ -2,6 +2,7 @@
 
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -24,9 +25,7 @@ std::string_view algorithm_of(proto::CollectiveKind kind) {
 
 /// Elements that the rank sends.
 caf::expected<uint64_t> sent_elements(proto::CollectiveKind kind, const plan_request& request) {
-  auto steps = plan(kind, algorithm_of(kind), request);
-  if (!steps)
-    return std::move(steps.error());
+  TRY(steps, plan(kind, algorithm_of(kind), request));
   uint64_t result = 0;
   for (auto& each : steps->steps)
     if (each.what == action::send)
@@ -46,12 +45,9 @@ caf::error tensor_group::reserve(uint64_t bytes) {
     return caf::none;
   const auto device = id_of(self_.device());
   if (bytes_ > 0)
-    if (auto problem = host_.free(device, address_))
-      return problem;
+    RETURN_ERROR(host_.free(device, address_));
   bytes_ = 0;
-  auto got = host_.allocate(device, bytes);
-  if (!got)
-    return std::move(got.error());
+  TRY(got, host_.allocate(device, bytes));
   ensure(bytes_ == 0, "a group has one range of its device's memory at a time");
   address_ = *got;
   bytes_ = bytes;
@@ -85,22 +81,17 @@ caf::error tensor_group::wait_for(const work& calls, std::string_view what) {
 
 caf::expected<std::vector<float>> tensor_group::staged(std::string_view what, std::span<const float> input,
                                                        uint64_t count, const calls_made& make) {
-  if (auto problem = reserve(std::max<uint64_t>(input.size() + count, 1) * sizeof(float)))
-    return problem;
+  RETURN_ERROR(reserve(std::max<uint64_t>(input.size() + count, 1) * sizeof(float)));
   const auto device = id_of(self_.device());
   ensure(bytes_ >= input.size_bytes() + count * sizeof(float), "input and output fit the reserved memory");
   const rank_buffers buffers{address_, address_ + input.size_bytes()};
   if (!input.empty())
-    if (auto problem = host_.copy_to_device(device, buffers.input,
-                                            byte_block::of(std::vector<float>(input.begin(), input.end()))))
-      return problem;
-  if (auto problem = wait_for(make(buffers, {.timeout = limit_}), what))
-    return problem;
+    RETURN_ERROR(host_.copy_to_device(device, buffers.input,
+                                      byte_block::of(std::vector<float>(input.begin(), input.end()))));
+  RETURN_ERROR(wait_for(make(buffers, {.timeout = limit_}), what));
   if (count == 0)
     return std::vector<float>{};
-  auto output = host_.copy_to_host(device, buffers.output, count * sizeof(float));
-  if (!output)
-    return std::move(output.error());
+  TRY(output, host_.copy_to_host(device, buffers.output, count * sizeof(float)));
   ensure(output->size() == count * sizeof(float), "a copy has the requested size");
   const auto values = output->as<float>();
   return std::vector<float>(values.begin(), values.end());
@@ -113,9 +104,7 @@ caf::expected<std::vector<float>> tensor_group::collective(proto::CollectiveKind
                                size()));
   plan_request request{.world_size = size(), .rank = rank()};
   request.count = by_blocks ? input.size() / size() : input.size();
-  auto sent = sent_elements(kind, request);
-  if (!sent)
-    return std::move(sent.error());
+  TRY(sent, sent_elements(kind, request));
   proto::RankCall::Part part;
   auto& its = *part.mutable_collective();
   its.set_kind(kind);
@@ -147,25 +136,6 @@ caf::expected<std::vector<float>> tensor_group::reduce_scatter(std::span<const f
 
 caf::expected<std::vector<float>> tensor_group::all_to_all(std::span<const float> blocks) {
   return collective(proto::ALL_TO_ALL, blocks);
-}
-
-caf::expected<std::vector<float>> tensor_group::pass(uint32_t to, std::span<const float> sent, uint32_t from,
-                                                     uint64_t count) {
-  if (sent.empty() && count == 0)
-    return std::vector<float>{};
-  const auto what = fmt::format("sending {} numbers to rank {} and receiving {} from rank {}", sent.size(), to, count,
-                                from);
-  auto result = staged(what, sent, count, [&](const rank_buffers& buffers, const call_options& opts) {
-    self_.group_start();
-    if (!sent.empty())
-      self_.send(buffers.input, sent.size(), proto::FLOAT32, to, opts);
-    if (count > 0)
-      self_.receive(buffers.output, count, proto::FLOAT32, from, opts);
-    return self_.group_end();
-  });
-  if (result)
-    bytes_sent_ += sent.size_bytes();
-  return result;
 }
 
 } // namespace ringmaster::parallel

@@ -43,10 +43,6 @@ public:
   /// Block r goes to rank r, and the answer's block s comes from rank s. By pairs. Errors: as before.
   caf::expected<std::vector<float>> all_to_all(std::span<const float> blocks);
 
-  /// Sends to one rank and receives `count` numbers from another one, or the same, at the same time. Where there is
-  /// nothing to send or to receive no call is made: the other end must know that, too.
-  caf::expected<std::vector<float>> pass(uint32_t to, std::span<const float> sent, uint32_t from, uint64_t count);
-
 private:
   using calls_made = std::function<work(const rank_buffers&, const call_options&)>;
 

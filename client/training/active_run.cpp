@@ -5,7 +5,7 @@
 #include "actors/training/trainer.hpp"
 #include "client/client.hpp"
 #include "client/training/model_checkpoint.hpp"
-#include "client/training/requested_settings.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/computed/free_memory.hpp"
@@ -46,8 +46,7 @@ trainer_settings trainer_settings_of(const run_settings& x) {
 }
 
 caf::error active_run::prepare(bool leads, bool with_others) {
-  if (auto problem = check(settings_))
-    return problem;
+  RETURN_ERROR(check(settings_));
   auto& job = settings_.job;
   job.layers = *layers_for(*job.strategy, std::move(job.layers));
   auto made = order_of(settings_);
@@ -64,31 +63,25 @@ caf::error active_run::prepare(bool leads, bool with_others) {
 }
 
 caf::error active_run::begin_in_folder() {
-  if (auto problem = directory_.claim())
-    return problem;
+  RETURN_ERROR(directory_.claim());
   if (settings_.resume) {
     training_ = directory_.training().value_or(number_);
     return resume();
   }
-  auto steps = directory_.steps();
-  if (!steps)
-    return std::move(steps.error());
+  TRY(steps, directory_.steps());
   if (steps->empty()) {
     if (auto problem = directory_.begin_training(number_))
       watcher_.note(fmt::format("the journal will count a run that resumes this one as another training: {}",
                                 render(problem)));
     return caf::none;
   }
-  return make_error(errc::invalid_argument,
-                    fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume continues from there, "
-                                "and a new run needs another folder",
-                                settings_.checkpoints.string(), steps->back()));
+  return invalid(fmt::format("{} has checkpoints of an earlier run, up to step {}: --resume continues from there, and "
+                             "a new run needs another folder",
+                             settings_.checkpoints.string(), steps->back()));
 }
 
 caf::error active_run::resume() {
-  auto found = load_checkpoint(directory_, *job_, *settings_.data.training);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, load_checkpoint(directory_, *job_, *settings_.data.training));
   if (!*found) {
     watcher_.note(fmt::format("{} has no checkpoint yet: the run starts with the first weights",
                               settings_.checkpoints.string()));
@@ -100,13 +93,11 @@ caf::error active_run::resume() {
   outcome_.began_at = outcome_.steps_done = from_.step;
   const auto file = directory_.file_of(from_.step).string();
   if (from_.step >= outcome_.steps)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} has done all {} already: more epochs are needed to continue", file,
-                                  counted(outcome_.steps, "step")));
+    return invalid(fmt::format("{} has done all {} already: more epochs are needed to continue", file,
+                               counted(outcome_.steps, "step")));
   if (settings_.kill_at && *settings_.kill_at <= from_.step)
-    return make_error(errc::invalid_argument,
-                      fmt::format("no device can be killed in step {}: the run resumes at step {}, from {}",
-                                  *settings_.kill_at, from_.step, file));
+    return invalid(fmt::format("no device can be killed in step {}: the run resumes at step {}, from {}",
+                               *settings_.kill_at, from_.step, file));
   watcher_.note(fmt::format("resumes at step {} of {}, from {}", from_.step, outcome_.steps, file));
   return caf::none;
 }
@@ -118,9 +109,7 @@ caf::error active_run::find_devices(trainer_settings& to, process_group* group) 
   }
   client user{system_, coordinator_};
   for (const auto give_up = awake_clock::now() + settings_.devices_limit;;) {
-    auto found = user.devices(settings_.ranks, settings_.devices_limit);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, user.devices(settings_.ranks, settings_.devices_limit));
     to.devices.clear();
     for (auto& each : found->devices())
       if (each.comm_ids().empty() && to.devices.size() < settings_.ranks)
@@ -170,9 +159,7 @@ caf::expected<trainer_actor> active_run::find_trainer(const process_group& group
 
 caf::error active_run::play(process_group& group) {
   ensure(job_ != nullptr, "a run is prepared before its rank runs");
-  auto with = find_trainer(group);
-  if (!with)
-    return std::move(with.error());
+  TRY(with, find_trainer(group));
   caf::scoped_actor self{system_};
   self->monitor(*with);
   own_rank mine{system_, group, rank_with(*with)};
@@ -200,11 +187,10 @@ caf::error active_run::play(process_group& group) {
   if (trainer_ended && code_of(*trainer_ended) != errc::ok)
     return with_context("the run has ended", *trainer_ended);
   if (trainer_ended && *trainer_ended && *trainer_ended != caf::exit_reason::user_shutdown)
-    return make_error(
-      errc::device_lost,
-      fmt::format("rank 0, which has the trainer, has exited or lost this process: {}. If the run has ended "
-                  "and wrote checkpoints, another run continues it (--checkpoint DIR --resume)",
-                  render(*trainer_ended)));
+    return make_error(errc::device_lost,
+                      fmt::format("rank 0, which has the trainer, has exited or lost this process: {}. If the run has "
+                                  "ended and wrote checkpoints, another run continues it (--checkpoint DIR --resume)",
+                                  render(*trainer_ended)));
   return trainer_ended ? caf::error{} : mine.problem(); // the run has finished without this rank
 }
 
@@ -300,8 +286,7 @@ caf::expected<run_outcome> active_run::run(process_group* group) {
   its.free_memory = [] { return free_memory(); };
   its.starts_ranks = group == nullptr;
   its.shared_settings = job_settings_;
-  if (auto problem = find_devices(its, group))
-    return problem;
+  RETURN_ERROR(find_devices(its, group));
   devices_ = its.devices;
   trainer_ = system_.spawn(trainer, std::move(its));
   std::optional<own_rank> mine;

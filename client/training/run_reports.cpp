@@ -6,8 +6,8 @@
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "training/computed/evaluation.hpp"
 #include "training/computed/model_parts.hpp"
+#include "training/computed/sampled_batches.hpp"
 
 #include <fmt/format.h>
 

@@ -86,7 +86,7 @@ struct run_outcome {
 caf::error check(const run_settings& x);
 
 /// The same by the processes of a group, each of which is one rank. All of them call it with the same settings
-/// (requested_settings.hpp; a rank with others is refused), whose `ranks` is the group's size. Rank 0's process returns
+/// (a rank with others is refused), whose `ranks` is the group's size. Rank 0's process returns
 /// the outcome, the others nothing when their rank has finished. The configuration needs the messages of
 /// actors/training/type_ids.hpp.
 caf::expected<std::optional<run_outcome>> train_together(caf::actor_system& system, process_group& group,

@@ -1,6 +1,5 @@
 #include "planner/calibration/calibration.hpp"
 
-#include "planner/calibration/pattern_search.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -111,6 +110,82 @@ gpu_system calibrate(gpu_system others, std::span<const measured_iteration> rows
       result += pull * std::pow(std::log(values[i] / start[i]), 2);
     return result;
   }));
+}
+
+namespace {
+
+constexpr double first_step = 0.4, last_step = 1e-5;
+
+} // namespace
+
+std::vector<double> pattern_search(std::vector<double> start,
+                                   const std::function<double(std::span<const double>)>& cost) {
+  for (auto x : start)
+    ensure(x > 0, "logarithms are of positive numbers");
+  auto best = std::move(start);
+  auto least = cost(best);
+  auto improves = [&](const std::vector<double>& tried) {
+    const auto x = cost(tried);
+    if (!(x < least))
+      return false;
+    least = x;
+    best = tried;
+    return true;
+  };
+  for (double step = first_step; step > last_step;) {
+    const auto before = best;
+    for (size_t i = 0; i < best.size(); ++i)
+      for (auto factor : {std::exp(step), std::exp(-step)}) {
+        auto tried = best;
+        tried[i] *= factor;
+        improves(tried);
+      }
+    auto further = best; // once more where the whole sweep went
+    auto go_on = [&] {
+      for (size_t i = 0; i < best.size(); ++i)
+        further[i] *= best[i] / before[i];
+    };
+    go_on();
+    while (improves(further))
+      go_on();
+    step = best != before ? step : step / 2;
+    ensure(best.size() == before.size(), "a sweep keeps all numbers");
+  }
+  return best;
+}
+
+namespace {
+
+constexpr double dense_outlier = 0.04, experts_outlier = 0.1;
+
+} // namespace
+
+double estimate_of(const published_training& x, std::span<const double> values) {
+  auto on = with_pretraining_software(x.on, x.generation, values);
+  if (x.ran)
+    on = with_software(std::move(on), *x.ran, x.how.paired_part(), values);
+  return estimate_iteration(x.trained, on, x.how).seconds;
+}
+
+std::vector<double> fit_pretraining_constants(std::span<const published_training> rows) {
+  std::vector<double> start;
+  for (auto& x : pretraining_constants())
+    start.push_back(x.start);
+  return pattern_search(start, [&](std::span<const double> values) {
+    if (!are_parts(values))
+      return HUGE_VAL;
+    ensure(values.size() == pretraining_constants().size(), "each fitted constant has a value");
+    double result = 0;
+    for (auto& x : rows) {
+      ensure(x.seconds > 0, "a published iteration took time");
+      const auto z = std::log(estimate_of(x, values) / x.seconds)
+                     / (x.trained.experts.count > 0 ? experts_outlier : dense_outlier);
+      result += 2 * (std::sqrt(1 + z * z) - 1);
+    }
+    for (size_t i = 0; i < values.size(); ++i)
+      result += pretraining_constants()[i].pull * std::pow(std::log(values[i] / pretraining_constants()[i].start), 2);
+    return result;
+  });
 }
 
 } // namespace ringmaster::training

@@ -1,8 +1,12 @@
 #pragma once
 
 #include "planner/estimates/iteration_estimate.hpp"
+#include "planner/systems/pretraining_software.hpp"
 
+#include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,5 +44,28 @@ std::span<const calibrated_constant> calibrated_constants();
 /// parts of the weight, and a weak pull of each constant to its start. A pattern search over their logarithms;
 /// deterministic.
 gpu_system calibrate(gpu_system others, std::span<const measured_iteration> rows);
+
+/// Positive numbers near `start` under which `cost` is the least that is found: sweeps over them with steps of their
+/// logarithms that are halved, and further along where a whole sweep went (Hooke and Jeeves 1961). Deterministic.
+std::vector<double> pattern_search(std::vector<double> start,
+                                   const std::function<double(std::span<const double>)>& cost);
+
+/// A published training's throughput.
+struct published_training {
+  std::string model, system, release; ///< As the source names them.
+  language_model trained;
+  gpu_system on;
+  gpu_generation generation = gpu_generation::hopper;
+  training_setting how;
+  std::optional<training_software> ran{}; ///< None: the newest, as `plan` takes it.
+  bool corrected = false;                 ///< Whether `how` or `ran` is another than the row and its release have it.
+  double seconds = 0;                     ///< Of an iteration.
+};
+
+double estimate_of(const published_training& x, std::span<const double> values);
+
+/// The values of the constants by which the rows are best explained: soft-L1 of log(estimate / published), beyond
+/// 4 % for dense models and 10 % for those with experts an outlier counts by its size only, and the pulls.
+std::vector<double> fit_pretraining_constants(std::span<const published_training> rows);
 
 } // namespace ringmaster::training

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "planner/costs/transformer_places.hpp"
+#include "planner/costs/transformer_exchanges.hpp"
 #include "planner/systems/gpu_system.hpp"
+#include "runtime/selection/selection.hpp"
 #include "training/simulated/cost_model.hpp"
 
 #include <memory>
@@ -27,5 +28,11 @@ transformer_places places_of(const language_model& trained, const training_setti
 inline uint32_t places_of(const language_model& trained, const training_setting& how) {
   return places_of(trained, how, {}).count();
 }
+
+/// A GPT on hosts like this one, with one rank each: layers as on the two-core host, with this machine's memory
+/// bandwidth; collectives and hops by the constants that `ringmaster tune` measured, each with the cheapest of the
+/// runtime's own schedules.
+std::unique_ptr<cost_model> measured_costs(const language_model& trained, const cost_constants& network,
+                                           double memory_bandwidth, const training_setting& how);
 
 } // namespace ringmaster::training

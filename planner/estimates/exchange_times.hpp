@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/estimates/rank_parameters.hpp"
+#include "planner/estimates/stage_layers.hpp"
 #include "planner/systems/gpu_system.hpp"
 
 namespace ringmaster::training {

@@ -2,7 +2,7 @@
 
 #include "planner/estimates/layer_times.hpp"
 #include "planner/estimates/memory_estimate.hpp"
-#include "planner/estimates/rank_parameters.hpp"
+#include "planner/estimates/stage_layers.hpp"
 
 namespace ringmaster::training {
 

@@ -5,7 +5,6 @@
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace ringmaster::training {
 

@@ -2,7 +2,6 @@
 
 #include "planner/estimates/exchange_times.hpp"
 #include "planner/estimates/layer_times.hpp"
-#include "planner/estimates/rank_parameters.hpp"
 #include "planner/estimates/stage_layers.hpp"
 #include "runtime/invariants/ensure.hpp"
 

@@ -1,5 +1,6 @@
 #include "planner/failures/failure_findings.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -63,9 +64,7 @@ caf::expected<failure_findings> find_failures(const failure_question& asked, boo
   for (auto& each : result.recoveries) {
     if (plays == 0)
       break;
-    auto played = play_runs(asked, each.outcome.how, each.outcome.interval_s, plays, life_shape);
-    if (!played)
-      return std::move(played.error());
+    TRY(played, play_runs(asked, each.outcome.how, each.outcome.interval_s, plays, life_shape));
     each.played = *played;
   }
   return result;

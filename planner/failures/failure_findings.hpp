@@ -1,7 +1,7 @@
 #pragma once
 
+#include "planner/failures/failure_simulation.hpp"
 #include "planner/failures/goodput.hpp"
-#include "planner/failures/played_runs.hpp"
 
 #include <optional>
 #include <vector>

@@ -24,10 +24,9 @@ caf::error check(const failure_question& asked) {
   };
   const auto& x = asked;
   if (x.gpus == 0 || x.gpus_per_host == 0)
-    return make_error(errc::invalid_argument, "a job needs at least one GPU, and a host, too");
+    return invalid("a job needs at least one GPU, and a host, too");
   if (x.copies == 0 || x.gpus % x.copies != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} GPUs do not divide among {} data-parallel copies of a model", x.gpus, x.copies));
+    return invalid(fmt::format("{} GPUs do not divide among {} data-parallel copies of a model", x.gpus, x.copies));
   for (auto& [what, s, may_be_0] : std::array{
          time{"a GPU's mean time to failure", x.gpu_mttf_s, false},
          time{"a checkpoint's write", x.checkpoint_write_s, true}, time{"a restart", x.restart_s, true},
@@ -35,13 +34,12 @@ caf::error check(const failure_question& asked) {
          time{"the joining of a host", x.join_s, true}, time{"a step", x.step_s, false},
          time{"the run", x.run_s, false}, time{"the interval of checkpoints", x.interval_s.value_or(1), false}})
     if (!std::isfinite(s) || s < 0 || (s == 0 && !may_be_0))
-      return make_error(errc::invalid_argument, fmt::format("{} is {} s: it must be {}, and finite", what, s,
-                                                            may_be_0 ? "0 or more" : "more than 0"));
+      return invalid(fmt::format("{} is {} s: it must be {}, and finite", what, s,
+                                 may_be_0 ? "0 or more" : "more than 0"));
   if (x.detection_s > x.restart_s)
-    return make_error(errc::invalid_argument,
-                      fmt::format("a restart of {} s has the detection of the failure in it, which takes {} s: it must "
-                                  "be as long at least",
-                                  x.restart_s, x.detection_s));
+    return invalid(fmt::format("a restart of {} s has the detection of the failure in it, which takes {} s: it must "
+                               "be as long at least",
+                               x.restart_s, x.detection_s));
   return caf::none;
 }
 

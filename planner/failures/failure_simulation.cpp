@@ -1,7 +1,7 @@
 #include "planner/failures/failure_simulation.hpp"
 
 #include "messages/errc.hpp"
-#include "planner/failures/host_lives.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
@@ -202,29 +202,106 @@ private:
 } // namespace
 
 caf::error check_playable(const failure_question& asked, double interval_s, double life_shape, uint32_t runs) {
-  if (auto problem = check(asked))
-    return problem;
+  RETURN_ERROR(check(asked));
   if (!(interval_s > 0))
-    return make_error(errc::invalid_argument,
-                      fmt::format("checkpoints every {} s: it must be more than 0", interval_s));
+    return invalid(fmt::format("checkpoints every {} s: it must be more than 0", interval_s));
   if (!(life_shape >= life_shape_min && life_shape <= life_shape_max))
-    return make_error(errc::invalid_argument, fmt::format("a Weibull distribution of shape {}: it must be {} to {}",
-                                                          life_shape, life_shape_min, life_shape_max));
+    return invalid(fmt::format("a Weibull distribution of shape {}: it must be {} to {}", life_shape, life_shape_min,
+                               life_shape_max));
   const auto seconds = asked.run_s * runs, failures = seconds / job_mttf_s(asked),
              events = failures + seconds / interval_s;
   if (events > events_max || failures * (hosts_of(asked) + asked.spares) > comparisons_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{:.2g} failures and checkpoints on {} hosts would take too long to play: take "
-                                  "shorter runs, or fewer",
-                                  events, hosts_of(asked)));
+    return invalid(fmt::format("{:.2g} failures and checkpoints on {} hosts would take too long to play: take "
+                               "shorter runs, or fewer",
+                               events, hosts_of(asked)));
   return caf::none;
 }
 
 caf::expected<failure_history> simulate_failures(const failure_question& asked, recovery how, double interval_s,
                                                  uint64_t seed, double life_shape) {
-  if (auto problem = check_playable(asked, interval_s, life_shape, 1))
-    return problem;
+  RETURN_ERROR(check_playable(asked, interval_s, life_shape, 1));
   return failing_run{asked, how, interval_s, seed, life_shape}.play();
+}
+
+host_lives::host_lives(uint32_t hosts, bool endless, host_life life, double repair_s, uint64_t seed)
+  : scale_s_(life.mean_s / std::tgamma(1 + 1 / life.shape)), power_(1 / life.shape), repair_s_(repair_s),
+    endless_(endless), numbers_(seed), next_(never_s) {
+  for (uint32_t i = 0; i < hosts; ++i)
+    idle_.push_back(draw());
+  ensure(life.mean_s > 0 && life.shape > 0 && repair_s > 0, "hosts live, and repairs take time");
+}
+
+double host_lives::draw() {
+  // The inverse of e^-(t/scale)^shape, of a number above 0 and up to 1; the mean is scale * gamma(1 + 1/shape).
+  const auto uniform = (static_cast<double>(numbers_() >> 11) + 1) * 0x1p-53;
+  return scale_s_ * std::pow(-std::log(uniform), power_);
+}
+
+void host_lives::find_next() {
+  next_ = fail_at_.empty() ? never_s : std::ranges::min(fail_at_);
+}
+
+void host_lives::employ(uint32_t count) {
+  // The host that started last stops; that is independent of how long it would have lasted.
+  for (; fail_at_.size() > count; fail_at_.pop_back())
+    idle_.push_back(fail_at_.back() - worked_s_);
+  while (fail_at_.size() < count) {
+    if (idle_.empty() && endless_)
+      idle_.push_back(draw());
+    ensure(!idle_.empty(), "no more hosts work than there are");
+    fail_at_.push_back(worked_s_ + idle_.back());
+    idle_.pop_back();
+  }
+  ensure(fail_at_.size() == count, "as many hosts work as were asked for");
+  find_next();
+}
+
+void host_lives::fail(double now) {
+  const auto at = std::ranges::find(fail_at_, next_);
+  ensure(at != fail_at_.end(), "a host that fails works");
+  ensure(returns_.empty() || returns_.back() <= now + repair_s_, "hosts come back in the order in which they failed");
+  fail_at_.erase(at);
+  returns_.push_back(now + repair_s_);
+  find_next();
+}
+
+double host_lives::next_return() const noexcept {
+  return returns_.empty() ? never_s : returns_.front();
+}
+
+void host_lives::take_back() {
+  ensure(!returns_.empty(), "a host that comes back was down");
+  returns_.pop_front();
+  idle_.push_back(draw());
+}
+
+namespace {
+
+void add(run_spread& to, double x, bool first, uint32_t runs) {
+  to.mean += x / runs;
+  to.least = first ? x : std::min(to.least, x);
+  to.most = first ? x : std::max(to.most, x);
+}
+
+} // namespace
+
+caf::expected<played_runs> play_runs(const failure_question& asked, recovery how, double interval_s, uint32_t runs,
+                                     double life_shape) {
+  RETURN_ERROR(check_playable(asked, interval_s, life_shape, runs));
+  ensure(runs > 0, "at least one run is played");
+  played_runs result;
+  for (uint64_t seed = 1; seed <= runs; ++seed) {
+    TRY(x, simulate_failures(asked, how, interval_s, seed, life_shape));
+    const auto first = seed == 1;
+    add(result.effective, x->kept_s / asked.run_s, first, runs);
+    add(result.goodput, x->work_s / asked.run_s, first, runs);
+    add(result.waiting, x->waiting_s / asked.run_s, first, runs);
+    add(result.smaller, x->smaller_s / asked.run_s, first, runs);
+    add(result.interruptions, static_cast<double>(x->interruptions), first, runs);
+  }
+  for (auto* each : {&result.effective, &result.goodput, &result.waiting, &result.smaller})
+    ensure(each->least <= each->most, "the least is at most the most");
+  return result;
 }
 
 } // namespace ringmaster::training

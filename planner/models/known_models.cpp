@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,17 +21,17 @@ struct gpt_sizes {
 
 constexpr gpt_sizes gpt_models[] = {
   // Radford et al. 2019
-  {.name = "gpt2-117m", .hidden = 768, .heads = 12, .layers = 12, .sequence = 1024},
-  {.name = "gpt2-1.5b", .hidden = 1600, .heads = 25, .layers = 48, .sequence = 1024},
+  {"gpt2-117m", 768, 12, 12, 1024},
+  {"gpt2-1.5b", 1600, 25, 48, 1024},
   // Brown et al. 2020
-  {.name = "gpt3-1.3b", .hidden = 2048, .heads = 16, .layers = 24},
-  {.name = "gpt3-6.7b", .hidden = 4096, .heads = 32, .layers = 32},
-  {.name = "gpt3-13b", .hidden = 5120, .heads = 40, .layers = 40},
-  {.name = "gpt3-175b", .hidden = 12288, .heads = 96, .layers = 96},
+  {"gpt3-1.3b", 2048, 16, 24},
+  {"gpt3-6.7b", 4096, 32, 32},
+  {"gpt3-13b", 5120, 40, 40},
+  {"gpt3-175b", 12288, 96, 96},
   // Korthikanti et al. 2022, table 3
-  {.name = "megatron-22b", .hidden = 6144, .heads = 64, .layers = 48},
-  {.name = "megatron-530b", .hidden = 20480, .heads = 128, .layers = 105},
-  {.name = "megatron-1t", .hidden = 25600, .heads = 160, .layers = 128},
+  {"megatron-22b", 6144, 64, 48},
+  {"megatron-530b", 20480, 128, 105},
+  {"megatron-1t", 25600, 160, 128},
 };
 
 /// Grouped queries, gated networks, RMS norms and rotary positions, as in Llama 2 (Touvron et al. 2023) and later.
@@ -62,30 +62,10 @@ language_model llama_shape(const llama_sizes& of) {
 
 /// Grattafiori et al. 2024, The Llama 3 herd of models, table 3
 constexpr llama_sizes llama_models[] = {
-  {.name = "llama3-8b",
-   .hidden = 4096,
-   .heads = 32,
-   .layers = 32,
-   .width = 14336,
-   .sequence = 8192,
-   .vocabulary = 128256,
-   .positions = 8192},
-  {.name = "llama3-70b",
-   .hidden = 8192,
-   .heads = 64,
-   .layers = 80,
-   .width = 28672,
-   .sequence = 8192,
-   .vocabulary = 128256,
-   .positions = 8192},
-  {.name = "llama3.1-405b",
-   .hidden = 16384,
-   .heads = 128,
-   .layers = 126,
-   .width = 53248,
-   .sequence = 8192,
-   .vocabulary = 128256,
-   .positions = 131072},
+  // name, hidden, heads, layers, width, sequence, vocabulary, positions
+  {"llama3-8b", 4096, 32, 32, 14336, 8192, 128256, 8192},
+  {"llama3-70b", 8192, 64, 80, 28672, 8192, 128256, 8192},
+  {"llama3.1-405b", 16384, 128, 126, 53248, 8192, 128256, 131072},
 };
 
 /// Qwen3 with experts (Yang et al. 2025, Qwen3 technical report, table 2).
@@ -131,13 +111,7 @@ language_model nemotron4(llama_sizes of, uint32_t head_size) {
 
 /// DeepSeek-AI 2024, DeepSeek-V3 technical report, section 4.2.
 language_model deepseek_v3() {
-  auto x = llama_shape({.name = "deepseek-v3",
-                        .hidden = 7168,
-                        .heads = 128,
-                        .layers = 61,
-                        .width = 18432,
-                        .vocabulary = 129280,
-                        .positions = 163840});
+  auto x = llama_shape({"deepseek-v3", 7168, 128, 61, 18432, 4096, 129280, 163840});
   x.key_value_heads = 128;
   x.latent = {.query_rank = 1536, .key_value_rank = 512, .rotary_size = 64, .value_size = 128};
   x.experts = {.count = 256,
@@ -184,11 +158,9 @@ caf::expected<language_model> model_of(std::string_view name) {
     names.push_back(x.name);
   }
   const auto meant = nearest_word(name, names);
-  return make_error(errc::invalid_argument,
-                    fmt::format("there is no model \"{}\"{}; there are: {}; or a configuration file "
-                                "of Hugging Face's (config.json)",
-                                name, meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant),
-                                fmt::join(names, ", ")));
+  return invalid(
+    fmt::format("there is no model \"{}\"{}; there are: {}; or a configuration file of Hugging Face's (config.json)",
+                name, meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant), fmt::join(names, ", ")));
 }
 
 } // namespace ringmaster::training

@@ -26,6 +26,22 @@ enum class windowed_layers : uint8_t {
   periodic, ///< All but the last of each `period`.
 };
 
+/// The layers with a window, and the members that say its size and the period.
+struct window_rule {
+  windowed_layers layers = windowed_layers::none;
+  std::string_view member = "sliding_window"; ///< Of the size.
+  uint32_t absent = 0;                        ///< The size where the member is missing; 0: then there is none.
+  uint32_t period = 2;
+  std::string_view period_member{};
+  bool chunked = false;
+};
+
+/// The members that say how many experts there are (empty: the family has none), an expert's width, and the width of
+/// what every position takes; without the last, n_shared_experts of an expert's width, or the family's `shared`.
+struct expert_members {
+  std::string_view count{}, width{}, shared_width{};
+};
+
 /// What a family's parameters and attention are, by "model_type" of Hugging Face's transformers library, where its
 /// files do not say it. Its members are named as in `model_reader`.
 struct model_family {
@@ -45,20 +61,12 @@ struct model_family {
   uint32_t vocabulary = 0, heads = 0, key_value_heads = 0; ///< The same of these; 0: they must be there.
   uint32_t head_size = 0; ///< head_dim, where it is missing; 0: the hidden size divided among the heads.
 
-  std::string_view experts{};      ///< The member that says how many; empty: it has none.
-  std::string_view expert_width{}; ///< The member with an expert's width.
-  std::string_view shared_width{}; ///< The member with the width of what every position takes; empty: the same as
-                                   ///< n_shared_experts of an expert's width, or `shared`.
+  expert_members experts{};
   uint32_t shared = 0;
   bool shared_gate = false, corrected = false, router_bias = false;
 
   bool latent = false, gated_attention = false, linear = false, sinks = false;
-  windowed_layers windows = windowed_layers::none;
-  std::string_view window = "sliding_window"; ///< The member with its size.
-  std::string_view period_member{};           ///< That says the period.
-  uint32_t period = 2;
-  bool chunked = false;
-  uint32_t window_absent = 0; ///< Its size where the member is missing; 0: then there is none.
+  window_rule windows{};
 };
 
 std::span<const model_family> model_families();

@@ -1,9 +1,10 @@
 #include "planner/models/model_file.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/models/known_models.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/json_field.hpp"
-#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/text_file.hpp"
 
 #include <fmt/format.h>
@@ -103,9 +104,7 @@ bool means_file(const std::string& text) {
 } // namespace
 
 caf::expected<language_model> parse_model(std::string_view document, const model_file_options& opts) {
-  auto read = parse_json(document);
-  if (!read)
-    return std::move(read.error());
+  TRY(read, parse_json(document));
   const json_field all{"model", *read};
   if (!all.is_object())
     return all.wrong("an object, as Hugging Face's config.json");
@@ -130,8 +129,7 @@ caf::expected<language_model> parse_model(std::string_view document, const model
 caf::expected<language_model> model_from(const std::string& name_or_file, const model_file_options& opts) {
   auto known = model_of(name_or_file);
   if (known && opts.family)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--as is of a configuration file, and {} is a known model", name_or_file));
+    return invalid(fmt::format("--as is of a configuration file, and {} is a known model", name_or_file));
   if (known || !means_file(name_or_file))
     return known;
   std::error_code unknown;

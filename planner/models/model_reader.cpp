@@ -6,6 +6,69 @@
 
 namespace ringmaster::training {
 
+uint32_t config_members::size(std::string_view key, const allowed& x) {
+  if (!has(key) && x.absent)
+    return *x.absent;
+  auto read = object_.at(key).number(x.most);
+  if (read && *read >= x.least)
+    return static_cast<uint32_t>(*read);
+  refuse(key, fmt::format("a whole number from {} to {}", x.least, x.most));
+  return x.least;
+}
+
+bool config_members::says(std::string_view key, std::string_view text) const {
+  const auto read = object_.at(key).text();
+  return read && *read == text;
+}
+
+std::string_view config_members::first_of(std::span<const std::string_view> keys) const {
+  for (auto key : keys)
+    if (has(key))
+      return key;
+  return keys.front();
+}
+
+bool config_members::flag(std::string_view key, bool absent) {
+  const bool of_part = has(key),
+             of_all = !of_part && around_ && around_->at(key).exists() && !around_->at(key).is_null();
+  if (!of_part && !of_all)
+    return absent;
+  auto read = (of_part ? object_ : *around_).at(key).flag();
+  if (read)
+    return *read;
+  keep(std::move(read.error()));
+  return absent;
+}
+
+std::vector<json_field> config_members::list(std::string_view key) {
+  if (!has(key))
+    return {};
+  auto read = object_.at(key).list();
+  if (read)
+    return std::move(*read);
+  keep(std::move(read.error()));
+  return {};
+}
+
+void config_members::must_be(std::string_view key, bool usual) {
+  if (flag(key, usual) != usual)
+    refuse(key, fmt::format("{}: plans know no other models of this family", usual));
+}
+
+void config_members::must_be_one(std::string_view key) {
+  if (size(key, {.least = 0, .absent = 1}) != 1)
+    refuse(key, "1: plans know models whose layers all have experts, but for the first ones");
+}
+
+void config_members::refuse(std::string_view key, std::string_view must_be) {
+  keep(object_.at(key).wrong(must_be));
+}
+
+void config_members::keep(caf::error problem) {
+  if (!problem_)
+    problem_ = std::move(problem);
+}
+
 namespace {
 
 /// Limits as those of the options, within which products of two sizes fit into 32 bits where they are made.
@@ -41,7 +104,7 @@ language_model model_reader::read() {
   read_heads();
   read_norms();
   read_biases();
-  if (family_.experts.empty())
+  if (family_.experts.count.empty())
     refuse_experts();
   else
     read_experts();
@@ -68,7 +131,7 @@ void model_reader::read_sizes() {
   } else if (!family_.gated) { // four times as wide, where files do not say it
     const auto times = file_.size("expansion_ratio", {.most = 64, .absent = 4});
     x_.width = file_.size(file_.first_of(width_names), {.absent = std::min(times * x_.hidden, 1u << 20)});
-  } else if (family_.experts.empty()) {
+  } else if (family_.experts.count.empty()) {
     x_.width = file_.size(file_.first_of(width_names));
   }
   if (family_.name == "opt" && file_.size("word_embed_proj_dim", {.absent = x_.hidden}) != x_.hidden)
@@ -123,7 +186,7 @@ void model_reader::read_latent() {
                .rotary_size = file_.size("qk_rope_head_dim", head),
                .value_size = file_.size("v_head_dim", head)};
   file_.must_be("attention_bias", false);
-  if (family_.window == "index_topk")
+  if (family_.windows.member == "index_topk")
     x_.indexer = {.heads = file_.size("index_n_heads", {.most = heads_max}),
                   .head_size = file_.size("index_head_dim", head)};
 }
@@ -166,14 +229,14 @@ void model_reader::read_falcon() {
 
 void model_reader::read_experts() {
   auto& e = x_.experts;
-  e.count = file_.size(family_.experts, {.most = experts_max});
+  e.count = file_.size(family_.experts.count, {.most = experts_max});
   const auto chosen = file_.first_of(chosen_names);
   e.chosen = file_.size(chosen, {.most = experts_max});
   if (e.chosen > e.count)
-    file_.refuse(chosen, fmt::format("at most \"{}\", the {} experts of a layer", family_.experts, e.count));
-  e.width = file_.size(family_.expert_width);
-  if (!family_.shared_width.empty())
-    e.shared_width = file_.size(family_.shared_width, {.least = 0, .absent = 0});
+    file_.refuse(chosen, fmt::format("at most \"{}\", the {} experts of a layer", family_.experts.count, e.count));
+  e.width = file_.size(family_.experts.width);
+  if (!family_.experts.shared_width.empty())
+    e.shared_width = file_.size(family_.experts.shared_width, {.least = 0, .absent = 0});
   else
     e.shared_width = e.width
                      * file_.size(file_.first_of(shared_names),
@@ -257,15 +320,16 @@ std::vector<bool> model_reader::windowed_layers_of_file() {
     }
     return result;
   }
-  const auto first = family_.windows == windowed_layers::upper
+  const auto first = family_.windows.layers == windowed_layers::upper
                        ? file_.size("max_window_layers", {.most = layers_max, .least = 0, .absent = x_.layers})
                        : 0;
-  const auto period = family_.windows != windowed_layers::periodic ? 0
-                      : family_.period_member.empty()
-                        ? family_.period
-                        : file_.size(family_.period_member, {.most = layers_max, .absent = family_.period});
+  const auto period = family_.windows.layers != windowed_layers::periodic ? 0
+                      : family_.windows.period_member.empty()
+                        ? family_.windows.period
+                        : file_.size(family_.windows.period_member,
+                                     {.most = layers_max, .absent = family_.windows.period});
   for (auto i = first; i < x_.layers; ++i)
-    result[i] = family_.windows != windowed_layers::none && (period == 0 || (i + 1) % period != 0);
+    result[i] = family_.windows.layers != windowed_layers::none && (period == 0 || (i + 1) % period != 0);
   return result;
 }
 
@@ -295,20 +359,20 @@ void model_reader::set_windowed(const std::vector<bool>& layers) {
 }
 
 void model_reader::read_windows() {
-  const bool said_to_be_used = family_.windows == windowed_layers::upper;
+  const bool said_to_be_used = family_.windows.layers == windowed_layers::upper;
   if (family_.linear)
     return set_windowed(windowed_layers_of_file());
-  if (family_.windows == windowed_layers::none && !file_.has("layer_types"))
+  if (family_.windows.layers == windowed_layers::none && !file_.has("layer_types"))
     return;
-  const bool is_given = file_.has(family_.window), is_null = file_.is_null(family_.window);
-  if ((!is_given && (is_null || family_.window_absent == 0))
+  const bool is_given = file_.has(family_.windows.member), is_null = file_.is_null(family_.windows.member);
+  if ((!is_given && (is_null || family_.windows.absent == 0))
       || !file_.flag("use_sliding_window", !said_to_be_used || file_.has("layer_types")))
     return;
   const auto layers = windowed_layers_of_file();
   if (std::ranges::find(layers, true) == layers.end())
     return;
-  x_.window = file_.size(family_.window, {.most = positions_max, .absent = family_.window_absent});
-  x_.chunked = family_.chunked;
+  x_.window = file_.size(family_.windows.member, {.most = positions_max, .absent = family_.windows.absent});
+  x_.chunked = family_.windows.chunked;
   set_windowed(layers);
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
 #include "planner/estimates/training_setting.hpp"
-#include "planner/plans/training_framework.hpp"
+#include "planner/models/language_model.hpp"
+#include "planner/systems/gpu_system.hpp"
 
 #include <array>
 #include <optional>
@@ -10,6 +11,16 @@
 #include <vector>
 
 namespace ringmaster::training {
+
+/// A program that runs plans. any: also searches plans that no program can run.
+enum class training_framework : uint8_t { any, megatron, torchtitan };
+
+/// megatron, ...
+std::string_view name_of(training_framework x);
+
+/// Whether the framework can run such a plan. Megatron: Megatron-LM with Megatron Core and Megatron FSDP; torchtitan:
+/// its trainer and options. docs/cost_models.md has the list.
+bool can_run(training_framework x, const training_setting& how);
 
 /// ZeRO stages by their number, then those that gather weights layer by layer, which have no stages of a pipeline.
 inline constexpr std::array<std::string_view, 6> shardings{"zero0", "zero1", "zero2", "zero3", "fsdp", "hsdp"};
@@ -39,6 +50,15 @@ struct plan_filter {
   /// HSDP have no schedule: they are accepted if they are named, or if nothing is. On one stage there is no schedule,
   /// so none is excluded, and `only` treats it as 1F1B.
   bool takes(pipeline_schedule schedule, std::string_view sharding, bool on_one_stage) const;
+};
+
+/// A question: how to train this model on this many devices.
+struct plan_question {
+  language_model trained;
+  gpu_system system;
+  uint32_t devices = 1;
+  uint32_t global_batch = 1;
+  plan_filter filter{};
 };
 
 } // namespace ringmaster::training

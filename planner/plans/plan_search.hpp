@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planner/plans/found_plans.hpp"
-#include "planner/plans/plan_question.hpp"
+#include "planner/plans/plan_filter.hpp"
 
 #include <array>
 #include <functional>

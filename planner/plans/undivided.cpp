@@ -65,9 +65,9 @@ private:
     const auto& t = filter_.tp;
     check("tensor", t, {m_.heads, fmt::format("the {} attention heads", m_.heads)});
     if (t.least == t.most && m_.key_value_heads % t.least != 0 && t.least % m_.key_value_heads != 0)
-      found_.push_back(fmt::format("--tensor {}: {} does not divide the {} heads of keys and values, nor is it a "
-                                   "multiple of them",
-                                   t.least, t.least, m_.key_value_heads));
+      found_.push_back(
+        fmt::format("--tensor {}: {} does not divide the {} heads of keys and values, nor is it a multiple of them",
+                    t.least, t.least, m_.key_value_heads));
     if (m_.has_dense_layers())
       check("tensor", t, {m_.width, fmt::format("the feed-forward width of {}", m_.width)});
     check("tensor", t,
@@ -100,9 +100,8 @@ private:
         found_.push_back(fmt::format("--micro-batch {}: {} does not divide {}", x, x, batch().text));
       else
         found_.push_back(
-          fmt::format("--micro-batch {}: {} does not divide the {} sequences of each of {} data-parallel "
-                      "ranks",
-                      x, x, asked_.global_batch / data, data));
+          fmt::format("--micro-batch {}: {} does not divide the {} sequences of each of {} data-parallel ranks", x, x,
+                      asked_.global_batch / data, data));
   }
 
   /// Degrees that are given, one number each, together; and what they leave for data.
@@ -148,10 +147,9 @@ private:
         left /= q;
       const bool tensor = m_.heads % q == 0, data = asked_.global_batch % q == 0, context = m_.sequence % (2 * q) == 0;
       if (!tensor && !data && !context && q > m_.layers)
-        found_.push_back(
-          fmt::format("{} GPUs are a multiple of {}, which divides neither the {} attention heads nor {} "
-                      "nor the {} positions, and is more than the {} layers",
-                      asked_.devices, q, m_.heads, batch().text, m_.sequence, m_.layers));
+        found_.push_back(fmt::format("{} GPUs are a multiple of {}, which divides neither the {} attention heads nor "
+                                     "{} nor the {} positions, and is more than the {} layers",
+                                     asked_.devices, q, m_.heads, batch().text, m_.sequence, m_.layers));
     }
   }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/plans/plan_question.hpp"
+#include "planner/plans/plan_filter.hpp"
 
 #include <string>
 #include <vector>

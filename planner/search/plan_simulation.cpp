@@ -1,6 +1,7 @@
 #include "planner/search/plan_simulation.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/costs/transformer_costs.hpp"
 #include "runtime/invariants/ensure.hpp"
 
@@ -73,9 +74,7 @@ caf::expected<training_outcome> plan_simulation::simulate(uint32_t micro_batches
 }
 
 caf::expected<simulated_plan> plan_simulation::simulate_all(const training_watch& watch) const {
-  auto done = simulate(false, watch);
-  if (!done)
-    return std::move(done.error());
+  TRY(done, simulate(false, watch));
   return simulated_plan{done->end, static_cast<double>(done->ranks[done->peak_rank].peak_memory), done->operations,
                         how_.micro_batches()};
 }

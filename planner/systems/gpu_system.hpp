@@ -11,7 +11,7 @@
 
 namespace ringmaster::training {
 
-/// Whose speed the constants of systems are (software_generation.hpp).
+/// Whose speed the constants of systems are (pretraining_software.hpp).
 inline constexpr std::string_view newest_software = "megatron-2026", software_of_a100 = "megatron-2022";
 
 /// A cluster of devices, in domains whose devices reach each other's memory (NVLink's; a host, or a rack), the domains

@@ -1,6 +1,7 @@
 #include "runtime/coordination/derived_groups.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace ringmaster {
 namespace {
 
 caf::error denied(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 template <class Ids>
@@ -31,10 +32,8 @@ caf::expected<rank_groups> split(const proto::CommDeriveRequest::Split& x, const
              ? caf::error{}
              : denied(fmt::format("split: {} {} for {} ranks; give one a rank, or none", given, what, ranks.size()));
   };
-  if (auto problem = check(x.colors_size(), "colours"))
-    return problem;
-  if (auto problem = check(x.keys_size(), "keys"))
-    return problem;
+  RETURN_ERROR(check(x.colors_size(), "colours"));
+  RETURN_ERROR(check(x.keys_size(), "keys"));
   std::map<int32_t, std::vector<std::pair<int64_t, device_id>>> keyed;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank)
     if (auto color = x.colors().empty() ? 0 : x.colors(rank); color >= 0)
@@ -64,9 +63,7 @@ caf::expected<rank_groups> shrink(const proto::CommDeriveRequest::Shrink& x, con
 
 caf::expected<rank_groups> grow(const proto::CommDeriveRequest::Grow& x, device_ids ranks,
                                 const device_registry& devices) {
-  auto more = x.device_ids().empty() ? devices.free_devices(x.devices(), "grow") : from_wire(x.device_ids());
-  if (!more)
-    return std::move(more.error());
+  TRY(more, x.device_ids().empty() ? devices.free_devices(x.devices(), "grow") : from_wire(x.device_ids()));
   ranks.insert(ranks.end(), more->begin(), more->end());
   return rank_groups{{0, std::move(ranks)}};
 }

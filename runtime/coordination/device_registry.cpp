@@ -214,9 +214,8 @@ caf::error device_registry::check(const std::vector<device_ids>& groups) const {
                                                     name_of((*there)->node)));
       auto rank = places.size();
       if (auto [i, added] = places.emplace(id, rank); !added)
-        return make_error(errc::invalid_argument,
-                          fmt::format("device 0x{:x} would be rank {} and rank {} of one communicator", id, i->second,
-                                      rank));
+        return invalid(fmt::format("device 0x{:x} would be rank {} and rank {} of one communicator", id, i->second,
+                                   rank));
     }
   }
   return caf::none;

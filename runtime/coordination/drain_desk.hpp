@@ -1,10 +1,13 @@
 #pragma once
 
+#include "messages/cluster.pb.h"
+#include "messages/ids.hpp"
 #include "runtime/coordination/communicator_registry.hpp"
 #include "runtime/coordination/device_registry.hpp"
 
 #include <caf/error.hpp>
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,6 +72,23 @@ private:
   const communicator_registry& communicators_;
   std::map<node_id, drain> drains_;
   std::set<node_id> drained_; ///< Exited when asked to. An id is never used twice.
+};
+
+/// The nodes, devices and communicators that left the cluster or failed, oldest first: the latest 64. For status pages.
+class recent_departures {
+public:
+  static constexpr size_t kept_max = 64;
+
+  /// `when_ns`: wall clock.
+  void add(proto::ClusterInfo::Gone what, uint64_t when_ns);
+  /// The name of a node that departed; empty if it is not among the latest.
+  std::string name_of(node_id node) const;
+  /// Appends all to the answer.
+  void write_to(proto::ClusterInfo& info) const;
+  size_t size() const { return latest_.size(); }
+
+private:
+  std::deque<proto::ClusterInfo::Gone> latest_;
 };
 
 } // namespace ringmaster

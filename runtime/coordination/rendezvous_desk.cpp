@@ -55,18 +55,16 @@ std::vector<rendezvous_desk::number> rendezvous_desk::waiting(const rank_group& 
 caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::arrived(
   const proto::RendezvousRequest& x, number who, time_point now) {
   if (x.world_size() == 0 || x.world_size() > world_size_max || x.rank() >= x.world_size())
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no rank {} of {}: ranks are counted from 0, and {} at most", x.rank(),
-                                  x.world_size(), world_size_max));
+    return invalid(fmt::format("there is no rank {} of {}: ranks are counted from 0, and {} at most", x.rank(),
+                               x.world_size(), world_size_max));
   if (groups_.count(x.group()) == 0 && groups_.size() >= groups_max)
     return make_error(errc::too_many, fmt::format("{} groups of ranks exist already", groups_max));
   auto& group = groups_[x.group()];
   if (group.ranks.empty())
     group.ranks.resize(x.world_size());
   if (group.ranks.size() != x.world_size())
-    return make_error(errc::invalid_argument,
-                      fmt::format("rank {} has a world size of {} for \"{}\", but other ranks have {}", x.rank(),
-                                  x.world_size(), x.group(), group.ranks.size()));
+    return invalid(fmt::format("rank {} has a world size of {} for \"{}\", but other ranks have {}", x.rank(),
+                               x.world_size(), x.group(), group.ranks.size()));
   ensure(who != 0, "a rank that waits has a number");
   auto& rank = group.ranks[x.rank()];
   if (rank.is_here)
@@ -182,8 +180,7 @@ std::vector<rendezvous_desk::answer> rendezvous_desk::lost(device_id device, con
     }
     result.push_back({waiting(group),
                       make_error(errc::device_lost,
-                                 fmt::format("rank {} of {} of \"{}\" (device 0x{:x}) was lost before all had "
-                                             "come: {}",
+                                 fmt::format("rank {} of {} of \"{}\" (device 0x{:x}) was lost before all had come: {}",
                                              rank - group.ranks.begin(), group.ranks.size(), name, device, cause))});
     i = groups_.erase(i);
   }

@@ -1,6 +1,7 @@
 #include "runtime/coordination/shared_mailboxes.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/mailbox/shared_mailbox.hpp"
 
@@ -24,9 +25,7 @@ caf::expected<proto::MeetingResponse> shared_mailboxes::page_of(communicator_id 
   if (epoch > known.epoch) {
     remove(known);
     known = {epoch, ranks, nullptr};
-    auto made = make(id, epoch, ranks);
-    if (!made)
-      return std::move(made.error());
+    TRY(made, make(id, epoch, ranks));
     known.file = std::move(*made);
   }
   if (!known.file)
@@ -45,9 +44,7 @@ caf::expected<std::unique_ptr<mailbox_file>> shared_mailboxes::make(communicator
                                                                     uint32_t ranks) {
   auto bytes = shared_mailbox::bytes_of(ranks, slot_bytes_);
   if (!directory_) {
-    auto opened = memory_directory::open({}, bytes);
-    if (!opened)
-      return std::move(opened.error());
+    TRY(opened, memory_directory::open({}, bytes));
     directory_.emplace(std::move(*opened));
   }
   return mailbox_file::make(directory_->path() / fmt::format("communicator-{}-{}.page", id, epoch), bytes);

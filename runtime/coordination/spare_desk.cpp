@@ -76,13 +76,12 @@ spare_desk::step spare_desk::nobody(search& x) const {
       return {kind::hand_over, x.second_best->first, x.second_best->second};
     }
   auto limit_s = static_cast<double>(x.request.timeout_ns()) / 1e9;
-  return {
-    kind::refuse,
-    {},
-    make_error(errc::too_few_devices,
-               fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of the cluster's {} devices "
-                           "{} are in no communicator",
-                           memory_bytes(x.request.lost()), limit_s, devices_.devices().size(), devices_.free_count()))};
+  return {kind::refuse,
+          {},
+          make_error(errc::too_few_devices, fmt::format("no spare with {} bytes of memory was free within {:.1f} s; of "
+                                                        "the cluster's {} devices {} are in no communicator",
+                                                        memory_bytes(x.request.lost()), limit_s,
+                                                        devices_.devices().size(), devices_.free_count()))};
 }
 
 spare_desk::step spare_desk::expired(number id, bool wanted) {

@@ -1,6 +1,5 @@
 #include "messages/errc.hpp"
 #include "runtime/drawing/drawing.hpp"
-#include "runtime/drawing/lanes.hpp"
 #include "runtime/drawing/svg_canvas.hpp"
 
 #include <fmt/format.h>
@@ -107,8 +106,7 @@ private:
       = story_.kind == proto::BARRIER
           ? "Below the arrows, of whom each rank knows that they have come, a row for each rank."
         : story_.shows_sums()
-          ? "Below the arrows, what each rank has: a column a block, with a row for each rank whose input is in "
-            "it."
+          ? "Below the arrows, what each rank has: a column a block, with a row for each rank whose input is in it."
           : "Below the arrows, what each rank has, block by block.";
     canvas_.text(gap, 62, letter_size, squares, anchor::start, svg_canvas::ink, false);
     auto changes = reduces(story_.kind)

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/drawing/walk_through.hpp"
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -46,5 +48,16 @@ std::string mixed_colour(std::string_view from, std::string_view to, double part
 double axis_tick(double range);
 /// Black or white, for good contrast with the color.
 std::string_view text_colour_on(std::string_view colour);
+
+/// The lanes in which a round's arrows are drawn, so that no two of them touch.
+struct lane_plan {
+  std::vector<uint32_t> lanes; ///< By activity.
+  uint32_t count = 0;
+  std::vector<uint32_t> chain_starts; ///< The first lanes of later links of a chain.
+};
+
+/// Arrows of one lane may meet at a rank from both sides. A step of a chain is below the step it waits for; short
+/// arrows are above long ones.
+lane_plan lanes_of(const drawn_round& round);
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "runtime/drawing/walk_through.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/simulation/message_graph.hpp"
@@ -34,11 +35,9 @@ public:
       memory_(ranks.size()) {}
 
   caf::expected<walk_through> run() {
-    if (auto problem = check_size())
-      return problem;
+    RETURN_ERROR(check_size());
     prepare();
-    if (auto problem = check_ranges())
-      return problem;
+    RETURN_ERROR(check_ranges());
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank)
       open_round(rank);
     for (auto moved = true; moved;) {
@@ -337,9 +336,7 @@ caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view al
     return invalid(fmt::format("a picture has at most {} ranks, with a schedule each, and these are {} schedules of {}",
                                drawn_ranks_max, ranks.size(), request.world_size));
   auto source = [&](uint32_t rank) -> caf::expected<schedule> { return ranks[rank]; };
-  auto graph = link_schedules(request.world_size, source);
-  if (!graph)
-    return std::move(graph.error());
+  TRY(graph, link_schedules(request.world_size, source));
   walk_through story{
     .kind = kind, .algorithm = std::string{algorithm}, .world_size = request.world_size, .hosts = request.hosts};
   return walker{std::move(story), request, ranks, std::move(*graph)}.run();
@@ -348,9 +345,7 @@ caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view al
 caf::expected<walk_through> walk(proto::CollectiveKind kind, std::string_view algorithm, const plan_request& request) {
   if (request.world_size > drawn_ranks_max)
     return invalid(fmt::format("a picture has at most {} ranks", drawn_ranks_max));
-  auto ranks = plan_all(kind, algorithm, request);
-  if (!ranks)
-    return std::move(ranks.error());
+  TRY(ranks, plan_all(kind, algorithm, request));
   return walk(kind, algorithm, request, *ranks);
 }
 

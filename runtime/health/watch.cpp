@@ -29,8 +29,7 @@ watch::verdict watch::look(const std::vector<device_id>& devices, time_point now
   auto most = overload_.look(suspected, devices.size(), now);
   if (most.began)
     result.overload = fmt::format(
-      "{} of {} devices answer late, as if the hosts or the network were overloaded: none is "
-      "given up for {:.1f} s",
+      "{} of {} devices answer late, as if the hosts or the network were overloaded: none is given up for {:.1f} s",
       result.suspects.size(), devices.size(), seconds(overload_.patience()));
   std::erase_if(result.suspects, [&](auto& x) { return most.excused.count(x.first) != 0; });
   return result;

@@ -2,17 +2,87 @@
 
 #include "messages/collective.pb.h"
 #include "messages/ids.hpp"
-#include "runtime/health/overload.hpp"
-#include "runtime/health/silence.hpp"
 #include "runtime/health/suspicion.hpp"
+#include "runtime/invariants/ensure.hpp"
 
+#include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace ringmaster {
+
+/// How long a process that is asked again and again has not answered. Pure: the caller passes the time in.
+class silence {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+  using duration = std::chrono::nanoseconds;
+
+  void on_request(time_point now) {
+    if (!since_)
+      since_ = now;
+  }
+  /// Returns how long it had been silent.
+  duration on_answer(time_point now) {
+    auto result = length(now);
+    since_.reset();
+    return result;
+  }
+  /// The observer itself was paused.
+  void start_afresh(time_point now) {
+    if (since_)
+      since_ = now;
+  }
+  duration length(time_point now) const {
+    ensure(!since_ || now >= *since_, "time does not run backwards");
+    return since_ ? now - *since_ : duration{};
+  }
+
+private:
+  std::optional<time_point> since_; ///< The first request without an answer after it.
+};
+
+/// Devices hang one by one. If more than half of them answer late at once, the hosts or their network are overloaded:
+/// to give them up would leave none. Those that are late then get ten times as long, also when others have caught up
+/// meanwhile: on such a host one is always the last. Pure: the caller passes the time in.
+class overload {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+  using duration = std::chrono::nanoseconds;
+
+  /// `late_after`: when one answer is late.
+  explicit overload(duration late_after) : patience_(10 * late_after) {}
+
+  struct verdict {
+    std::set<device_id> excused; ///< Suspects that are not given up for now.
+    bool began = false;          ///< The excuse starts with this look.
+  };
+  /// Judges the suspects among the watched devices; call it at each look.
+  verdict look(const std::set<device_id>& suspects, size_t watched, time_point now) {
+    ensure(suspects.size() <= watched, "only devices that are watched are suspected");
+    std::erase_if(late_, [&](auto& x) { return suspects.count(x.first) == 0; });
+    verdict result;
+    if (2 * suspects.size() > watched) {
+      result.began = late_.empty();
+      for (auto device : suspects)
+        late_.emplace(device, now);
+    }
+    for (auto& [device, since] : late_)
+      if (now - since < patience_)
+        result.excused.insert(device);
+    ensure(result.excused.size() <= suspects.size(), "only suspects are excused");
+    return result;
+  }
+
+  duration patience() const { return patience_; }
+
+private:
+  duration patience_;
+  std::map<device_id, time_point> late_; ///< Since when they have been late, together with most, without a pause.
+};
 
 /// Watches the devices of a communicator while operations run: which answers are late, what each device is doing, and
 /// when one last made progress. Devices of a process are asked together. A device that is late while its process

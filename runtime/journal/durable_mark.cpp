@@ -1,6 +1,7 @@
 #include "runtime/journal/durable_mark.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,24 +61,20 @@ caf::expected<std::optional<uint64_t>> durable_mark::read(const std::filesystem:
     return std::optional<uint64_t>{};
   auto value = parse({text, static_cast<size_t>(size)});
   if (!value)
-    return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: its file {} does not say up to which record "
-                                                 "it is durable",
-                                                 dir.string(), file_name));
+    return malformed(fmt::format("journal '{}' is corrupt: its file {} does not say up to which record it is durable",
+                                 dir.string(), file_name));
   return value;
 }
 
 caf::expected<durable_mark> durable_mark::open(const std::filesystem::path& dir) {
-  auto value = read(dir);
-  if (!value)
-    return std::move(value.error());
+  TRY(value, read(dir));
   auto file = dir / file_name;
   auto fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0)
     return system_error("create", file);
   durable_mark mark{std::move(file), fd, value->value_or(0)};
   if (!value->has_value()) {
-    if (auto err = mark.raise(0))
-      return err;
+    RETURN_ERROR(mark.raise(0));
     if (::fsync(fd) != 0)
       return system_error("sync", mark.file_);
   }

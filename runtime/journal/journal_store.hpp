@@ -110,4 +110,21 @@ private:
   journal_sync sync_;
 };
 
+/// A journal that keeps the latest records in memory, for tests and demonstrations without a disk.
+std::unique_ptr<journal_store> make_memory_journal(const journal_store::options& opts);
+
+/// The outcome that a record has itself: of a command, of refused calls, of an aborted communicator. None for a record
+/// of an operation, whose outcome is the operation's.
+std::optional<gpu_sim::Status> outcome_of(const proto::Record& record);
+
+/// Updates the state of an operation, which is empty at first, with its next record: the timeline's number `index`.
+/// The record must belong to an operation (operation_of).
+void advance(proto::OperationState& state, const proto::Record& record, uint64_t index);
+
+/// Counts `record` as the timeline's next one and keeps the highest ids.
+void advance(proto::JournalState& state, const proto::Record& record);
+
+/// The state of a timeline without records.
+proto::JournalState empty_journal();
+
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "runtime/journal/rocksdb_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
@@ -85,12 +86,9 @@ caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open(const 
   if (ec || !fs::is_directory(dir, ec))
     return make_error(errc::io_error, fmt::format("cannot create the journal's directory '{}': {}", dir.string(),
                                                   ec ? ec.message() : "a file has this name"));
-  if (auto err = self->inspect_files(true))
-    return err;
-  if (auto err = self->open_for_writing())
-    return err;
-  if (auto err = self->check_version(now_ns))
-    return err;
+  RETURN_ERROR(self->inspect_files(true));
+  RETURN_ERROR(self->open_for_writing());
+  RETURN_ERROR(self->check_version(now_ns));
   return self;
 }
 
@@ -98,15 +96,11 @@ caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open_read_o
   std::unique_ptr<rocksdb_directory> self{new rocksdb_directory{dir}};
   std::error_code ec;
   if (!fs::is_directory(dir, ec))
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no journal in '{}': {}", dir.string(),
-                                  fs::exists(dir, ec) ? "it is no directory" : "there is no such directory"));
-  if (auto err = self->inspect_files(false))
-    return err;
-  if (auto err = self->open_for_reading())
-    return err;
-  if (auto err = self->check_version(0))
-    return err;
+    return invalid(fmt::format("there is no journal in '{}': {}", dir.string(),
+                               fs::exists(dir, ec) ? "it is no directory" : "there is no such directory"));
+  RETURN_ERROR(self->inspect_files(false));
+  RETURN_ERROR(self->open_for_reading());
+  RETURN_ERROR(self->check_version(0));
   return self;
 }
 
@@ -127,21 +121,17 @@ rocksdb_directory::~rocksdb_directory() {
 // that is no journal.
 caf::error rocksdb_directory::inspect_files(bool writing) const {
   std::error_code ec;
-  auto mark = durable_mark::read(path_);
-  if (!mark)
-    return std::move(mark.error());
+  TRY(mark, durable_mark::read(path_));
   if (fs::exists(path_ / "CURRENT", ec)) {
     if (!mark->has_value())
-      return make_error(errc::invalid_argument,
-                        fmt::format("there is no journal in '{}': the RocksDB database there has no file {}",
-                                    path_.string(), durable_mark::file_name));
+      return invalid(fmt::format("there is no journal in '{}': the RocksDB database there has no file {}",
+                                 path_.string(), durable_mark::file_name));
     return inspect_families(writing, mark->value_or(0));
   }
   if (mark->value_or(0) > 0 || (mark->has_value() && has_data_files(path_)))
     return corrupt("its file CURRENT is missing");
   if (!writing)
-    return make_error(errc::invalid_argument,
-                      fmt::format("there is no journal in '{}': it has no file CURRENT", path_.string()));
+    return invalid(fmt::format("there is no journal in '{}': it has no file CURRENT", path_.string()));
   return caf::none;
 }
 
@@ -152,27 +142,24 @@ caf::error rocksdb_directory::inspect_families(bool writing, uint64_t durable) c
     return error_of(status, "open");
   for (auto& name : names)
     if (std::find(family_names.begin(), family_names.end(), name) == family_names.end())
-      return make_error(errc::wrong_version,
-                        fmt::format("journal '{}' has a family '{}' that is not in format {} of this program: a later "
-                                    "version wrote it",
-                                    path_.string(), name, format_version));
+      return make_error(
+        errc::wrong_version,
+        fmt::format("journal '{}' has a family '{}' that is not in format {} of this program: a later version wrote it",
+                    path_.string(), name, format_version));
   if (names.size() == family_names.size())
     return caf::none;
   if (durable > 0)
     return corrupt("it has records, but not all of its families");
   return writing ? caf::none
-                 : make_error(errc::invalid_argument, fmt::format("there is no journal in '{}': its creation was cut "
-                                                                  "short, or is going on",
-                                                                  path_.string()));
+                 : invalid(fmt::format("there is no journal in '{}': its creation was cut short, or is going on",
+                                       path_.string()));
 }
 
 caf::error rocksdb_directory::open_for_writing() {
   auto opts = database_options();
   opts.create_if_missing = true;
   opts.create_missing_column_families = true;
-  auto mark = durable_mark::open(path_);
-  if (!mark)
-    return std::move(mark.error());
+  TRY(mark, durable_mark::open(path_));
   mark_ = std::move(*mark);
   rocksdb::DB* db = nullptr;
   auto status = rocksdb::DB::Open(opts, path_.string(), families(), &families_, &db);
@@ -217,9 +204,9 @@ caf::error rocksdb_directory::explain_lock(const rocksdb::Status& status) const 
     if (fd >= 0)
       ::close(fd);
   }
-  return make_error(errc::in_use, fmt::format("journal '{}' is in use {}: stop that one first, or choose another "
-                                              "directory",
-                                              path_.string(), holder));
+  return make_error(errc::in_use,
+                    fmt::format("journal '{}' is in use {}: stop that one first, or choose another directory",
+                                path_.string(), holder));
 }
 
 caf::error rocksdb_directory::check_version(uint64_t now_ns) {
@@ -230,8 +217,8 @@ caf::error rocksdb_directory::check_version(uint64_t now_ns) {
       return caf::none;
     return make_error(
       errc::wrong_version,
-      fmt::format("journal '{}' has format {}, and this program reads and writes format {}: read it with the "
-                  "version of Ringmaster that wrote it, or move the directory away to begin a new one",
+      fmt::format("journal '{}' has format {}, and this program reads and writes format {}: read it with the version "
+                  "of Ringmaster that wrote it, or move the directory away to begin a new one",
                   path_.string(), version, format_version));
   }
   if (!status.IsNotFound())
@@ -265,9 +252,8 @@ std::string advice_on(const rocksdb::Status& status) {
 } // namespace
 
 caf::error rocksdb_directory::corrupt(std::string_view reason) const {
-  return make_error(errc::corrupt, fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new "
-                                               "one",
-                                               path_.string(), reason));
+  return malformed(fmt::format("journal '{}' is corrupt: {}. Move the directory away to begin a new one",
+                               path_.string(), reason));
 }
 
 caf::error rocksdb_directory::error_of(const rocksdb::Status& status, std::string_view doing) const {

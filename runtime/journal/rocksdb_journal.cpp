@@ -1,9 +1,8 @@
 #include "runtime/journal/rocksdb_journal.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "runtime/journal/descriptor_reserve.hpp"
-#include "runtime/journal/journal_batch.hpp"
 #include "runtime/journal/rocksdb_tables.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -11,10 +10,60 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <fcntl.h>
+#include <unistd.h>
 #include <utility>
 
 namespace ringmaster {
+
 namespace {
+
+/// File descriptors held back for RocksDB. When it gets none for the next file of its log, the process aborts as soon
+/// as the database is used or closed, so it must not be touched then.
+class descriptor_reserve {
+public:
+  static constexpr int count
+    = 48; ///< Log, manifest, lock and mark, and the tables that RocksDB keeps open between merges.
+
+  descriptor_reserve() { held_.fill(-1); }
+  descriptor_reserve(const descriptor_reserve&) = delete;
+  descriptor_reserve& operator=(const descriptor_reserve&) = delete;
+  ~descriptor_reserve() { release(); }
+
+  /// Opens the descriptors that it does not hold yet. Returns whether it holds all of them.
+  bool fill();
+  /// Whether the process could open a few more now. Requires a filled reserve.
+  bool has_more() const;
+  void release();
+
+private:
+  std::array<int, count> held_;
+};
+
+bool descriptor_reserve::fill() {
+  for (auto& each : held_)
+    if (each < 0 && (each = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+      return false;
+  return true;
+}
+
+bool descriptor_reserve::has_more() const {
+  ensure(held_.front() >= 0, "spare descriptors are looked for while the reserve is full");
+  std::array<int, 4> more;
+  for (auto& each : more)
+    each = ::fcntl(held_.front(), F_DUPFD_CLOEXEC, 0);
+  for (auto each : more)
+    if (each >= 0)
+      ::close(each);
+  return more.back() >= 0;
+}
+
+void descriptor_reserve::release() {
+  for (auto& each : held_)
+    if (each >= 0)
+      ::close(std::exchange(each, -1));
+}
 
 // The most records that a batch removes beyond those that it adds.
 constexpr uint64_t trim_records_max = 4096;
@@ -31,9 +80,7 @@ caf::expected<contents> load(caf::expected<std::unique_ptr<rocksdb_directory>> f
   if (!files)
     return std::move(files.error());
   rocksdb_tables tables{std::move(*files)};
-  auto state = tables.load(durable);
-  if (!state)
-    return std::move(state.error());
+  TRY(state, tables.load(durable));
   return contents{std::move(tables), std::move(*state)};
 }
 
@@ -52,9 +99,7 @@ caf::expected<contents> open_for_reading(const std::filesystem::path& dir) {
 caf::expected<contents> open_for_writing(const std::filesystem::path& dir, uint64_t now_ns) {
   // RocksDB repairs a database that it opens for writing, so the log of a killed process is checked before.
   if (rocksdb_directory::has_log(dir)) {
-    auto found = open_for_reading(dir);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, open_for_reading(dir));
   }
   auto files = rocksdb_directory::open(dir, now_ns);
   auto durable = files ? (*files)->mark()->value() : 0;
@@ -143,8 +188,7 @@ caf::error rocksdb_journal::fail(const rocksdb::Status& status, std::string_view
 // used. It then has all records that were written, perhaps including those whose write was reported as failed.
 caf::error rocksdb_journal::recover() {
   if (options_.retain_records == 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("journal '{}' is open for reading only", options_.dir.string()));
+    return invalid(fmt::format("journal '{}' is open for reading only", options_.dir.string()));
   if (!reserve_.fill() || !reserve_.has_more()) {
     reserve_.release(); // RocksDB may need them for work in progress
     return make_error(errc::io_error,
@@ -183,8 +227,7 @@ caf::error rocksdb_journal::write_ids() {
   record.set_time_ns(options_.now_ns);
   *record.mutable_ids_reserved() = ids_;
   journal_batch batch{*tables_, state_};
-  if (auto err = batch.add({&record, 1}))
-    return err;
+  RETURN_ERROR(batch.add({&record, 1}));
   return write(batch, sync() == journal_sync::always);
 }
 
@@ -202,8 +245,7 @@ caf::error rocksdb_journal::keep_in_place() {
                      "a new journal there once it can be created",
                      options_.dir.string()));
   }
-  if (auto err = reopen())
-    return err;
+  RETURN_ERROR(reopen());
   acknowledged_ = state_.last_index();
   removed_ = false;
   return lacks_ids() ? write_ids() : caf::none;
@@ -225,8 +267,7 @@ caf::error rocksdb_journal::write(journal_batch& batch, bool sync) {
 }
 
 caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
-  if (auto err = recover())
-    return err;
+  RETURN_ERROR(recover());
   // A failed write or sync may have stored some of the records. A failed disk may have lost acknowledged ones.
   if (auto last = state_.last_index(); last > acknowledged_)
     records = records.subspan(std::min<size_t>(records.size(), last - acknowledged_));
@@ -237,18 +278,15 @@ caf::error rocksdb_journal::append(std::span<const proto::Record> records) {
   acknowledged_ = state_.last_index();
   ensure(tables_.has_value(), "a recovered journal is open");
   if (lacks_ids())
-    if (auto err = write_ids())
-      return err;
+    RETURN_ERROR(write_ids());
   if (records.empty())
     return caf::none;
   journal_batch batch{*tables_, state_};
-  if (auto err = batch.add(records))
-    return err;
+  RETURN_ERROR(batch.add(records));
   auto last = batch.state().last_index();
   if (last - state_.first_index() >= options_.retain_records) {
     auto spare = std::min(options_.retain_records / 8, trim_records_max); // the next batches then need no trim
-    if (auto err = batch.trim(last + spare - options_.retain_records + 1))
-      return err;
+    RETURN_ERROR(batch.trim(last + spare - options_.retain_records + 1));
   }
   return write(batch, sync() == journal_sync::always);
 }
@@ -258,17 +296,14 @@ caf::error rocksdb_journal::trim_to_limit() {
     auto first = std::min(state_.last_index() - options_.retain_records + 1, state_.first_index() + trim_records_max);
     ensure(first > state_.first_index(), "each trim removes records");
     journal_batch batch{*tables_, state_};
-    if (auto err = batch.trim(first))
-      return err;
-    if (auto err = write(batch, false))
-      return err;
+    RETURN_ERROR(batch.trim(first));
+    RETURN_ERROR(write(batch, false));
   }
   return caf::none;
 }
 
 caf::error rocksdb_journal::flush() {
-  if (auto err = recover())
-    return err;
+  RETURN_ERROR(recover());
   ensure(tables_.has_value(), "an open database is synced");
   auto status = tables_->files().db().SyncWAL();
   if (!status.ok())
@@ -279,9 +314,7 @@ caf::error rocksdb_journal::flush() {
 } // namespace
 
 caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal_read_only(const std::filesystem::path& dir) {
-  auto found = open_for_reading(dir);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, open_for_reading(dir));
   journal_store::options opts;
   opts.dir = dir;
   opts.sync = journal_sync::never;
@@ -290,12 +323,9 @@ caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal_read_only(con
 }
 
 caf::expected<std::unique_ptr<journal_store>> open_rocksdb_journal(const journal_store::options& opts) {
-  auto found = open_for_writing(opts.dir, opts.now_ns);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, open_for_writing(opts.dir, opts.now_ns));
   auto journal = std::make_unique<rocksdb_journal>(opts, std::move(*found));
-  if (auto err = journal->trim_to_limit())
-    return err;
+  RETURN_ERROR(journal->trim_to_limit());
   return journal;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/launchers/launched_process.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/launchers/hydra_job.hpp"
 #include "runtime/launchers/slurm_hosts.hpp"
@@ -52,7 +53,7 @@ constexpr uint32_t ranks_max = 65'536;
 constexpr auto default_coordinator_origin = "this host, where all ranks are taken to be";
 
 caf::error wrong(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 /// An empty variable counts as not set.
@@ -110,26 +111,18 @@ caf::error read_ranks(const environment& variables, const known_launcher& launch
   if (!first_set(variables, {size_name}))
     return wrong(fmt::format("{} is {}, and {} is not set, which says how many ranks there are", launcher.rank,
                              value_of(variables, launcher.rank), size_name));
-  auto size = number_in(variables, size_name, 1, ranks_max);
-  if (!size)
-    return std::move(size.error());
-  auto rank = number_in(variables, launcher.rank, 0, ranks_max);
-  if (!rank)
-    return std::move(rank.error());
+  TRY(size, number_in(variables, size_name, 1, ranks_max));
+  TRY(rank, number_in(variables, launcher.rank, 0, ranks_max));
   if (*rank >= *size)
     return wrong(fmt::format("{} is {}, but {} is {}: ranks are counted from 0", launcher.rank, *rank, size_name,
                              *size));
   result.rank = result.local_rank = *rank;
   result.world_size = *size;
   if (auto name = first_set(variables, {launcher.local_rank, slurm.local_rank})) {
-    auto local = number_in(variables, name, 0, *size - 1);
-    if (!local)
-      return std::move(local.error());
+    TRY(local, number_in(variables, name, 0, *size - 1));
     result.local_rank = *local;
   }
-  auto here = local_size(variables, launcher, *size);
-  if (!here)
-    return std::move(here.error());
+  TRY(here, local_size(variables, launcher, *size));
   if (*here != 0 && result.local_rank >= *here)
     return wrong(fmt::format("{} is {}, but {} is {}: local ranks are counted from 0", launcher.local_rank,
                              result.local_rank, launcher.local_size, *here));
@@ -144,9 +137,7 @@ bool is_master_port_taken(const environment& variables) {
 /// Rank 0's host according to the launcher's variables; empty: unknown.
 caf::expected<std::string> first_host(const environment& variables, const known_launcher& launcher,
                                       launched_process& result) {
-  auto here = local_size(variables, launcher, result.world_size);
-  if (!here)
-    return std::move(here.error());
+  TRY(here, local_size(variables, launcher, result.world_size));
   result.coordinator_origin = default_coordinator_origin;
   if (*here == result.world_size)
     return loopback_address();
@@ -221,9 +212,7 @@ caf::error read_coordinator(const environment& variables, const known_launcher& 
                              launcher.rank));
   result.coordinator.port = port.chosen || result.job.empty() ? port.number : port_of(result.job);
   if (auto name = first_set(variables, {"MASTER_PORT"}); name && !is_master_port_taken(variables)) {
-    auto chosen = number_in(variables, name, 1, 65'535);
-    if (!chosen)
-      return std::move(chosen.error());
+    TRY(chosen, number_in(variables, name, 1, 65'535));
     result.coordinator.port = static_cast<uint16_t>(*chosen);
   }
   if (auto name = first_set(variables, {"MASTER_ADDR"})) {
@@ -231,9 +220,7 @@ caf::error read_coordinator(const environment& variables, const known_launcher& 
     result.coordinator_origin = name;
     return {};
   }
-  auto host = first_host(variables, launcher, result);
-  if (!host)
-    return std::move(host.error());
+  TRY(host, first_host(variables, launcher, result));
   if (host->empty())
     return wrong(fmt::format(
       "{} ranks on several hosts ({} says that {} are here), and no variable says which host has rank 0: "
@@ -275,17 +262,14 @@ caf::expected<std::optional<launched_process>> launched_process_of(const environ
     return std::optional<launched_process>{};
   auto launcher = launcher_of(variables);
   if (launcher == nullptr) {
-    if (auto problem = rank_missing(variables))
-      return problem;
+    RETURN_ERROR(rank_missing(variables));
     return std::optional<launched_process>{};
   }
   launched_process result;
   result.launcher = launcher->name;
   result.job = job_of(variables, *launcher);
-  if (auto problem = read_ranks(variables, *launcher, result))
-    return problem;
-  if (auto problem = read_coordinator(variables, *launcher, port, result))
-    return problem;
+  RETURN_ERROR(read_ranks(variables, *launcher, result));
+  RETURN_ERROR(read_coordinator(variables, *launcher, port, result));
   ensure(result.rank < result.world_size && result.local_rank < result.world_size, "ranks are counted from 0");
   result.identity = identity_of(variables, *launcher, result);
   if (auto name = first_set(variables, {"RINGMASTER_JOIN_TIMEOUT"})) {

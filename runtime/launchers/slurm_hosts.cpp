@@ -14,7 +14,7 @@ namespace {
 constexpr size_t digits_max = 9;
 
 caf::error no_list(std::string_view text, const char* kind, const std::string& why) {
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is no SLURM {}: {}", text, kind, why));
+  return invalid(fmt::format("\"{}\" is no SLURM {}: {}", text, kind, why));
 }
 
 bool is_digits(std::string_view text) {

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace ringmaster {
 
@@ -71,5 +73,16 @@ std::array<std::byte, link_frame::wire_bytes> encode(const link_frame& x);
 caf::expected<link_hello> decode_hello(std::span<const std::byte, link_hello::wire_bytes> wire);
 caf::expected<link_request> decode_request(std::span<const std::byte, link_request::wire_bytes> wire);
 caf::expected<link_frame> decode_frame(std::span<const std::byte, link_frame::wire_bytes> wire);
+
+/// XXH3, 64 bits: the checksum of frames on bulk connections, and the digest of stored tensors and data sets. It
+/// detects damage, not forgery.
+uint64_t link_checksum(std::span<const std::byte> bytes);
+
+/// A part [first, second) of a block, in bytes.
+using byte_range = std::pair<uint64_t, uint64_t>;
+
+/// Cuts a block into at most `pieces_max` ranges of about the same size, none (but an only one) shorter than
+/// `piece_bytes_min`, at multiples of `unit`.
+std::vector<byte_range> cut_block(uint64_t bytes, uint64_t pieces_max, uint64_t piece_bytes_min, uint64_t unit);
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "runtime/memory/device_memory.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/memory/open_file.hpp"
 #include "runtime/text/file_size_limit.hpp"
@@ -8,9 +9,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstring>
 #include <limits>
-#include <string>
 #include <string_view>
 
 #include <fcntl.h>
@@ -24,7 +23,7 @@ namespace ringmaster {
 namespace {
 
 caf::error invalid_memory(const device_memory::options& opts, std::string_view what) {
-  return make_error(errc::invalid_argument, fmt::format("{}: {}", text_of(opts.id), what));
+  return invalid(fmt::format("{}: {}", text_of(opts.id), what));
 }
 
 caf::error failed(const device_memory::options& opts, std::string_view what, int code) {
@@ -61,18 +60,16 @@ caf::error validate(const device_memory::options& opts) {
   if (opts.bytes == 0)
     return invalid_memory(opts, "0 bytes of memory; at least 1 is needed");
   if (opts.bytes > largest_file / 2 || opts.min_address > std::numeric_limits<uint64_t>::max() - 2 * opts.bytes)
-    return invalid_memory(
-      opts, fmt::format("{:#x} bytes of memory from address {:#x}, and the same number of scratch bytes, exceed "
-                        "what 64 bits can address",
-                        opts.bytes, opts.min_address));
+    return invalid_memory(opts, fmt::format("{:#x} bytes of memory from address {:#x}, and the same number of scratch "
+                                            "bytes, exceed what 64 bits can address",
+                                            opts.bytes, opts.min_address));
   return caf::none;
 }
 
 } // namespace
 
 caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options& opts) {
-  if (auto err = validate(opts))
-    return err;
+  RETURN_ERROR(validate(opts));
   open_file file{::open(opts.file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (file.descriptor < 0)
     return failed(opts, "make", errno);

@@ -93,8 +93,8 @@ caf::expected<std::vector<host_copies::piece>> host_copies::find(device_id devic
                                                                  uint64_t bytes) const {
   const auto range = [&](uint64_t from, uint64_t to) { return fmt::format("[{:#x}, {:#x})", from, to); };
   if (bytes > std::numeric_limits<uint64_t>::max() - address)
-    return make_error(errc::invalid_argument, fmt::format("device {:#x}: address {:#x} with {:#x} bytes wraps around",
-                                                          device.value, address, bytes));
+    return invalid(fmt::format("device {:#x}: address {:#x} with {:#x} bytes wraps around", device.value, address,
+                               bytes));
   static const segments nothing;
   const auto found = devices_.find(device);
   const auto& known = found == devices_.end() ? nothing : found->second;

@@ -1,17 +1,19 @@
 #include "runtime/memory/memory_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/file_size_limit.hpp"
 #include "runtime/text/quantity_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <mutex>
 #include <string_view>
 #include <sys/file.h>
@@ -119,11 +121,9 @@ caf::error system_error(const fs::path& path, const char* what) {
 
 caf::expected<memory_directory> memory_directory::open(const fs::path& configured, uint64_t bytes,
                                                        uint64_t file_bytes) {
-  if (auto problem = check_file_size(file_bytes))
-    return problem;
+  RETURN_ERROR(check_file_size(file_bytes));
   if (!configured.empty())
-    if (auto problem = check_configured(configured))
-      return problem;
+    RETURN_ERROR(check_configured(configured));
   fs::path base;
   std::vector<std::string> refused;
   for (auto& candidate : configured.empty() ? bases() : std::vector{fs::absolute(configured)}) {
@@ -175,15 +175,13 @@ caf::expected<bool> memory_directory::keep() {
   if (::fstat(lock_, &held) == 0 && ::stat((path_ / lock_name).c_str(), &named) == 0 && held.st_dev == named.st_dev
       && held.st_ino == named.st_ino)
     return false;
-  if (auto problem = check_configured(path_.parent_path()))
-    return problem;
+  RETURN_ERROR(check_configured(path_.parent_path()));
   const auto is_ours = [&] {
     return ::lstat(path_.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid();
   };
   if (::mkdir(path_.c_str(), 0700) != 0 && (errno != EEXIST || !is_ours()))
     return system_error(path_, "make the directory again");
-  if (auto problem = lock())
-    return problem;
+  RETURN_ERROR(lock());
   return true;
 }
 
@@ -202,6 +200,18 @@ memory_directory::~memory_directory() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
   ::close(lock_);
+}
+
+caf::error shortage_of(const mapped_memory& memory) {
+  auto& place = *memory.place();
+  struct stat now {};
+  if (::stat(place.file.c_str(), &now) != 0 || now.st_ino != place.inode || now.st_dev != place.file_system)
+    return caf::none; // removed, or another one has its name: what is mapped is as it was
+  auto bytes = static_cast<uint64_t>(now.st_size);
+  if (bytes >= 2 * place.bytes) // the scratch area comes after it
+    return caf::none;
+  return make_error(errc::device_lost, fmt::format("{}: its memory file {} was cut: it has {} bytes, not {}",
+                                                   text_of(memory.id()), place.file, bytes, 2 * place.bytes));
 }
 
 } // namespace ringmaster

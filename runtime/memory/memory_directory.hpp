@@ -1,5 +1,7 @@
 #pragma once
 
+#include "runtime/memory/mapped_memory.hpp"
+
 #include <caf/expected.hpp>
 
 #include <cstdint>
@@ -38,5 +40,10 @@ private:
   std::filesystem::path path_;
   int lock_ = -1; ///< -1: moved from.
 };
+
+/// Whether the file of another process's memory is shorter than the memory by now, because it was truncated: what
+/// `damage` says only when the bytes that are missing have been touched. One look at the file system. Errors:
+/// device_lost.
+caf::error shortage_of(const mapped_memory& memory);
 
 } // namespace ringmaster

@@ -40,9 +40,9 @@ std::optional<uint64_t> range_allocator::found_from_end(uint64_t bytes, uint64_t
 
 caf::expected<uint64_t> range_allocator::allocate(uint64_t bytes, uint64_t alignment, side from) {
   if (bytes == 0)
-    return make_error(errc::invalid_argument, "an allocation of 0 bytes; at least 1 is needed");
+    return invalid("an allocation of 0 bytes; at least 1 is needed");
   if (!std::has_single_bit(alignment))
-    return make_error(errc::invalid_argument, fmt::format("an alignment of {} bytes is no power of two", alignment));
+    return invalid(fmt::format("an alignment of {} bytes is no power of two", alignment));
   const auto found = from == side::begin ? found_from_begin(bytes, alignment) : found_from_end(bytes, alignment);
   if (!found)
     return make_error(bytes > end_ - begin_ ? errc::too_large : errc::out_of_memory,
@@ -77,12 +77,10 @@ caf::error range_allocator::free(uint64_t address) {
   auto found = allocated_.upper_bound(address);
   if (found == allocated_.begin() || std::prev(found)->first != address) {
     if (found != allocated_.begin() && address < std::prev(found)->second)
-      return make_error(errc::invalid_argument,
-                        fmt::format("cannot free {:#x}: it lies within the allocation [{:#x}, {:#x}); free that by "
-                                    "its start",
-                                    address, std::prev(found)->first, std::prev(found)->second));
-    return make_error(errc::invalid_argument,
-                      fmt::format("cannot free {:#x}: no allocation starts there, or it was freed before", address));
+      return invalid(fmt::format("cannot free {:#x}: it lies within the allocation [{:#x}, {:#x}); free that by "
+                                 "its start",
+                                 address, std::prev(found)->first, std::prev(found)->second));
+    return invalid(fmt::format("cannot free {:#x}: no allocation starts there, or it was freed before", address));
   }
   auto [start, end] = *--found;
   allocated_.erase(found);

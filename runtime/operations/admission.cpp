@@ -261,8 +261,7 @@ bool admission::find_standstill() {
       stuck.push_back(x.where);
   }
   const auto why = invalid(
-    fmt::format("the ranks' calls do not match, and nothing has been moved: each waits for one that "
-                "can never come: {}",
+    fmt::format("the ranks' calls do not match, and nothing has been moved: each waits for one that can never come: {}",
                 fmt::join(texts, ", ")));
   for (auto& where : stuck)
     fail(where, why);

@@ -1,6 +1,7 @@
 #include "runtime/operations/operation.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reducer.hpp"
 #include "runtime/schedule/collective.hpp"
@@ -23,10 +24,10 @@ caf::error check_range(const gpu_sim::DeviceMetadata& device, uint32_t rank, con
   auto max = device.maxmemaddr().value();
   if (address >= min && address <= max && bytes <= max - address)
     return caf::none;
-  return make_error(errc::out_of_range,
-                    fmt::format("rank {}: the {} of {} bytes at 0x{:x} is not within the memory of device 0x{:x}, "
-                                "[0x{:x}, 0x{:x})",
-                                rank, what, bytes, address, device.deviceid().value(), min, max));
+  return make_error(
+    errc::out_of_range,
+    fmt::format("rank {}: the {} of {} bytes at 0x{:x} is not within the memory of device 0x{:x}, [0x{:x}, 0x{:x})",
+                rank, what, bytes, address, device.deviceid().value(), min, max));
 }
 
 /// An address for each rank that has elements there, and none for ranks that do not exist.
@@ -63,8 +64,7 @@ caf::error check_types(const proto::Collective& what, size_t ranks) {
     return invalid(fmt::format("premul_sum over {} ranks wants {} factors, or one for all, and there are {}", ranks,
                                ranks, what.factors_size()));
   for (auto factor : what.factors())
-    if (auto problem = check_factor(what.datatype(), factor))
-      return problem;
+    RETURN_ERROR(check_factor(what.datatype(), factor));
   return caf::none;
 }
 
@@ -75,10 +75,9 @@ caf::error check_swap(const proto::Collective& what, uint32_t ranks) {
       auto there = what.counts(static_cast<int>(a * ranks + b));
       auto back = what.counts(static_cast<int>(b * ranks + a));
       if (there != back)
-        return invalid(
-          fmt::format("all_to_all in place: rank {} sends {} elements to rank {}, which sends {} back; in place "
-                      "both must be as many",
-                      a, there, b, back));
+        return invalid(fmt::format("all_to_all in place: rank {} sends {} elements to rank {}, which sends {} back; in "
+                                   "place both must be as many",
+                                   a, there, b, back));
     }
   return caf::none;
 }
@@ -182,8 +181,7 @@ proto::OperationPlan operation::plan_of_attempt() const {
 
 caf::expected<operation> make_operation(const proto::CollectiveRequest& request, const std::string& algorithm,
                                         std::span<const rank_device> members) {
-  if (auto problem = check_types(request.collective(), members.size()))
-    return problem;
+  RETURN_ERROR(check_types(request.collective(), members.size()));
   operation op;
   auto& plan = op.plan;
   plan.set_comm_id(request.comm_id());
@@ -212,37 +210,30 @@ caf::expected<operation> make_operation(const proto::CollectiveRequest& request,
   }
   op.bytes = *std::max_element(larger.begin(), larger.end());
   bool in_place = op.in_place();
-  if (auto problem = check_ranks(request.inputs(), "input", in_place ? larger : in_bytes))
-    return problem;
+  RETURN_ERROR(check_ranks(request.inputs(), "input", in_place ? larger : in_bytes));
   if (!in_place)
-    if (auto problem = check_ranks(request.outputs(), "output", out_bytes))
-      return problem;
+    RETURN_ERROR(check_ranks(request.outputs(), "output", out_bytes));
   if (in_place && what.kind() == proto::ALL_TO_ALL && !what.counts().empty())
-    if (auto problem = check_swap(what, ranks))
-      return problem;
+    RETURN_ERROR(check_swap(what, ranks));
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     auto& device = members[rank].metadata;
     operation::slot x{members[rank].id(), address_of(request.inputs(), rank, device), 0, 0, in_bytes[rank],
                       out_bytes[rank]};
     if (in_place) {
       x.buffer = x.input;
-      if (auto problem = check_range(device, rank, "input", x.buffer, larger[rank]))
-        return problem;
+      RETURN_ERROR(check_range(device, rank, "input", x.buffer, larger[rank]));
       auto at = ringmaster::in_place(what.kind(), world, rank);
       x.input = x.buffer + at.input * element;
       x.output = x.buffer + at.output * element;
     } else {
       x.output = address_of(request.outputs(), rank, device);
-      if (auto problem = check_range(device, rank, "input", x.input, x.input_bytes))
-        return problem;
-      if (auto problem = check_range(device, rank, "output", x.output, x.output_bytes))
-        return problem;
+      RETURN_ERROR(check_range(device, rank, "input", x.input, x.input_bytes));
+      RETURN_ERROR(check_range(device, rank, "output", x.output, x.output_bytes));
       if (x.input_bytes != 0 && x.output_bytes != 0 && x.input < x.output + x.output_bytes
           && x.output < x.input + x.input_bytes)
-        return invalid(
-          fmt::format("rank {}: input at 0x{:x} and output at 0x{:x} of {} bytes overlap; in place means to "
-                      "give no outputs",
-                      rank, x.input, x.output, x.output_bytes));
+        return invalid(fmt::format(
+          "rank {}: input at 0x{:x} and output at 0x{:x} of {} bytes overlap; in place means to give no outputs", rank,
+          x.input, x.output, x.output_bytes));
     }
     op.slots.push_back(x);
   }

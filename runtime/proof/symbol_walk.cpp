@@ -1,6 +1,7 @@
 #include "runtime/proof/symbol_walk.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 
 #include <fmt/format.h>
 
@@ -38,18 +39,14 @@ caf::error symbol_walk::compute(step_ref from, step_ref to) {
   const auto& what = at(to);
   result_ = &incoming_;
   if (what.what == action::fold) {
-    if (auto fault = fold(to.rank, what))
-      return fault;
+    RETURN_ERROR(fold(to.rank, what));
   } else {
-    if (auto fault = read(from.rank, at(from).source, incoming_))
-      return fault;
+    RETURN_ERROR(read(from.rank, at(from).source, incoming_));
     if (what.what == action::recv_reduce || what.what == action::reduce) {
-      if (auto fault = read(to.rank, what.what == action::reduce ? what.destination : what.source, own_))
-        return fault;
+      RETURN_ERROR(read(to.rank, what.what == action::reduce ? what.destination : what.source, own_));
       if (order_ == addition_order::ranks)
         return invalid("adds up two blocks; in rank order only a fold adds, and all inputs at once");
-      if (auto fault = combine(what.destination.count))
-        return fault;
+      RETURN_ERROR(combine(what.destination.count));
       result_ = &combined_;
     }
   }
@@ -134,15 +131,12 @@ caf::error symbol_walk::fold(uint32_t rank, const step& what) {
   if (order_ == addition_order::ranks && lanes != request_.world_size)
     return invalid(fmt::format("folds {} lanes, and there are {} ranks", lanes, request_.world_size));
   for (uint32_t i = 0; i < lanes; ++i, lane.offset += lane.count) {
-    if (auto fault = read(rank, lane, i == 0 ? incoming_ : own_))
-      return fault;
+    RETURN_ERROR(read(rank, lane, i == 0 ? incoming_ : own_));
     if (order_ == addition_order::ranks)
-      if (auto fault = check_lane(i))
-        return fault;
+      RETURN_ERROR(check_lane(i));
     if (i == 0)
       continue;
-    if (auto fault = combine(lane.count))
-      return fault;
+    RETURN_ERROR(combine(lane.count));
     std::swap(incoming_, combined_);
   }
   return {};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/proof/outcome.hpp"
+#include "runtime/proof/symbol_buffer.hpp"
 #include "runtime/schedule/schedule_walk.hpp"
 
 #include <caf/error.hpp>

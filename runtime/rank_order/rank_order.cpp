@@ -1,7 +1,8 @@
 #include "runtime/rank_order/rank_order.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/rank_order/contribution_lanes.hpp"
+#include "runtime/rank_order/contributions.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
@@ -25,8 +26,7 @@ public:
   caf::expected<schedule> run(const schedule& from) {
     for (size_t i = 0; i < from.steps.size(); ++i)
       lanes_.expect(i, from.steps[i]);
-    if (auto fault = lanes_.lay_out(from.scratch_count))
-      return fault;
+    RETURN_ERROR(lanes_.lay_out(from.scratch_count));
     result_.rounds = from.rounds;
     result_.scratch_count = lanes_.end();
     auto chain_begun = false;
@@ -127,12 +127,8 @@ public:
       entries_.splice(entries_.begin(), entries_, found);
       return found->found;
     }
-    auto ranks = plan_all(kind, algorithm_name, request);
-    if (!ranks)
-      return std::move(ranks.error());
-    auto walked = contributions::of(kind, request, *ranks);
-    if (!walked)
-      return std::move(walked.error());
+    TRY(ranks, plan_all(kind, algorithm_name, request));
+    TRY(walked, contributions::of(kind, request, *ranks));
     entries_.push_front({kind, std::string{algorithm_name}, request,
                          std::make_shared<const contributions>(std::move(*walked))});
     if (entries_.size() > entries_max)
@@ -172,9 +168,7 @@ caf::expected<schedule> plan_in_rank_order(proto::CollectiveKind kind, std::stri
   auto planned = plan(kind, algorithm_name, request);
   if (!planned || !reduces(kind) || request.world_size == 1)
     return planned;
-  auto all = known.of(kind, algorithm_name, request);
-  if (!all)
-    return std::move(all.error());
+  TRY(all, known.of(kind, algorithm_name, request));
   return rewriting{**all, request, request.rank}.run(*planned);
 }
 
@@ -183,13 +177,9 @@ caf::expected<std::vector<schedule>> plan_all_in_rank_order(proto::CollectiveKin
   auto ranks = plan_all(kind, algorithm_name, request);
   if (!ranks || !reduces(kind) || request.world_size == 1)
     return ranks;
-  auto all = contributions::of(kind, request, *ranks);
-  if (!all)
-    return std::move(all.error());
+  TRY(all, contributions::of(kind, request, *ranks));
   for (uint32_t rank = 0; rank < request.world_size; ++rank) {
-    auto rewritten = rewriting{*all, request, rank}.run((*ranks)[rank]);
-    if (!rewritten)
-      return std::move(rewritten.error());
+    TRY(rewritten, rewriting{*all, request, rank}.run((*ranks)[rank]));
     (*ranks)[rank] = std::move(*rewritten);
   }
   return ranks;

@@ -1,6 +1,7 @@
 #include "runtime/reduction/reducer.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/announced_access.hpp"
 #include "runtime/reduction/bulk_copy.hpp"
@@ -28,9 +29,7 @@ caf::expected<reducer> reducer::of(proto::DataType type, gpu_sim::ReduceOp op, s
   reducer result{type, op};
   result.kernels_.datatype = datatype_kernels_for(type, best_instruction_set());
   if (op == gpu_sim::USER) {
-    auto found = find_reduce_op(user_op, type);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, find_reduce_op(user_op, type));
     result.user_ = std::move(*found);
     return result;
   }

@@ -1,6 +1,5 @@
 #include "runtime/schedule/bus_bandwidth.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 namespace ringmaster {

@@ -1,6 +1,7 @@
 #include "runtime/schedule/collective.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -114,16 +115,12 @@ caf::error check_request(CollectiveKind kind, const plan_request& request) {
     return invalid(fmt::format("collective {} is not one of this version's", static_cast<int>(kind)));
   if (request.world_size == 0)
     return invalid("a collective wants at least one rank, and the world size is 0");
-  if (auto problem = check_rank("rank", request.rank, request.world_size))
-    return problem;
-  if (auto problem = check_hosts(request))
-    return problem;
+  RETURN_ERROR(check_rank("rank", request.rank, request.world_size));
+  RETURN_ERROR(check_hosts(request));
   if (has_root(kind))
-    if (auto problem = check_rank("root", request.root, request.world_size))
-      return problem;
+    RETURN_ERROR(check_rank("root", request.root, request.world_size));
   if (kind == proto::SEND_RECV) {
-    if (auto problem = check_rank("peer", request.peer, request.world_size))
-      return problem;
+    RETURN_ERROR(check_rank("peer", request.peer, request.world_size));
     if (request.peer == request.root)
       return invalid(fmt::format("send_recv from rank {} to itself: a copy within the device does that", request.root));
   }
@@ -200,6 +197,54 @@ element_source meaning_of(CollectiveKind kind, const plan_request& request, uint
     }
     default: return {false, request.root, index};
   }
+}
+
+blocks blocks::even(uint64_t count, uint32_t parts) {
+  std::vector<uint64_t> starts{0};
+  starts.reserve(size_t{parts} + 1);
+  for (uint32_t i = 0; i < parts; ++i)
+    starts.push_back(starts.back() + count / parts + (i < count % parts ? 1 : 0));
+  return blocks{std::move(starts)};
+}
+
+blocks blocks::uniform(uint64_t count, uint32_t parts) {
+  std::vector<uint64_t> starts{0};
+  starts.reserve(size_t{parts} + 1);
+  for (uint32_t i = 0; i < parts; ++i)
+    starts.push_back(starts.back() + count);
+  return blocks{std::move(starts)};
+}
+
+blocks blocks::of(const std::vector<uint64_t>& counts) {
+  std::vector<uint64_t> starts{0};
+  starts.reserve(counts.size() + 1);
+  for (auto count : counts)
+    starts.push_back(starts.back() + count);
+  return blocks{std::move(starts)};
+}
+
+blocks blocks::of_kind(int kind, const plan_request& request, uint32_t rank) {
+  if (request.counts.empty())
+    return uniform(request.count, request.world_size);
+  if (kind != proto::ALL_TO_ALL)
+    return of(request.counts);
+  auto first = request.counts.begin() + static_cast<ptrdiff_t>(rank) * request.world_size;
+  return of({first, first + request.world_size});
+}
+
+blocks blocks::received(const plan_request& request, uint32_t rank) {
+  if (request.counts.empty())
+    return uniform(request.count, request.world_size);
+  std::vector<uint64_t> counts;
+  for (uint32_t from = 0; from < request.world_size; ++from)
+    counts.push_back(request.counts[size_t{from} * request.world_size + rank]);
+  return of(counts);
+}
+
+block_range block_of(buffer where, uint64_t count, uint32_t blocks, uint32_t index) {
+  auto size = count / blocks;
+  auto larger = count % blocks;
+  return {where, index * size + std::min<uint64_t>(index, larger), size + (index < larger ? 1 : 0)};
 }
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "runtime/schedule/schedule_check.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 
 #include <fmt/format.h>
 
@@ -33,12 +34,10 @@ caf::error check_step(uint32_t rank, uint32_t world_size, const schedule& all, c
   if (is_local(x) ? x.peer != rank : x.peer == rank || x.peer >= world_size)
     return invalid(fmt::format("rank {} is no peer for it", x.peer));
   if (reads_own(x))
-    if (auto fault = check_range(x.source, limit_of(x.source)))
-      return fault;
+    RETURN_ERROR(check_range(x.source, limit_of(x.source)));
   if (!writes(x))
     return x.finish ? invalid("a send finishes nothing") : caf::error{};
-  if (auto fault = check_range(x.destination, limit_of(x.destination)))
-    return fault;
+  RETURN_ERROR(check_range(x.destination, limit_of(x.destination)));
   if (x.destination.where == buffer::input)
     return invalid(fmt::format("writes {}, and no rank writes an input", text_of(x.destination)));
   if (!reads_own(x))
@@ -176,8 +175,7 @@ caf::error check_schedule(uint32_t rank, uint32_t world_size, const schedule& wh
       return invalid(fmt::format("{}: round {} after round {} of {}", place_of(rank, i, x), x.round, before,
                                  what.rounds));
     if (i != 0 && x.round != before) {
-      if (auto fault = hazards.check(first, i))
-        return fault;
+      RETURN_ERROR(hazards.check(first, i));
       first = i;
     }
     if (x.then && i == first)

@@ -1,5 +1,6 @@
 #include "runtime/schedule/schedule_json.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 #include "runtime/text/json_field.hpp"
 
@@ -42,9 +43,7 @@ void append(std::string& text, const step& x) {
 }
 
 caf::expected<block_range> range_in(const json_field& field) {
-  auto parts = field.list();
-  if (!parts)
-    return std::move(parts.error());
+  TRY(parts, field.list());
   if (parts->size() != 3)
     return field.wrong(R"(["input", "output" or "scratch", first element, number of elements])");
   auto where = (*parts)[0].one_of(buffer_names);
@@ -59,9 +58,7 @@ caf::expected<block_range> range_in(const json_field& field) {
 }
 
 caf::expected<step> step_in(const json_field& field, uint32_t rank) {
-  auto what = field.at("do").one_of(action_names);
-  if (!what)
-    return std::move(what.error());
+  TRY(what, field.at("do").one_of(action_names));
   step result{.what = static_cast<action>(*what), .peer = rank};
   // What each action has.
   std::vector<std::string_view> keys{"round", "do"};
@@ -95,32 +92,24 @@ caf::expected<step> step_in(const json_field& field, uint32_t rank) {
 }
 
 caf::expected<schedule> schedule_in(const json_field& field, uint32_t rank) {
-  if (auto problem = field.check_keys({"rounds", "scratch", "steps"}))
-    return problem;
+  RETURN_ERROR(field.check_keys({"rounds", "scratch", "steps"}));
   auto rounds = field.at("rounds").number(UINT32_MAX);
   auto scratch = field.at("scratch").number(json_field::exact_max, 0);
   for (auto* value : {&rounds, &scratch})
     if (!*value)
       return std::move(value->error());
-  auto steps = field.at("steps").list();
-  if (!steps)
-    return std::move(steps.error());
+  TRY(steps, field.at("steps").list());
   schedule result{static_cast<uint32_t>(*rounds), *scratch, {}};
   for (size_t i = 0; i < steps->size(); ++i) {
-    auto next = step_in((*steps)[i].named(fmt::format("rank {}, step {}", rank, i)), rank);
-    if (!next)
-      return std::move(next.error());
+    TRY(next, step_in((*steps)[i].named(fmt::format("rank {}, step {}", rank, i)), rank));
     result.steps.push_back(*next);
   }
   return result;
 }
 
 caf::error read_request(const json_field& file, schedule_set& result) {
-  if (auto problem = file.check_keys({"kind", "ranks", "count", "counts", "root", "peer", "schedules"}))
-    return problem;
-  auto kind_name = file.at("kind").text();
-  if (!kind_name)
-    return std::move(kind_name.error());
+  RETURN_ERROR(file.check_keys({"kind", "ranks", "count", "counts", "root", "peer", "schedules"}));
+  TRY(kind_name, file.at("kind").text());
   auto kind = parse_collective_kind(*kind_name);
   if (!kind)
     return invalid("\"kind\": " + render(kind.error()));
@@ -137,13 +126,9 @@ caf::error read_request(const json_field& file, schedule_set& result) {
                     .root = static_cast<uint32_t>(*root),
                     .peer = static_cast<uint32_t>(*peer)};
   if (file.at("counts").exists()) {
-    auto counts = file.at("counts").list();
-    if (!counts)
-      return std::move(counts.error());
+    TRY(counts, file.at("counts").list());
     for (auto& each : *counts) {
-      auto value = each.number(json_field::exact_max);
-      if (!value)
-        return std::move(value.error());
+      TRY(value, each.number(json_field::exact_max));
       result.request.counts.push_back(*value);
     }
   }
@@ -175,22 +160,15 @@ std::string to_json(const schedule_set& all) {
 }
 
 caf::expected<schedule_set> parse_schedules(std::string_view json) {
-  auto value = parse_json(json);
-  if (!value)
-    return std::move(value.error());
+  TRY(value, parse_json(json));
   json_field file{"the file", *value};
   schedule_set result;
-  if (auto problem = read_request(file, result))
-    return problem;
-  auto ranks = file.at("schedules").list();
-  if (!ranks)
-    return std::move(ranks.error());
+  RETURN_ERROR(read_request(file, result));
+  TRY(ranks, file.at("schedules").list());
   if (ranks->size() != result.request.world_size)
     return file.at("schedules").wrong(fmt::format("a list of {}, one for each rank", result.request.world_size));
   for (uint32_t rank = 0; rank < ranks->size(); ++rank) {
-    auto next = schedule_in((*ranks)[rank].named(fmt::format("rank {}", rank)), rank);
-    if (!next)
-      return std::move(next.error());
+    TRY(next, schedule_in((*ranks)[rank].named(fmt::format("rank {}", rank)), rank));
     result.ranks.push_back(std::move(*next));
   }
   return result;

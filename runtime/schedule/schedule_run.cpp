@@ -1,5 +1,6 @@
 #include "runtime/schedule/schedule_run.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -27,9 +28,7 @@ void schedule_run::forget_steps() {
 }
 
 caf::error schedule_run::plan_window() {
-  auto planned = plan_();
-  if (!planned)
-    return std::move(planned.error());
+  TRY(planned, plan_());
   auto& steps = planned->steps;
   ensure(steps_before_ <= steps.size(), "a schedule is planned the same again");
   ensure(steps_before_ == 0 || steps_before_ == steps.size()
@@ -57,8 +56,7 @@ caf::error schedule_run::plan_window() {
 caf::expected<std::vector<size_t>> schedule_run::start_round() {
   if (next_ == window_.steps.size() && steps_behind_) {
     steps_before_ += next_;
-    if (auto problem = plan_window())
-      return problem;
+    RETURN_ERROR(plan_window());
   }
   ensure(!started_, "a round starts once");
   ensure(open_ == 0, "a round starts when the one before has ended");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/schedule/collective.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
 #include <caf/error.hpp>
@@ -38,5 +39,17 @@ public:
 /// keep apart. One walk without a fault therefore speaks for all orders.
 walk_result walk_schedules(const std::vector<schedule>& ranks, const std::vector<buffer_counts>& counts, uint64_t seed,
                            walk_observer& observer);
+
+/// Which send meets which receive, over all ranks.
+struct step_partners {
+  static constexpr uint32_t none = UINT32_MAX;
+
+  std::vector<std::vector<uint32_t>> of; ///< [rank][step]: the step of its peer; none for a copy or a reduce.
+  caf::error fault;                      ///< invalid_argument: a message that no rank takes, or that no rank sends.
+};
+
+/// Matches sends and receives up to the first fault. The schedules have passed `check_schedule`. Takes time in
+/// proportion to the steps and to the square of the ranks.
+step_partners match_steps(const std::vector<schedule>& ranks);
 
 } // namespace ringmaster

@@ -1,5 +1,6 @@
 #include "runtime/selection/known_picks.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -31,9 +32,7 @@ caf::expected<const algorithm*> known_picks::pick(proto::CollectiveKind kind, co
                                                   uint64_t element_bytes, const cost_constants& constants) {
   ensure(element_bytes > 0, "elements have a size");
   return look_up(known_, {kind, {}, request, element_bytes, nullptr}, [&]() -> caf::expected<const algorithm*> {
-    auto picked = select_algorithm(kind, request, element_bytes, constants);
-    if (!picked)
-      return std::move(picked.error());
+    TRY(picked, select_algorithm(kind, request, element_bytes, constants));
     return picked->which;
   });
 }
@@ -41,9 +40,7 @@ caf::expected<const algorithm*> known_picks::pick(proto::CollectiveKind kind, co
 caf::expected<uint64_t> known_picks::chunk(proto::CollectiveKind kind, std::string_view algorithm,
                                            const plan_request& request, uint64_t element_bytes,
                                            const cost_constants& constants) {
-  auto which = find_algorithm(kind, algorithm);
-  if (!which)
-    return std::move(which.error());
+  TRY(which, find_algorithm(kind, algorithm));
   if (!(*which)->is.in_chunks)
     return request.chunk;
   return look_up(chunks_, {kind, std::string{algorithm}, request, element_bytes, 0},

@@ -1,5 +1,6 @@
 #include "runtime/selection/process_costs.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -58,9 +59,7 @@ caf::expected<process_work> work_in_process(const algorithm& which, const plan_r
   for (uint32_t rank = 0; rank < request.world_size; ++rank) {
     auto mine = request;
     mine.rank = rank;
-    auto planned = plan(which.kind, which.name, mine);
-    if (!planned)
-      return std::move(planned.error());
+    TRY(planned, plan(which.kind, which.name, mine));
     all.resize(std::max<size_t>(all.size(), planned->rounds));
     busiest.resize(all.size());
     for (auto x = planned->steps.begin(); x != planned->steps.end();) {
@@ -103,12 +102,8 @@ time_estimate estimate(const process_work& work, const process_constants& x) {
 caf::expected<std::vector<candidate>> candidates_in_process(
   proto::CollectiveKind kind, const plan_request& request, uint64_t element_bytes, const process_constants& constants) {
   return sorted_candidates(kind, request, [&](const algorithm& which) -> caf::expected<candidate> {
-    auto cost = cost_of(kind, which.name, request);
-    if (!cost)
-      return std::move(cost.error());
-    auto work = work_in_process(which, request, element_bytes, constants);
-    if (!work)
-      return std::move(work.error());
+    TRY(cost, cost_of(kind, which.name, request));
+    TRY(work, work_in_process(which, request, element_bytes, constants));
     return candidate{&which, *cost, estimate(*work, constants)};
   });
 }

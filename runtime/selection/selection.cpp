@@ -1,6 +1,7 @@
 #include "runtime/selection/selection.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
@@ -9,17 +10,99 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 namespace ringmaster {
+
+namespace {
+
+constexpr uint32_t ranks_planned_max = 256;
+constexpr uint64_t messages_planned_max = uint64_t{1}
+                                          << 18; ///< A ring of 256 ranks has half of that, which takes milliseconds.
+
+/// Outgoing and incoming load, by rank or by host.
+struct port_loads {
+  explicit port_loads(size_t ports) : out(ports), in(ports) {}
+
+  std::vector<uint64_t> out, in;
+
+  void add(uint32_t from, uint32_t to, uint64_t amount) {
+    out[from] += amount;
+    in[to] += amount;
+  }
+  double busiest() const {
+    return static_cast<double>(std::max(*std::max_element(out.begin(), out.end()),
+                                        *std::max_element(in.begin(), in.end())));
+  }
+};
+
+/// The elements of one round.
+struct round_load {
+  explicit round_load(size_t ranks) : across(ranks), within(ranks) {}
+
+  port_loads across, within; ///< By host; by rank.
+  bool crosses = false, stays = false;
+
+  void add(const std::vector<uint32_t>& hosts, uint32_t rank, const step& x) {
+    auto inside = hosts[rank] == hosts[x.peer];
+    (inside ? stays : crosses) = true;
+    if (inside)
+      within.add(rank, x.peer, x.source.count);
+    else
+      across.add(hosts[rank], hosts[x.peer], x.source.count);
+  }
+};
+
+} // namespace
+
+std::vector<double> host_work::features() const {
+  return {1, across.latencies, across.bytes, messages, within.latencies, within.bytes};
+}
+
+bool has_two_levels(const plan_request& request) {
+  std::set<uint32_t> hosts(request.hosts.begin(), request.hosts.end());
+  return hosts.size() > 1 && hosts.size() < request.world_size && request.world_size <= ranks_planned_max;
+}
+
+bool can_be_planned(const algorithm_cost& cost, const plan_request& request) {
+  return cost.messages <= messages_planned_max / request.world_size;
+}
+
+caf::expected<host_work> work_on_hosts(const algorithm& which, const plan_request& request, uint64_t element_bytes) {
+  const auto& hosts = request.hosts;
+  ensure(hosts.size() == request.world_size, "every rank has a host");
+  std::vector<round_load> rounds;
+  port_loads messages{request.world_size};
+  for (uint32_t rank = 0; rank < request.world_size; ++rank) {
+    auto of_rank = request;
+    of_rank.rank = rank;
+    TRY(planned, plan(which.kind, which.name, of_rank));
+    rounds.resize(std::max<size_t>(rounds.size(), planned->rounds), round_load{request.world_size});
+    for (const auto& x : planned->steps) {
+      ensure(x.round < rounds.size(), "a step is in one of its schedule's rounds");
+      if (x.what != action::send)
+        continue;
+      rounds[x.round].add(hosts, rank, x);
+      if (hosts[rank] != hosts[x.peer])
+        messages.add(hosts[rank], hosts[x.peer], 1);
+    }
+  }
+  host_work result;
+  result.messages = messages.busiest();
+  for (const auto& load : rounds) {
+    auto& level = load.crosses ? result.across : result.within;
+    level.latencies += load.crosses || load.stays ? 1 : 0;
+    level.bytes += static_cast<double>(element_bytes) * (load.crosses ? load.across : load.within).busiest();
+  }
+  return result;
+}
 
 namespace {
 
 /// The elements that the root, or rank 0, reduces.
 caf::expected<uint64_t> reduced_elements(const algorithm& which, plan_request request) {
   request.rank = has_root(which.kind) ? request.root : 0;
-  auto planned = plan(which.kind, which.name, request);
-  if (!planned)
-    return std::move(planned.error());
+  TRY(planned, plan(which.kind, which.name, request));
   uint64_t elements = 0;
   for (const auto& x : planned->steps)
     if (x.what == action::recv_reduce || x.what == action::reduce)
@@ -29,14 +112,10 @@ caf::expected<uint64_t> reduced_elements(const algorithm& which, plan_request re
 
 caf::expected<candidate> estimate(const algorithm& which, const plan_request& request, uint64_t element_bytes,
                                   const cost_constants& constants) {
-  auto cost = cost_of(which.kind, which.name, request);
-  if (!cost)
-    return std::move(cost.error());
+  TRY(cost, cost_of(which.kind, which.name, request));
   candidate result{&which, *cost, {}, request.chunk};
   if (has_two_levels(request) && can_be_planned(*cost, request)) {
-    auto work = work_on_hosts(which, request, element_bytes);
-    if (!work)
-      return std::move(work.error());
+    TRY(work, work_on_hosts(which, request, element_bytes));
     result.time.latency_s = work->across.latencies * constants.latency_s
                             + work->within.latencies * constants.host_latency_s;
     result.time.transfer_s = work->across.bytes / constants.bandwidth + work->within.bytes / constants.host_bandwidth;
@@ -49,9 +128,7 @@ caf::expected<candidate> estimate(const algorithm& which, const plan_request& re
   result.time.overhead_s = constants.operation_s + static_cast<double>(cost->rounds) * constants.round_overhead_s
                            + messages * constants.message_overhead_s;
   if (reduces(which.kind) && constants.reduction_rate < std::numeric_limits<double>::infinity()) {
-    auto elements = reduced_elements(which, request);
-    if (!elements)
-      return std::move(elements.error());
+    TRY(elements, reduced_elements(which, request));
     result.time.reduction_s = static_cast<double>(*elements * element_bytes) / constants.reduction_rate;
   }
   return result;
@@ -77,9 +154,7 @@ caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& re
   uint64_t best = whole;
   auto least = std::numeric_limits<double>::infinity();
   for (cut.chunk = whole; cut.chunk > 0; cut.chunk /= 2) {
-    auto x = estimate(which, cut, element_bytes, constants);
-    if (!x)
-      return std::move(x.error());
+    TRY(x, estimate(which, cut, element_bytes, constants));
     const auto time = x->time.total_s();
     if (time > least) // smaller pieces only add latencies
       break;
@@ -96,10 +171,9 @@ caf::expected<uint64_t> chunk_for(const algorithm& which, const plan_request& re
 caf::expected<std::vector<candidate>> sorted_candidates(
   proto::CollectiveKind kind, const plan_request& request,
   const std::function<caf::expected<candidate>(const algorithm&)>& estimate) {
-  if (auto problem = check_request(kind, request))
-    return problem;
+  RETURN_ERROR(check_request(kind, request));
   std::vector<candidate> result;
-  auto refusal = make_error(errc::invalid_argument, fmt::format("there is no algorithm for {}", name_of(kind)));
+  auto refusal = invalid(fmt::format("there is no algorithm for {}", name_of(kind)));
   for (const auto& which : algorithms()) {
     if (which.kind != kind)
       continue;
@@ -107,9 +181,7 @@ caf::expected<std::vector<candidate>> sorted_candidates(
       refusal = std::move(refused);
       continue;
     }
-    auto x = estimate(which);
-    if (!x)
-      return std::move(x.error());
+    TRY(x, estimate(which));
     ensure(x->which == &which, "an estimate is of the algorithm asked for");
     ensure(!(x->time.total_s() < 0), "an estimate is not negative");
     result.push_back(*x);
@@ -123,9 +195,7 @@ caf::expected<std::vector<candidate>> sorted_candidates(
 caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, const plan_request& request,
                                                  uint64_t element_bytes, const cost_constants& constants) {
   return sorted_candidates(kind, request, [&](const algorithm& which) -> caf::expected<candidate> {
-    auto chunk = chunk_for(which, request, element_bytes, constants);
-    if (!chunk)
-      return std::move(chunk.error());
+    TRY(chunk, chunk_for(which, request, element_bytes, constants));
     auto in_pieces = request;
     in_pieces.chunk = *chunk;
     return estimate(which, in_pieces, element_bytes, constants);
@@ -134,9 +204,7 @@ caf::expected<std::vector<candidate>> candidates(proto::CollectiveKind kind, con
 
 caf::expected<candidate> select_algorithm(proto::CollectiveKind kind, const plan_request& request,
                                           uint64_t element_bytes, const cost_constants& constants) {
-  auto all = candidates(kind, request, element_bytes, constants);
-  if (!all)
-    return std::move(all.error());
+  TRY(all, candidates(kind, request, element_bytes, constants));
   ensure(!all->empty(), "a kind without algorithms is an error");
   return all->front();
 }
@@ -149,9 +217,7 @@ caf::expected<std::vector<selection_range>> selection_by_size(proto::CollectiveK
     request.count = count_for_size(kind, request.world_size, elements);
     if (request.count == 0)
       continue;
-    auto best = select_algorithm(kind, request, element_bytes, constants);
-    if (!best)
-      return std::move(best.error());
+    TRY(best, select_algorithm(kind, request, element_bytes, constants));
     if (result.empty() || result.back().which != best->which)
       result.push_back({elements, best->which});
   }

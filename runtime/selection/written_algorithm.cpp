@@ -1,6 +1,7 @@
 #include "runtime/selection/written_algorithm.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/proof/proof.hpp"
 #include "runtime/simulation/simulation.hpp"
@@ -18,7 +19,7 @@ namespace {
 constexpr uint64_t scratch_max = uint64_t{1} << 60; ///< Elements; their bytes fit into 64 bits for any datatype.
 
 caf::error refused(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 /// With all offsets and counts multiplied by `factor`.
@@ -103,8 +104,7 @@ caf::expected<uint64_t> multiple_of(const schedule_set& written, const plan_requ
 
 caf::expected<schedule_set> scaled(schedule_set written, uint64_t factor) {
   auto request = scaled(written.request, factor);
-  if (auto problem = check_request(written.kind, request))
-    return problem;
+  RETURN_ERROR(check_request(written.kind, request));
   if (auto known = multiple_of(written, request); !known)
     return std::move(known.error());
   written.request = std::move(request);
@@ -123,12 +123,8 @@ caf::expected<algorithm_cost> cost_of(const schedule_set& written) {
   network only_latency, only_bandwidth;
   only_latency.link = {1, std::numeric_limits<double>::infinity()};
   only_bandwidth.link = {0, 1e12}; // one byte per picosecond
-  auto latencies = simulate(written.ranks, only_latency, 1);
-  if (!latencies)
-    return std::move(latencies.error());
-  auto serial = simulate(written.ranks, only_bandwidth, 1);
-  if (!serial)
-    return std::move(serial.error());
+  TRY(latencies, simulate(written.ranks, only_latency, 1));
+  TRY(serial, simulate(written.ranks, only_bandwidth, 1));
   cost.latencies = static_cast<uint64_t>(latencies->time);
   cost.serial_elements = static_cast<uint64_t>(serial->time);
   return cost;
@@ -138,9 +134,7 @@ caf::error register_schedules(const std::string& name, schedule_set written) {
   if (registered())
     return refused(fmt::format("this process has the schedules \"{}\" already, and can have one set",
                                registered()->name));
-  auto cost = cost_of(written);
-  if (!cost)
-    return std::move(cost.error());
+  TRY(cost, cost_of(written));
   registered() = registration{name, std::move(written), *cost};
   auto problem = register_algorithm({.name = registered()->name,
                                      .kind = registered()->written.kind,

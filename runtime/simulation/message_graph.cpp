@@ -1,6 +1,7 @@
 #include "runtime/simulation/message_graph.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/schedule_check.hpp"
 
@@ -85,8 +86,7 @@ public:
   }
 
   caf::expected<message_graph> link() {
-    if (auto problem = join_ends())
-      return problem;
+    RETURN_ERROR(join_ends());
     number_activities();
     for (const auto& x : graph_.activities) {
       auto sent = graph_.steps[x.source_step].elements;
@@ -166,11 +166,8 @@ private:
 caf::expected<message_graph> link_schedules(uint32_t world_size, const schedule_source& source) {
   linker result{world_size};
   for (uint32_t rank = 0; rank < world_size; ++rank) {
-    auto planned = source(rank);
-    if (!planned)
-      return std::move(planned.error());
-    if (auto problem = result.add(rank, *planned))
-      return problem;
+    TRY(planned, source(rank));
+    RETURN_ERROR(result.add(rank, *planned));
   }
   return result.link();
 }

@@ -1,6 +1,7 @@
 #include "runtime/simulation/network.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -19,23 +20,22 @@ constexpr picoseconds latency_max = simulated_time_max / 4;
 
 caf::error check_speed(std::string_view what, const link_speed& speed) {
   if (speed.latency < 0 || speed.latency > latency_max)
-    return make_error(errc::invalid_argument, fmt::format("the latency {} is not between 0 and 13 days", what));
+    return invalid(fmt::format("the latency {} is not between 0 and 13 days", what));
   if (!(speed.bandwidth > 0))
-    return make_error(errc::invalid_argument, fmt::format("the bandwidth {} is not more than 0", what));
+    return invalid(fmt::format("the bandwidth {} is not more than 0", what));
   return caf::none;
 }
 
 caf::error check_odd_link(const odd_link& link, uint32_t world_size) {
   auto largest = std::max(link.a, link.b);
   if (largest >= world_size)
-    return make_error(errc::invalid_argument, fmt::format("the link {}-{} wants a rank {}, and there are ranks 0 to {}",
-                                                          link.a, link.b, largest, world_size - 1));
+    return invalid(fmt::format("the link {}-{} wants a rank {}, and there are ranks 0 to {}", link.a, link.b, largest,
+                               world_size - 1));
   if (link.a == link.b)
-    return make_error(errc::invalid_argument, fmt::format("there is no link from rank {} to itself", link.a));
+    return invalid(fmt::format("there is no link from rank {} to itself", link.a));
   if (!(link.slowdown > 0) || !std::isfinite(link.slowdown))
-    return make_error(errc::invalid_argument,
-                      fmt::format("the link {}-{} is slowed down {} times, which is not more than 0", link.a, link.b,
-                                  link.slowdown));
+    return invalid(fmt::format("the link {}-{} is slowed down {} times, which is not more than 0", link.a, link.b,
+                               link.slowdown));
   return caf::none;
 }
 
@@ -43,22 +43,18 @@ caf::error check_odd_link(const odd_link& link, uint32_t world_size) {
 
 caf::error check_network(const network& net, uint32_t world_size) {
   if (!net.hosts.empty() && net.hosts.size() != world_size)
-    return make_error(errc::invalid_argument, fmt::format("the network has hosts for {}, and there are {}",
-                                                          counted(net.hosts.size(), "rank"), world_size));
+    return invalid(fmt::format("the network has hosts for {}, and there are {}", counted(net.hosts.size(), "rank"),
+                               world_size));
   for (auto host : net.hosts)
     if (host >= world_size)
-      return make_error(errc::invalid_argument,
-                        fmt::format("there is no host {}: hosts are numbered from 0, and {} have no more than {}", host,
-                                    counted(world_size, "rank"), world_size));
-  if (auto problem = check_speed("of a link", net.link))
-    return problem;
-  if (auto problem = check_speed("inside of a host", net.inside_host))
-    return problem;
+      return invalid(fmt::format("there is no host {}: hosts are numbered from 0, and {} have no more than {}", host,
+                                 counted(world_size, "rank"), world_size));
+  RETURN_ERROR(check_speed("of a link", net.link));
+  RETURN_ERROR(check_speed("inside of a host", net.inside_host));
   if (!(net.reduction_rate > 0) || !(net.copy_rate > 0))
-    return make_error(errc::invalid_argument, "the rates of reductions and copies must be more than 0");
+    return invalid("the rates of reductions and copies must be more than 0");
   for (auto& link : net.odd_links)
-    if (auto problem = check_odd_link(link, world_size))
-      return problem;
+    RETURN_ERROR(check_odd_link(link, world_size));
   return caf::none;
 }
 

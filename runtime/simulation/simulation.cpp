@@ -1,11 +1,10 @@
 #include "runtime/simulation/simulation.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/simulation/event_queue.hpp"
-#include "runtime/simulation/stuck.hpp"
-
-#include <fmt/format.h>
+#include "runtime/simulation/timeline.hpp"
 
 #include <algorithm>
 
@@ -267,11 +266,8 @@ private:
 caf::expected<simulation> simulate(uint32_t world_size, const schedule_source& source, const network& net,
                                    uint64_t element_bytes, const simulation_observer& observer,
                                    const simulation_watch& watch) {
-  if (auto problem = check_network(net, world_size))
-    return problem;
-  auto graph = link_schedules(world_size, source);
-  if (!graph)
-    return std::move(graph.error());
+  RETURN_ERROR(check_network(net, world_size));
+  TRY(graph, link_schedules(world_size, source));
   constexpr double picoseconds_per_second = 1e12;
   timeline times{std::move(*graph),
                  {},

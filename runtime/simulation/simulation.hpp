@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/simulation/critical_path.hpp"
 #include "runtime/simulation/message_graph.hpp"
+#include "runtime/simulation/timeline.hpp"
 
 #include <functional>
 #include <span>

@@ -57,9 +57,8 @@ caf::expected<endpoint> parse_endpoint(std::string_view text) {
       return endpoint{host, *port};
   }
   const auto advice = bracket_advice(text);
-  return make_error(errc::invalid_argument,
-                    fmt::format("\"{}\" is no endpoint: {}", text,
-                                advice.empty() ? "that is \"host:port\" with a port from 1 to 65535" : advice));
+  return invalid(fmt::format("\"{}\" is no endpoint: {}", text,
+                             advice.empty() ? "that is \"host:port\" with a port from 1 to 65535" : advice));
 }
 
 std::string text_of(const endpoint& x) {
@@ -77,10 +76,8 @@ caf::expected<cluster_device> parse_cluster_device(std::string_view text) {
     if (id && port && !host.empty() && host.find(',') == std::string_view::npos)
       return cluster_device{device_id{*id}, {without_brackets(host), *port}};
   }
-  return make_error(errc::invalid_argument,
-                    fmt::format("\"{}\" is no device of a cluster: that is \"id,host,port\" with an id from 1 and a "
-                                "port from 1 to 65535",
-                                text));
+  return invalid(fmt::format(
+    "\"{}\" is no device of a cluster: that is \"id,host,port\" with an id from 1 and a port from 1 to 65535", text));
 }
 
 } // namespace ringmaster

@@ -152,8 +152,8 @@ caf::expected<std::string> own_address_towards(const endpoint& there) {
   wanted.ai_socktype = SOCK_DGRAM;
   if (auto problem = ::getaddrinfo(there.host.c_str(), std::to_string(there.port).c_str(), &wanted, &found);
       problem != 0)
-    return make_error(errc::invalid_argument, fmt::format("the host \"{}\" is unknown ({}); is it spelt right?",
-                                                          there.host, ::gai_strerror(problem)));
+    return invalid(fmt::format("the host \"{}\" is unknown ({}); is it spelt right?", there.host,
+                               ::gai_strerror(problem)));
   std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses{found, &::freeaddrinfo};
   for (auto* x = found; x != nullptr; x = x->ai_next)
     if (auto own = own_end(*x); !own.empty())

@@ -21,7 +21,7 @@ namespace {
 constexpr double largest = 4e18; ///< Fits into 62 bits.
 
 caf::error wrong(std::string_view text, std::string_view allowed) {
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is not {}", text, allowed));
+  return invalid(fmt::format("\"{}\" is not {}", text, allowed));
 }
 
 /// The number that the text starts with, which must not be negative, and what follows it: "5", "us" of "5 us".

@@ -21,7 +21,7 @@ auto parse_file(const std::string& path, Parse parse) -> decltype(parse(std::str
     return std::move(text.error());
   auto x = parse(*text);
   if (!x)
-    return make_error(errc::corrupt, fmt::format("{}: {}", path, render(x.error())));
+    return malformed(fmt::format("{}: {}", path, render(x.error())));
   return x;
 }
 

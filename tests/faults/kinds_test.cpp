@@ -1,7 +1,7 @@
 // Every kind of collective by every algorithm, on real memory in a simulated cluster: right without and
 // with losses.
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/operations/rank_hosts.hpp"
+#include "runtime/operations/waiting_ranks.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "tests/support/simulated_client.hpp"
 #include "tests/support/simulated_cluster.hpp"

@@ -2,7 +2,7 @@
 #include "messages/errc.hpp"
 #include "planner/estimates/layer_times.hpp"
 #include "planner/estimates/memory_estimate.hpp"
-#include "planner/estimates/rank_parameters.hpp"
+#include "planner/estimates/stage_layers.hpp"
 #include "planner/models/known_models.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "planner/costs/measured_costs.hpp"
+#include "planner/costs/transformer_costs.hpp"
 
 #include "training/simulated/cost_model.hpp"
 

@@ -1,4 +1,4 @@
-#include "planner/systems/software_generation.hpp"
+#include "planner/systems/pretraining_software.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #include "tests/support/port_model.hpp"
 
 #include "runtime/schedule/schedule_check.hpp"
-#include "runtime/schedule/step_partners.hpp"
+#include "runtime/schedule/schedule_walk.hpp"
 
 #include <algorithm>
 #include <queue>

@@ -3,15 +3,19 @@
 #include "actors/calls/answers.hpp"
 #include "actors/communicators/communicator.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/bench/bench_options.hpp"
+#include "tools/clients/free_devices.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fmt/format.h>
 
 namespace ringmaster {
 
@@ -43,9 +47,7 @@ caf::error bench::open(const std::vector<device_id>& on) {
   ensure(addresses_.empty(), "a bench is opened once");
   ensure(on.empty() || on.size() == options_.devices, "each rank has a device");
   auto deterministic = options_.deterministic ? std::optional{true} : std::nullopt; // else as configured
-  auto made = on.empty() ? user_.comm_init(options_.devices, deterministic) : user_.comm_init(on);
-  if (!made)
-    return std::move(made.error());
+  TRY(made, on.empty() ? user_.comm_init(options_.devices, deterministic) : user_.comm_init(on));
   comm_ = std::move(*made);
   ensure(static_cast<uint32_t>(comm_.devices_size()) == options_.devices,
          "a communicator has the devices that were asked for");
@@ -117,8 +119,7 @@ caf::error bench::fill(uint64_t count, const sample_collective& data) {
     auto at = address(rank) + (options_.in_place ? in_place(options_.kind, world(count), rank).input * element : 0);
     auto input = data.input(rank);
     if (!input.empty())
-      if (auto problem = user_.copy_to_device(device(rank), at, byte_block::of(std::move(input))))
-        return problem;
+      RETURN_ERROR(user_.copy_to_device(device(rank), at, byte_block::of(std::move(input))));
   }
   return caf::none;
 }
@@ -143,9 +144,7 @@ caf::expected<uint64_t> bench::check(uint64_t count, sample_collective& data) {
       const auto elements = std::min(piece, outputs - first);
       const auto start = options_.in_place ? in_place(options_.kind, request, rank).output * element
                                            : output_offset(count);
-      auto found = user_.copy_to_host(device(rank), address(rank) + start + first * element, elements * element);
-      if (!found)
-        return std::move(found.error());
+      TRY(found, user_.copy_to_host(device(rank), address(rank) + start + first * element, elements * element));
       wrong += data.count_wrong(rank, first, elements, found->bytes().data());
     }
   return wrong;
@@ -156,11 +155,10 @@ caf::error bench::ended() {
                            std::chrono::seconds{120}); // requested after the calls, which are not answered yet
   auto problem = user_.finish_calls();
   if (status && status->epoch() != 1) // however the calls ended
-    return make_error(errc::device_lost,
-                      status->asyncerror().empty()
-                        ? "operations ran again while they were measured, in a new epoch: two processes had lost their "
-                          "connection, see the log"
-                        : "a device was lost while it was measured: " + status->asyncerror());
+    return make_error(errc::device_lost, status->asyncerror().empty()
+                                           ? "operations ran again while they were measured, in a new epoch: two "
+                                             "processes had lost their connection, see the log"
+                                           : "a device was lost while it was measured: " + status->asyncerror());
   if (problem)
     return problem;
   if (!status)
@@ -185,8 +183,7 @@ caf::expected<double> bench::sample(const proto::CollectiveRequest& request, uin
   for (uint32_t i = 0; i < operations; ++i) {
     user_.begin_collective(request, calls_max);
     if (options_.single || i + 1 == operations || (i + 1) % in_flight_max == 0)
-      if (auto problem = ended())
-        return problem;
+      RETURN_ERROR(ended());
   }
   return us_since(start) / operations;
 }
@@ -213,9 +210,7 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   std::vector<double> times;
   auto messages_before = control_messages_;
   for (uint32_t i = 0; i < options_.warmups + options_.samples; ++i) {
-    auto time = sample(request, row.operations);
-    if (!time)
-      return std::move(time.error());
+    TRY(time, sample(request, row.operations));
     if (i >= options_.warmups)
       times.push_back(*time);
   }
@@ -235,6 +230,36 @@ caf::expected<bench_row> bench::measure(const std::string& algorithm, uint64_t b
   row.algbw = static_cast<double>(row.bytes) / row.time_us / 1e3;
   row.busbw = row.algbw * bus_bandwidth_factor(options_.kind, options_.devices);
   return row;
+}
+
+caf::error fit_sizes(bench_options& x, uint64_t memory_bytes) {
+  auto sizes = sizes_of(x);
+  ensure(!sizes.empty(), "a bench has at least one size");
+  auto fits = [&](uint64_t bytes) {
+    auto smaller = x;
+    smaller.max_bytes = bytes;
+    return memory_for(smaller) <= memory_bytes;
+  };
+  auto last = std::ranges::find_if(sizes.rbegin(), sizes.rend(), fits);
+  if (last == sizes.rbegin())
+    return caf::none;
+  if (!x.max_bytes_given && last != sizes.rend()) {
+    x.max_bytes = *last;
+    return caf::none;
+  }
+  return make_error(
+    errc::out_of_memory,
+    fmt::format("{} wants {} of memory on each device, and these have {}: {}a larger device.memory-bytes",
+                bytes_text(sizes.back()), bytes_text(memory_for(x)), bytes_text(memory_bytes),
+                last == sizes.rend() ? "" : fmt::format("--max-bytes {} at most, or ", *last)));
+}
+
+caf::expected<bench_options> fit_to_cluster(bench_arguments& arguments, const proto::ClusterInfo& cluster) {
+  auto free = free_devices(cluster);
+  auto x = arguments.options(static_cast<uint32_t>(std::min<size_t>(free.size(), bench_arguments::devices_max)));
+  if (x)
+    RETURN_ERROR(fit_sizes(*x, least_memory_bytes(free)));
+  return x;
 }
 
 } // namespace ringmaster

@@ -1,8 +1,11 @@
 #pragma once
 
 #include "client/client.hpp"
+#include "messages/cluster.pb.h"
 #include "runtime/samples/sample_collective.hpp"
 #include "tools/bench/bench_options.hpp"
+
+#include <caf/expected.hpp>
 
 #include <string>
 #include <vector>
@@ -62,5 +65,13 @@ private:
   uint64_t rows_ = 0;               ///< Measured; each has data of its own, so old results are wrong.
   uint64_t control_messages_ = 0;   ///< Of the communicator, when it was asked last.
 };
+
+/// The options on a cluster of other processes: the number of free devices that --devices gives, else all of them; and
+/// sizes up to what their memory takes, unless --max-bytes gives one. At least the number that `told` wants must be
+/// free. Errors: invalid_argument, out_of_memory, with the numbers and what to do.
+caf::expected<bench_options> fit_to_cluster(bench_arguments& told, const proto::ClusterInfo& cluster);
+
+/// The same of sizes alone, where each device has so much memory. Errors: out_of_memory.
+caf::error fit_sizes(bench_options& x, uint64_t memory_bytes);
 
 } // namespace ringmaster

@@ -1,13 +1,14 @@
-#include "tools/bench/bench_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/schedule/request_of.hpp"
 #include "runtime/selection/written_algorithm.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/bench/bench_group.hpp"
+#include "tools/bench/bench.hpp"
+#include "tools/bench/bench_options.hpp"
 #include "tools/bench/bench_report.hpp"
-#include "tools/bench/bench_sizes.hpp"
 #include "tools/bench/memory_limit.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/clients/free_devices.hpp"
@@ -86,24 +87,18 @@ caf::error measure_rows(bench& group, const bench_options& x, bench_rows& rows) 
   for (auto bytes : sizes_of(x)) {
     memory_limit limit;
     for (auto& algorithm : algorithms_for(x)) {
-      auto row = group.measure(algorithm, bytes);
-      if (!row)
-        return std::move(row.error());
+      TRY(row, group.measure(algorithm, bytes));
       if (!x.no_memory_limit && limit.how.empty() && row->bytes * x.devices >= limit_bytes_min) {
-        auto measured = limit_of(x, *row);
-        if (!measured)
-          return std::move(measured.error());
+        TRY(measured, limit_of(x, *row));
         limit = std::move(*measured);
       }
       row->limit_us = limit.time_us;
-      if (auto problem = rows.add(*row))
-        return problem;
+      RETURN_ERROR(rows.add(*row));
     }
     if (!limit.how.empty())
-      rows.remark(fmt::format(
-        "limit: {:.2f} us, of a plain loop that reads all inputs and writes all outputs ({}); parts above 1 "
-        "are due to caches or other load",
-        limit.time_us, limit.how));
+      rows.remark(fmt::format("limit: {:.2f} us, of a plain loop that reads all inputs and writes all outputs ({}); "
+                              "parts above 1 are due to caches or other load",
+                              limit.time_us, limit.how));
   }
   return caf::none;
 }
@@ -121,16 +116,14 @@ class bench_call final : public configured_call {
   }
 
   caf::error check() override {
-    if (auto problem = check_no_rank())
-      return problem;
+    RETURN_ERROR(check_no_rank());
     if (is_given("device.count"))
-      if (auto problem = arguments_.take_device_count(cfg_.values().device.count))
-        return problem;
+      RETURN_ERROR(arguments_.take_device_count(cfg_.values().device.count));
     joined_ = !coordinator_elsewhere(cfg_.values()).empty();
     auto problem = take(joined_ ? arguments_.options(arguments_.fewest_devices()) : arguments_.options());
     if (!problem && joined_ && x_.written)
-      return make_error(errc::invalid_argument, "--schedule: the devices are in other processes, which do not know the "
-                                                "file; without caf-run or --join they are in this one");
+      return invalid("--schedule: the devices are in other processes, which do not know the file; without caf-run or "
+                     "--join they are in this one");
     return problem || joined_ || !is_given("device.memory-bytes") ? problem : fit_to_memory();
   }
 
@@ -138,9 +131,7 @@ class bench_call final : public configured_call {
     wanted_bytes_ = x_.max_bytes;
     const auto given = cfg_.values().device.memory_bytes;
     auto problem = fit_sizes(x_, given);
-    return !problem
-             ? problem
-             : make_error(errc::invalid_argument, fmt::format("--device.memory-bytes={}: {}", given, render(problem)));
+    return !problem ? problem : invalid(fmt::format("--device.memory-bytes={}: {}", given, render(problem)));
   }
 
   caf::error take(caf::expected<bench_options> x) {
@@ -153,8 +144,7 @@ class bench_call final : public configured_call {
 
   caf::expected<int> run(const console& to) override {
     if (x_.written)
-      if (auto problem = register_schedules(x_.algorithm, *x_.written))
-        return problem;
+      RETURN_ERROR(register_schedules(x_.algorithm, *x_.written));
     auto opts = cfg_.values();
     opts.device.count = x_.devices;
     if (!is_given("device.memory-bytes"))
@@ -174,9 +164,7 @@ class bench_call final : public configured_call {
 
   /// Fits the options to another cluster.
   caf::error fit_to_joined(client& user, caf::timespan patience, std::FILE* err) {
-    auto there = await_free(user, "bench", x_.devices_given ? x_.devices : bench_arguments::devices_min, patience, err);
-    if (!there)
-      return std::move(there.error());
+    TRY(there, await_free(user, "bench", x_.devices_given ? x_.devices : bench_arguments::devices_min, patience, err));
     wanted_bytes_ = x_.max_bytes;
     return take(fit_to_cluster(arguments_, *there));
   }
@@ -184,17 +172,13 @@ class bench_call final : public configured_call {
   /// Returns whether every result was right.
   caf::expected<bool> measure(const options& opts, const console& to, std::FILE* json) {
     caf::actor_system system{cfg_};
-    auto home = open_cluster("ringmaster bench", system, opts, to.err);
-    if (!home)
-      return std::move(home.error());
+    TRY(home, open_cluster("ringmaster bench", system, opts, to.err));
     client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
-    if (auto problem = joined_ ? fit_to_joined(user, opts.node.join_timeout, to.err) : wait_for_own(user, x_))
-      return problem;
+    RETURN_ERROR(joined_ ? fit_to_joined(user, opts.node.join_timeout, to.err) : wait_for_own(user, x_));
     if (x_.max_bytes < wanted_bytes_)
       fmt::print(to.out, "# up to {}: the devices' memory has no space for more\n", bytes_text(x_.max_bytes));
     bench group{user, x_};
-    if (auto problem = group.open())
-      return problem;
+    RETURN_ERROR(group.open());
     auto result = measure_on(user, group, node_settings(opts, {}).hostname, to, json);
     auto problem = group.close(); // also after an error: others may use the cluster
     if (result && problem)
@@ -204,16 +188,13 @@ class bench_call final : public configured_call {
 
   caf::expected<bool> measure_on(client& user, bench& group, const std::string& own_host, const console& to,
                                  std::FILE* json) {
-    auto cluster = user.devices();
-    if (!cluster)
-      return std::move(cluster.error());
+    TRY(cluster, user.devices());
     bench_rows rows{x_, rank_layout{group.ranks(), *cluster}, to.out, json};
     if (!x_.no_memory_limit && !rows.layout().all_on(own_host)) {
       x_.no_memory_limit = true;
       rows.remark("the limit is omitted: not all ranks are on this host");
     }
-    if (auto problem = measure_rows(group, x_, rows))
-      return problem;
+    RETURN_ERROR(measure_rows(group, x_, rows));
     if (auto bytes = own_memory_bytes(); bytes > 0 && !joined_) // the devices are in this process
       rows.remark(fmt::format("memory beside the devices' files: {}, {} a device", bytes_text(bytes),
                               bytes_text(bytes / x_.devices)));

@@ -2,9 +2,12 @@
 
 #include "actors/communicators/communicator.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
+#include "runtime/schedule/request_of.hpp"
 #include "tools/options/reduce_op_option.hpp"
 #include "tools/options/schedule_file.hpp"
 
@@ -30,13 +33,11 @@ uint64_t first_size(const bench_options& x, uint64_t bytes) {
 
 void bench_arguments::add_to(option_table& table) {
   auto& x = result_;
-  table.about("Measures a collective over a range of sizes on simulated devices, in this process or in another "
-              "cluster, checks the "
-              "results, and prints the places of the ranks and nccl-tests' columns. Sizes count as in nccl-tests. The "
-              "last column is "
-              "the reached part of the memory's limit: the time of a plain loop on all cores that reads all inputs and "
-              "writes all "
-              "outputs once, divided by the time. It is omitted if ranks are on other hosts.");
+  table.about(
+    "Measures a collective over a range of sizes on simulated devices, in this process or in another cluster, checks "
+    "the results, and prints the places of the ranks and nccl-tests' columns. Sizes count as in nccl-tests. The last "
+    "column is the reached part of the memory's limit: the time of a plain loop on all cores that reads all inputs and "
+    "writes all outputs once, divided by the time. It is omitted if ranks are on other hosts.");
   add_collective_options(table, settings_, {.max = devices_max, .min = devices_min, .option = "--devices"});
   table.positional().otherwise("all_reduce");
   table.option_named("--devices").otherwise("8, or device.count if that is given; on another cluster all free devices");
@@ -69,9 +70,8 @@ void bench_arguments::add_to(option_table& table) {
   table.flag("--single", x.single).says("waits for each operation before the next one");
   table.flag("--no-memory-limit", x.no_memory_limit).says("omits the plain loop for the memory's limit");
   table.flag("--wide", x.wide)
-    .says(
-      "shows all columns; lines of at most 100 columns, or of the terminal's, leave out root, redop, type, p50, p99, "
-      "limit, count and algbw, in this order and as far as necessary");
+    .says("shows all columns; lines of at most 100 columns, or of the terminal's, leave out root, redop, type, p50, "
+          "p99, limit, count and algbw, in this order and as far as necessary");
   table.file("--json", x.json)
     .says("FILE", "also writes a JSON object for each row, with node, host and device of each rank");
   table.closing(
@@ -79,14 +79,12 @@ void bench_arguments::add_to(option_table& table) {
     "The last lines are the memory of this process without the devices' files, whether every result was right, and the "
     "average bus bandwidth.\n\n"
     "Sizes are whole elements. If each rank has a block, they are rounded down to blocks of the same size, which the "
-    "first "
-    "column shows. The exit status is 0 if every result was right.");
+    "first column shows. The exit status is 0 if every result was right.");
   table.common({"--algorithm", "--devices", "--min-bytes", "--max-bytes", "--factor", "--datatype", "--op",
                 "--iterations", "--wide", "--json"});
   table.add_example("ringmaster bench -b 8 -e 64M -f 2", "the sizes of nccl-tests");
   table.add_example("ringmaster bench broadcast --algorithm all --json rows.json",
-                    "every algorithm; `ringmaster chart` "
-                    "draws the rows");
+                    "every algorithm; `ringmaster chart` draws the rows");
   table.add_example("caf-run --local 4 -- ringmaster bench", "on all devices of four node processes");
 }
 
@@ -109,12 +107,9 @@ caf::error bench_arguments::take_sizes() {
   if (x.min_bytes > x.max_bytes)
     return invalid(fmt::format("--min-bytes {} is more than --max-bytes {}", x.min_bytes, x.max_bytes));
   for (auto [option, bytes] : {std::pair{"--min-bytes", x.min_bytes}, {"--max-bytes", x.max_bytes}}) {
-    auto elements = whole_elements(option, bytes, x.datatype, least_bytes(x.kind, x.devices, x.datatype));
-    if (!elements)
-      return std::move(elements.error());
+    TRY(elements, whole_elements(option, bytes, x.datatype, least_bytes(x.kind, x.devices, x.datatype)));
     plan_request request{.world_size = x.devices, .count = count_for_size(x.kind, x.devices, *elements)};
-    if (auto problem = check_not_empty(option, bytes, x.kind, request, x.datatype))
-      return problem;
+    RETURN_ERROR(check_not_empty(option, bytes, x.kind, request, x.datatype));
   }
   return caf::none;
 }
@@ -149,9 +144,7 @@ caf::error bench_arguments::take_collective(uint32_t devices) {
   auto whole = settings_;
   whole.kind = x.kind;
   whole.ranks = x.devices;
-  auto request = request_of(whole);
-  if (!request)
-    return std::move(request.error());
+  TRY(request, request_of(whole));
   if (x.algorithm != "auto" && x.algorithm != "all")
     if (auto known = find_algorithm(x.kind, x.algorithm); !known)
       return std::move(known.error());
@@ -163,9 +156,7 @@ caf::error bench_arguments::take_collective(uint32_t devices) {
 /// The same, as a file has it.
 caf::error bench_arguments::take_schedule() {
   auto& x = result_;
-  auto written = schedules_for(settings_, "--devices");
-  if (!written)
-    return std::move(written.error());
+  TRY(written, schedules_for(settings_, "--devices"));
   const auto& own = written->request;
   if (own.world_size < devices_min || own.world_size > devices_max)
     return invalid(fmt::format("--schedule {}: a world size of {}, but the bench takes 2 to {}", settings_.schedule,
@@ -212,12 +203,10 @@ proto::Collective collective_of(const bench_options& x, uint64_t count) {
 caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
   result_.datatype = settings_.datatype;
   result_.op = op_.value_or(result_.op);
-  if (auto problem = settings_.schedule.empty() ? take_collective(devices) : take_schedule())
-    return problem;
+  RETURN_ERROR(settings_.schedule.empty() ? take_collective(devices) : take_schedule());
   const auto kind = result_.kind;
   for (auto [option, given] : {std::pair{"--op", op_.has_value()}, {"--deterministic", result_.deterministic}})
-    if (auto problem = given ? check_reduces(option, kind) : caf::error{})
-      return problem;
+    RETURN_ERROR(given ? check_reduces(option, kind) : caf::error{});
   if (result_.uneven && !has_v_variant(kind))
     return invalid(fmt::format("--uneven: ranks have no blocks of their own in {}", name_of(kind)));
   if (result_.uneven && result_.written)
@@ -225,9 +214,74 @@ caf::expected<bench_options> bench_arguments::options(uint32_t devices) {
   for (auto [option, given] : {std::pair{"--min-bytes", min_bytes_.has_value()},
                                {"--max-bytes", max_bytes_.has_value()},
                                {"--in-place", result_.in_place}})
-    if (auto problem = given ? check_has_data(option, kind) : caf::error{})
-      return problem;
+    RETURN_ERROR(given ? check_has_data(option, kind) : caf::error{});
   return result_;
+}
+
+std::vector<std::string> algorithms_for(const bench_options& x) {
+  if (x.algorithm != "all")
+    return {x.algorithm};
+  // Some algorithms refuse blocks of several sizes.
+  const auto request = request_of(collective_of(x, 1), x.devices, 0);
+  std::vector<std::string> result;
+  for (auto& known : algorithms())
+    if (known.kind == x.kind && (!x.uneven || find_algorithm(known.kind, known.name, request)))
+      result.emplace_back(known.name);
+  return result;
+}
+
+std::vector<uint64_t> sizes_of(const bench_options& x) {
+  ensure(x.factor >= 2, "sizes grow");
+  std::vector<uint64_t> result;
+  for (auto bytes = x.min_bytes; bytes <= x.max_bytes; bytes *= x.factor) {
+    result.push_back(bytes);
+    if (x.kind == proto::BARRIER || bytes == 0)
+      break;
+  }
+  return result;
+}
+
+namespace {
+
+/// Bytes of scratch that a file's schedules need at the largest size, at the rank that needs most.
+uint64_t written_scratch(const bench_options& x) {
+  if (!x.written)
+    return 0;
+  uint64_t elements = 0;
+  for (const auto& rank : x.written->ranks)
+    elements = std::max(elements, rank.scratch_count);
+  auto own = size_count(x.kind, x.written->request) * size_of(x.datatype);
+  return elements * size_of(x.datatype) * (own == 0 ? 1 : x.max_bytes / own);
+}
+
+/// Bytes of scratch that the algorithms need at the largest size, and of the shadow of an in-place output.
+uint64_t planned_scratch(const bench_options& x) {
+  if (x.written)
+    return 0;
+  const auto element = size_of(x.datatype);
+  auto request = request_of(collective_of(x, count_for_size(x.kind, x.devices, x.max_bytes / element)), x.devices, 0);
+  const auto* shared = first_shared_memory(x.kind); // "auto" in this process
+  uint64_t scratch = 0, output = 0;
+  for (uint32_t rank = 0; rank<x.devices; rank += x.devices> 64 ? 61 : 1) { // a sample of many ranks
+    request.rank = rank;
+    output = std::max(output, output_count(x.kind, request, rank));
+    for (auto& algorithm : algorithms_for(x))
+      if (auto planned = plan(x.kind, algorithm == "auto" && shared ? shared->name : algorithm, request))
+        scratch = std::max(scratch, planned->scratch_count);
+  }
+  return (scratch + output) * element;
+}
+
+} // namespace
+
+uint64_t memory_for(const bench_options& x) {
+  auto whole = x.max_bytes; // the larger side, without blocks that are counted for each rank
+  if (x.kind == proto::ALL_GATHER || x.kind == proto::GATHER || x.kind == proto::SCATTER || x.kind == proto::ALL_TO_ALL
+      || x.kind == proto::REDUCE_SCATTER)
+    whole += 64u * x.devices;
+  const bool collects_inputs = x.deterministic || (reduces(x.kind) && needs_all_inputs(x.datatype, x.op));
+  auto buffers = (collects_inputs ? x.devices + 2u : 2u) + (x.uneven ? 1u : 0u); // a scratch area for all contributions
+  return std::max(buffers * whole + written_scratch(x), planned_scratch(x)) + 65536;
 }
 
 } // namespace ringmaster

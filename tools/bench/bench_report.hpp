@@ -1,7 +1,7 @@
 #pragma once
 
 #include "tools/bench/bench.hpp"
-#include "tools/clients/rank_layout.hpp"
+#include "tools/clients/free_devices.hpp"
 #include "tools/console/streamed_table.hpp"
 
 #include <string>

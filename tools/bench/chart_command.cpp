@@ -1,6 +1,7 @@
-#include "tools/bench/bench_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/drawing/chart.hpp"
 #include "runtime/text/json_field.hpp"
 #include "tools/console/output_file.hpp"
@@ -97,10 +98,9 @@ chart chart_of(const measurements& all, bool busbw) {
 
 class chart_call final : public command_call {
   void declare(option_table& table) override {
-    table.about(
-      "Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. Where "
-      "several rows have the same algorithm and size, as from several runs, it takes the median. All rows must "
-      "be of one kind, with the same number of devices; rows of size 0 are left out.");
+    table.about("Draws what `ringmaster bench --json FILE` has measured: a line for each algorithm, over the size. "
+                "Where several rows have the same algorithm and size, as from several runs, it takes the median. All "
+                "rows must be of one kind, with the same number of devices; rows of size 0 are left out.");
     table.positional("FILE", [this](const std::string& file) { return opts_.files.push_back(file), caf::error{}; })
       .offers_files()
       .needed()
@@ -111,19 +111,17 @@ class chart_call final : public command_call {
 
   caf::error check() override {
     if (opts_.files.empty() || opts_.svg.empty())
-      return make_error(errc::invalid_argument, "it takes a FILE and --svg PICTURE; see ringmaster chart --help");
+      return invalid("it takes a FILE and --svg PICTURE; see ringmaster chart --help");
     return caf::none;
   }
 
   caf::expected<int> run(const console& to) override {
     measurements all;
     for (auto& file : opts_.files)
-      if (auto problem = read(all, file, opts_.busbw ? "busbw" : "time"))
-        return problem;
+      RETURN_ERROR(read(all, file, opts_.busbw ? "busbw" : "time"));
     if (all.algorithms.empty())
       return malformed("there is no row with a size above 0");
-    if (auto problem = write_output_file(opts_.svg, svg_of(chart_of(all, opts_.busbw)), "the picture"))
-      return problem;
+    RETURN_ERROR(write_output_file(opts_.svg, svg_of(chart_of(all, opts_.busbw)), "the picture"));
     fmt::print(to.out, "Wrote {}.\n", opts_.svg);
     return exit_ok;
   }

@@ -1,13 +1,12 @@
 #include "tools/clients/cluster_connection.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "tools/options/tool_command.hpp"
 
 #include <fmt/format.h>
-
-#include <cstdlib>
 
 namespace ringmaster {
 
@@ -29,12 +28,10 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
                                                  std::FILE* err) {
   auto where = coordinator_elsewhere(opts);
   if (where.empty())
-    return make_error(errc::invalid_argument,
-                      fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
-                                  "environment, which caf-run sets",
-                                  command));
-  if (auto problem = check_variable(opts))
-    return problem;
+    return invalid(fmt::format("which cluster? {} --join HOST:PORT, or RINGMASTER_COORDINATOR=HOST:PORT in the "
+                               "environment, which caf-run sets",
+                               command));
+  RETURN_ERROR(check_variable(opts));
   auto found = connect(system, where, opts.node.join_timeout);
   if (!found)
     end_at_once(command, found.error(), err);
@@ -43,8 +40,7 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
 
 caf::expected<std::unique_ptr<cluster>> open_cluster(const char* command, caf::actor_system& system,
                                                      const options& opts, std::FILE* err) {
-  if (auto problem = check_variable(opts))
-    return problem;
+  RETURN_ERROR(check_variable(opts));
   auto result = cluster::open(system, opts);
   if (!result && !coordinator_elsewhere(opts).empty())
     end_at_once(command, result.error(), err);
@@ -56,11 +52,10 @@ caf::error check_no_rank() {
   if (!launched || !*launched || (*launched)->world_size == 1)
     return caf::none;
   const auto& its = **launched;
-  return make_error(errc::invalid_argument,
-                    fmt::format("this command calls for all ranks, and {} has started it as rank {} of {}: start it "
-                                "once, under caf-run without --ranks, with --join, or alone. An empty RINGMASTER_RANK "
-                                "in the environment means that it is not a rank",
-                                its.launcher, its.rank, its.world_size));
+  return invalid(fmt::format("this command calls for all ranks, and {} has started it as rank {} of {}: start it "
+                             "once, under caf-run without --ranks, with --join, or alone. An empty RINGMASTER_RANK "
+                             "in the environment means that it is not a rank",
+                             its.launcher, its.rank, its.world_size));
 }
 
 void end_at_once(const char* command, const caf::error& problem, std::FILE* err) {

@@ -5,7 +5,6 @@
 #include "runtime/text/endpoint.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <utility>
 

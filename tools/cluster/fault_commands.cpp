@@ -1,8 +1,9 @@
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/cluster/cluster_commands.hpp"
 #include "tools/cluster/device_words.hpp"
 #include "tools/cluster/joined_call.hpp"
+#include "tools/options/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -26,33 +27,25 @@ protected:
   }
 
   caf::error take_device(const std::string& text) {
-    auto id = parse_device(text);
-    if (!id)
-      return std::move(id.error());
+    TRY(id, parse_device(text));
     device_ = *id;
     return caf::none;
   }
 
   caf::error check() override {
     if (device_ == device_id{})
-      return make_error(errc::invalid_argument,
-                        fmt::format("name the device: {} 0x4; `ringmaster status` lists devices", command()));
+      return invalid(fmt::format("name the device: {} 0x4; `ringmaster status` lists devices", command()));
     return caf::none;
   }
 
   caf::expected<int> run_with(client& user, const console& to) override {
-    auto cluster = user.info();
-    if (!cluster)
-      return std::move(cluster.error());
-    auto who = device_words(*cluster, device_);
-    if (!who)
-      return std::move(who.error());
+    TRY(cluster, user.info());
+    TRY(who, device_words(*cluster, device_));
     if (at_step_) {
       fault_.set_at_step(true);
       fault_.set_step(static_cast<uint32_t>(*at_step_));
     }
-    if (auto problem = user.inject(device_, fault_))
-      return problem;
+    RETURN_ERROR(user.inject(device_, fault_));
     auto when = at_step_ ? fmt::format(" in its next collective, when {} of it {} done", counted(*at_step_, "round"),
                                        *at_step_ == 1 ? "is" : "are")
                          : "";
@@ -91,9 +84,8 @@ public:
 
 private:
   void declare_options(option_table& table) override {
-    table.about(
-      "Hangs a device of a running cluster: it never answers again, until it is given up and removed. With --for it is "
-      "only paused: a short pause delays operations, after a long one the device is lost.");
+    table.about("Hangs a device of a running cluster: it never answers again, until it is given up and removed. With "
+                "--for it is only paused: a short pause delays operations, after a long one the device is lost.");
     table.positional("DEVICE", [this](const std::string& text) { return take_device(text); })
       .says("its number, such as 0x4 or 4")
       .needed();
@@ -103,7 +95,7 @@ private:
   }
   caf::error check() override {
     if (for_ps_ && *for_ps_ < 1000)
-      return make_error(errc::invalid_argument, "--for must be at least 1ns, such as 5s");
+      return invalid("--for must be at least 1ns, such as 5s");
     fault_.set_delay_ns(static_cast<uint64_t>(for_ps_.value_or(0)) / 1000);
     return fault_call::check();
   }
@@ -121,9 +113,8 @@ public:
 private:
   void declare_options(option_table& table) override {
     table.form("DEVICE DELAY [options]");
-    table.about(
-      "Slows a device of a running cluster down: every round of its collectives starts later by DELAY. 0 restores its "
-      "speed.");
+    table.about("Slows a device of a running cluster down: every round of its collectives starts later by DELAY. 0 "
+                "restores its speed.");
     table.positional("DEVICE DELAY", [this](const std::string& text) { return take(text); })
       .says("the device's number, such as 0x4 or 4, and the delay, such as 5ms")
       .many();
@@ -135,18 +126,15 @@ private:
     if (words_++ == 0)
       return take_device(text);
     if (words_ > 2)
-      return make_error(errc::invalid_argument,
-                        fmt::format("\"{}\" is one argument too many after DEVICE DELAY", text));
-    auto delay_ps = parse_duration_ps(text);
-    if (!delay_ps)
-      return std::move(delay_ps.error());
+      return invalid(fmt::format("\"{}\" is one argument too many after DEVICE DELAY", text));
+    TRY(delay_ps, parse_duration_ps(text));
     fault_.set_delay_ns(static_cast<uint64_t>(*delay_ps) / 1000);
     return caf::none;
   }
 
   caf::error check() override {
     if (words_ == 1)
-      return make_error(errc::invalid_argument, "name the delay: ringmaster slow DEVICE DELAY, such as 5ms, or 0");
+      return invalid("name the delay: ringmaster slow DEVICE DELAY, such as 5ms, or 0");
     return fault_call::check();
   }
 

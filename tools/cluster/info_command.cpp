@@ -1,10 +1,11 @@
-#include "tools/cluster/cluster_commands.hpp"
+#include "tools/options/commands.hpp"
 
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -34,13 +35,11 @@ class info_call final : public configured_call {
     table.number("--devices", devices_min_, 0).says("N", "waits for this number of devices").otherwise("");
     table.text("--gone", gone_)
       .says("A", "waits until the loss of node A is known, and prints in a line what was lost with it; with --json "
-                 "also the numbers "
-                 "of its communicators");
+                 "also the numbers of its communicators");
     key_option(table, "--timeout", "node.join-timeout").says("T", "how long to wait, such as 30s");
     table.flag("--json", json_)
       .says("prints a JSON object with the fields of ClusterInfo in messages/cluster.proto; if nodes or devices are "
-            "missing at "
-            "the timeout, only \"missing\" (names) and \"missing_devices\"");
+            "missing at the timeout, only \"missing\" (names) and \"missing_devices\"");
     table.flag("--wide", wide_).says("does not wrap lines that are wider than the terminal, or than 100 columns");
     table.closing(
       "The exit status is 0 if nothing is missing. For each missing node there is a line \"missing: NAME\".");
@@ -57,17 +56,13 @@ class info_call final : public configured_call {
     auto& opts = cfg_.values();
     start_log(opts);
     caf::actor_system system{cfg_};
-    auto host = coordinator_for("ringmaster info", system, opts, to.err);
-    if (!host)
-      return std::move(host.error());
+    TRY(host, coordinator_for("ringmaster info", system, opts, to.err));
     client user{system, *host};
     auto give_up = awake_clock::actor_now() + opts.node.join_timeout;
     const auto where = coordinator_elsewhere(opts);
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds{20})) {
       const bool waiting = awake_clock::actor_now() < give_up;
-      auto cluster = user.info();
-      if (!cluster)
-        return std::move(cluster.error());
+      TRY(cluster, user.info());
       if (!gone_.empty()) {
         if (auto loss = loss_of(*cluster, gone_); loss || !waiting)
           return report_loss(loss, to);

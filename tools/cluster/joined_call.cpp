@@ -1,6 +1,7 @@
 #include "tools/cluster/joined_call.hpp"
 
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
+#include "messages/try.hpp"
 #include "tools/clients/cluster_connection.hpp"
 
 namespace ringmaster {
@@ -13,9 +14,7 @@ void joined_call::timeout_option(option_table& table) {
 caf::expected<int> joined_call::run(const console& to) {
   start_log(cfg_.values());
   caf::actor_system system{cfg_};
-  auto host = coordinator_for(command_, system, cfg_.values(), to.err);
-  if (!host)
-    return std::move(host.error());
+  TRY(host, coordinator_for(command_, system, cfg_.values(), to.err));
   client user{system, *host};
   return run_with(user, to);
 }

@@ -1,8 +1,9 @@
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_parse.hpp"
-#include "tools/cluster/cluster_commands.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/cluster/joined_call.hpp"
+#include "tools/options/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -20,11 +21,10 @@ public:
 
 private:
   void declare_options(option_table& table) override {
-    table.about(
-      "Removes a node from a cluster without losing work. New communicators do not get its devices. Its ranks leave "
-      "when the operations in flight have finished: under \"shrink\" the other ranks go on, under \"replace\" "
-      "spares take over with a copy of the memory. For a communicator with the policy \"abort\" it waits until "
-      "that is destroyed. Then the node's process exits with status 0.");
+    table.about("Removes a node from a cluster without losing work. New communicators do not get its devices. Its "
+                "ranks leave when the operations in flight have finished: under \"shrink\" the other ranks go on, "
+                "under \"replace\" spares take over with a copy of the memory. For a communicator with the policy "
+                "\"abort\" it waits until that is destroyed. Then the node's process exits with status 0.");
     table
       .positional("NODE",
                   [this](const std::string& text) {
@@ -36,24 +36,20 @@ private:
     join_option(table);
     table.duration("--timeout", limit_ps_).says("T", "how long to wait for the node's exit");
     table.closing("The exit status is 0 if the node has exited. After the timeout it reports what it waited for. If "
-                  "ranks remain, the "
-                  "node is no longer drained, and ranks that have left do not return. A node that was asked to exit "
-                  "still does so.");
+                  "ranks remain, the node is no longer drained, and ranks that have left do not return. A node that "
+                  "was asked to exit still does so.");
   }
 
   caf::error check() override {
     if (node_.empty())
-      return make_error(errc::invalid_argument,
-                        "name the node: ringmaster drain NODE; `ringmaster status` lists the nodes");
+      return invalid("name the node: ringmaster drain NODE; `ringmaster status` lists the nodes");
     if (limit_ps_ <= 0)
-      return make_error(errc::invalid_argument, "--timeout must be more than 0, such as 30s");
+      return invalid("--timeout must be more than 0, such as 30s");
     return caf::none;
   }
 
   caf::expected<int> run_with(client& user, const console& to) override {
-    auto done = user.drain(node_, std::chrono::nanoseconds{limit_ps_ / 1000});
-    if (!done)
-      return std::move(done.error());
+    TRY(done, user.drain(node_, std::chrono::nanoseconds{limit_ps_ / 1000}));
     for (auto& line : *done)
       fmt::print(to.out, "{}\n", line);
     fmt::print(to.out, "node {} has ended\n", node_);
@@ -89,7 +85,7 @@ private:
     }
     auto number = parse_whole(text, 1);
     if (!number)
-      return make_error(errc::invalid_argument, "name a communicator: " + render(number.error()));
+      return invalid("name a communicator: " + render(number.error()));
     communicators_.insert(communicator_id{*number});
     return caf::none;
   }
@@ -97,15 +93,12 @@ private:
   caf::error check() override {
     if (all_ == communicators_.empty())
       return caf::none;
-    return make_error(errc::invalid_argument,
-                      "give the numbers of communicators, or \"all\"; `ringmaster info` lists them");
+    return invalid("give the numbers of communicators, or \"all\"; `ringmaster info` lists them");
   }
 
   caf::expected<int> run_with(client& user, const console& to) override {
     if (all_) {
-      auto cluster = user.info();
-      if (!cluster)
-        return std::move(cluster.error());
+      TRY(cluster, user.info());
       communicators_ = communicators_of(*cluster);
       if (communicators_.empty())
         fmt::print(to.out, "there is no communicator\n");
@@ -132,10 +125,9 @@ public:
 private:
   void declare_options(option_table& table) override {
     table.form("RANK:CAUSE... [options]");
-    table.about(
-      "For launchers: reports that the processes of these ranks have exited. Ranks that wait for one of them to "
-      "join fail at once, with the cause, and not after their timeout; nothing else changes. `caf-run` calls "
-      "this for the ranks that it starts.");
+    table.about("For launchers: reports that the processes of these ranks have exited. Ranks that wait for one of them "
+                "to join fail at once, with the cause, and not after their timeout; nothing else changes. `caf-run` "
+                "calls this for the ranks that it starts.");
     table.positional("RANK:CAUSE", [this](const std::string& text) { return take(text); })
       .says("a rank's number and the cause, such as \"3:it exited with status 1\"")
       .many();
@@ -148,22 +140,18 @@ private:
     auto colon = text.find(':');
     auto number = parse_whole(text.substr(0, colon), 0, UINT32_MAX);
     if (!number || colon == std::string::npos || colon + 1 == text.size())
-      return make_error(errc::invalid_argument,
-                        fmt::format("\"{}\" is not a rank with a cause, such as \"3:it exited with status 1\"", text));
+      return invalid(fmt::format("\"{}\" is not a rank with a cause, such as \"3:it exited with status 1\"", text));
     causes_[static_cast<uint32_t>(*number)] = text.substr(colon + 1);
     return caf::none;
   }
 
   caf::error check() override {
-    return causes_.empty()
-             ? make_error(errc::invalid_argument, "name the rank and the cause: ringmaster absent 3:CAUSE")
-             : caf::error{};
+    return causes_.empty() ? invalid("name the rank and the cause: ringmaster absent 3:CAUSE") : caf::error{};
   }
 
   caf::expected<int> run_with(client& user, const console&) override {
     for (auto& [rank, cause] : causes_)
-      if (auto problem = user.tell_absent(group_, rank, cause))
-        return problem;
+      RETURN_ERROR(user.tell_absent(group_, rank, cause));
     return exit_ok;
   }
 

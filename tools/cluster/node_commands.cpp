@@ -1,21 +1,22 @@
 #include "actors/calls/await_down.hpp"
-#include "actors/configuration/log.hpp"
+#include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/cluster.hpp"
 #include "client/own_node.hpp"
 #include "messages/errc.hpp"
-#include "runtime/health/orphan_wait.hpp"
+#include "messages/try.hpp"
+#include "runtime/health/connection_silence.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/adoption.hpp"
-#include "tools/cluster/cluster_commands.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/own_memory.hpp"
+#include "tools/options/commands.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>
@@ -144,8 +145,7 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
     }
     if (is_to_stop())
       return exit_ok;
-    if (auto problem = now_and_then())
-      return problem;
+    RETURN_ERROR(now_and_then());
     freed.give_back_now_and_then();
   }
 }
@@ -173,9 +173,7 @@ class coordinator_call final : public configured_call {
     block_ending_signals();
     std::optional<no_more_connecting> at_the_end; // silent peers must not delay the exit
     caf::actor_system system{cfg_};
-    auto parts = cluster::start(system, opts, false, outer_launcher());
-    if (!parts)
-      return std::move(parts.error());
+    TRY(parts, cluster::start(system, opts, false, outer_launcher()));
     auto& coordinator = (*parts)->coordinator();
     const auto& host = opts.coordinator.host;
     const auto listens_at = host == "auto" ? loopback_address() : listening_address(host);
@@ -188,8 +186,7 @@ class coordinator_call final : public configured_call {
                                     render(port.error())));
     spdlog::info("coordinator at {} (configuration: {})", text_of(endpoint{listens_at, *port}), configuration_origin());
     if (!port_file_.empty())
-      if (auto problem = write_port_file(port_file_, *port))
-        return problem;
+      RETURN_ERROR(write_port_file(port_file_, *port));
     caf::scoped_actor self{system};
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};

@@ -90,8 +90,8 @@ caf::error check_outputs_differ(std::initializer_list<output_option> all) {
   for (auto one = all.begin(); one != all.end(); ++one)
     for (auto other = one + 1; other != all.end(); ++other)
       if (!one->file.empty() && one->file == other->file)
-        return make_error(errc::invalid_argument, fmt::format("{} and {} both name {}: each needs a file of its own",
-                                                              one->option, other->option, one->file));
+        return invalid(fmt::format("{} and {} both name {}: each needs a file of its own", one->option, other->option,
+                                   one->file));
   return caf::none;
 }
 

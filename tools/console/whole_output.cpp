@@ -3,7 +3,6 @@
 #include "runtime/text/file_size_limit.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 namespace ringmaster {

@@ -1,13 +1,44 @@
 #pragma once
 
 #include "client/client.hpp"
+#include "messages/gpu_sim.pb.h"
+#include "runtime/reduction/reduction.hpp"
 #include "tools/console/terminal.hpp"
-#include "tools/demo/demo_options.hpp"
+#include "tools/options/option_table.hpp"
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace ringmaster {
+
+/// The options of `ringmaster demo`.
+struct demo_options {
+  static constexpr uint32_t devices_min = 2, devices_max = 64;
+
+  uint32_t devices = 8;
+  bool devices_given = false;
+  uint64_t elements = 1u << 20; ///< float64, on each device
+  gpu_sim::ReduceOp op = gpu_sim::SUM;
+  std::string algorithm = "ring";
+  uint64_t seed = 0; ///< Of inputs, victim and step; 0: a new one each time.
+  bool kill = true;
+  std::optional<uint32_t> kill_step; ///< Rounds done before the device dies; random if not said.
+  std::optional<uint32_t> kill_rank;
+
+  void add_to(option_table& table);
+  /// What --device.count says, in place of --devices. Errors: invalid_argument where they differ, and for a number that
+  /// --devices does not take.
+  caf::error take_device_count(uint64_t count);
+  /// Errors: invalid_argument, naming the option, its value and what is allowed.
+  caf::error check();
+
+private:
+  std::optional<uint32_t> requested_devices_;
+};
 
 double ms_since(std::chrono::steady_clock::time_point start);
 
@@ -71,5 +102,12 @@ private:
   int section_ = 0;                                   ///< Of the story, so far.
   uint64_t measured_ = 0;                             ///< The communicator of the table: its operations are many.
 };
+
+/// Inputs for an all-reduce whose result has the same bits in whatever order it is computed: multiples of 1/1024 for
+/// sums, powers of two for products. So the plain loop below judges every algorithm.
+std::vector<double> demo_input(gpu_sim::ReduceOp op, uint64_t count, uint64_t seed, uint32_t rank);
+
+/// The serial all-reduce, rank by rank.
+std::vector<double> serial_all_reduce(gpu_sim::ReduceOp op, const std::vector<const std::vector<double>*>& inputs);
 
 } // namespace ringmaster

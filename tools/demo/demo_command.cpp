@@ -1,6 +1,7 @@
-#include "tools/demo/demo_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/journal/journal_store.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -76,19 +77,15 @@ class demo_call final : public configured_call {
   }
 
   caf::error check() override {
-    if (auto problem = check_no_rank())
-      return problem;
+    RETURN_ERROR(check_no_rank());
     if (is_given("device.count"))
-      if (auto problem = story_.take_device_count(cfg_.values().device.count))
-        return problem;
-    if (auto problem = story_.check())
-      return problem;
+      RETURN_ERROR(story_.take_device_count(cfg_.values().device.count));
+    RETURN_ERROR(story_.check());
     const auto told = cfg_.values().device.memory_bytes;
     if (!is_given("device.memory-bytes") || memory_for(story_) <= told)
       return caf::none;
-    return make_error(errc::invalid_argument,
-                      fmt::format("--device.memory-bytes={}: --elements {} want {} bytes on each device", told,
-                                  story_.elements, memory_for(story_)));
+    return invalid(fmt::format("--device.memory-bytes={}: --elements {} want {} bytes on each device", told,
+                               story_.elements, memory_for(story_)));
   }
 
   caf::expected<int> run(const console& to) override {
@@ -97,17 +94,12 @@ class demo_call final : public configured_call {
     auto opts = settings_of(story_, cfg_.values(), is_given("device.memory-bytes"));
     const bool joined = !coordinator_elsewhere(opts).empty();
     caf::actor_system system{cfg_};
-    auto home = open_cluster("ringmaster demo", system, opts, to.err);
-    if (!home)
-      return std::move(home.error());
+    TRY(home, open_cluster("ringmaster demo", system, opts, to.err));
     client user{system, (*home)->coordinator()};
-    if (auto problem = joined ? take_what_is_there(user, opts.node.join_timeout, to.err) : caf::error{})
-      return problem;
+    RETURN_ERROR(joined ? take_what_is_there(user, opts.node.join_timeout, to.err) : caf::error{});
     fmt::print("Ringmaster demo: {}, {} simulated devices, seed {}\n\n",
                joined ? "a cluster of several processes" : "one process", story_.devices, story_.seed);
-    auto right = tell(user, joined);
-    if (!right)
-      return std::move(right.error());
+    TRY(right, tell(user, joined));
     if (!joined)
       fmt::print("\nThe whole log: ringmaster log {}   (--trace FILE for Perfetto{})\n", opts.journal.dir,
                  program_invocation_short_name == std::string_view{"ringmaster"} ? ""
@@ -118,14 +110,11 @@ class demo_call final : public configured_call {
 
   /// Of a cluster of other processes.
   caf::error take_what_is_there(client& user, caf::timespan patience, std::FILE* err) {
-    auto there = await_free(user, "demo", story_.devices_given ? story_.devices : demo_options::devices_min, patience,
-                            err);
-    if (!there)
-      return std::move(there.error());
+    TRY(there,
+        await_free(user, "demo", story_.devices_given ? story_.devices : demo_options::devices_min, patience, err));
     auto free = free_devices(*there);
     story_.devices = static_cast<uint32_t>(std::min<size_t>(story_.devices, free.size()));
-    if (auto problem = story_.check())
-      return problem;
+    RETURN_ERROR(story_.check());
     const auto memory = least_memory_bytes(free);
     if (memory_for(story_) <= memory)
       return caf::none;
@@ -138,9 +127,7 @@ class demo_call final : public configured_call {
   caf::expected<bool> tell(client& user, bool joined) {
     constexpr auto patience = std::chrono::seconds{10}; // until a new device is in the dead one's place
     demo acts{user, story_, joined};
-    auto before = user.devices();
-    if (!before)
-      return std::move(before.error());
+    TRY(before, user.devices());
     auto problem = acts.act_one();
     if (!problem && story_.kill)
       problem = acts.act_two();

@@ -3,10 +3,10 @@
 
 #include "actors/calls/answers.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/quantity_text.hpp"
-#include "tools/demo/demo_data.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -15,9 +15,7 @@
 namespace ringmaster {
 
 caf::error demo::tell_events(const group& g, uint64_t since_ns) {
-  auto records = user_.journal_tail(500);
-  if (!records)
-    return std::move(records.error());
+  TRY(records, user_.journal_tail(500));
   auto good = [&](const std::string& text) { return term_.good(text); };
   auto bad = [&](const std::string& text) { return term_.bad(text); };
   auto plain = [](const std::string& text) { return text; };
@@ -66,11 +64,8 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
   std::vector<double> times;
   for (int i = 0; i < runs + 2; ++i) {
     auto start = steady::now();
-    if (auto problem = enqueue(g, algorithm, count, true))
-      return problem;
-    auto status = user_.wait(id_of(g.comm), std::chrono::seconds{60});
-    if (!status)
-      return std::move(status.error());
+    RETURN_ERROR(enqueue(g, algorithm, count, true));
+    TRY(status, user_.wait(id_of(g.comm), std::chrono::seconds{60}));
     if (status->status() != gpu_sim::SUCCESS)
       return error_in(*status);
     note_alive(g, *status);
@@ -79,12 +74,9 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
   }
   auto right_one = expected(g, count);
   for (auto rank : g.alive) {
-    auto found = user_.copy_to_host(g.device(rank), g.address(rank) + bytes(), count * sizeof(double));
-    if (!found)
-      return std::move(found.error());
+    TRY(found, user_.copy_to_host(g.device(rank), g.address(rank) + bytes(), count * sizeof(double)));
     if (count > 0 && std::memcmp(found->data(), right_one.data(), found->size()) != 0)
-      return make_error(errc::corrupt,
-                        fmt::format("{} of {} elements: rank {} has a wrong result", algorithm, count, rank));
+      return malformed(fmt::format("{} of {} elements: rank {} has a wrong result", algorithm, count, rank));
   }
   ensure(times.size() == runs, "each run but the warm-ups counts");
   std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
@@ -93,9 +85,7 @@ caf::expected<double> demo::measure(group& g, const std::string& algorithm, uint
 
 caf::error demo::compare_algorithms() {
   headline(fmt::format("Naive against ring, {} devices, medians of 7, results checked", options_.devices));
-  auto g = set_up();
-  if (!g)
-    return std::move(g.error());
+  TRY(g, set_up());
   measured_ = g->comm.commid();
   fmt::print("   {:>12}  {:<9} {:>12} {:>12} {:>12}\n", "size", "algorithm", "time us", "algbw GB/s", "busbw GB/s");
   std::vector<uint64_t> counts;
@@ -104,9 +94,7 @@ caf::error demo::compare_algorithms() {
       counts.push_back(options_.elements / divisor);
   for (auto count : counts)
     for (auto algorithm : {"naive", "ring"}) {
-      auto time_us = measure(*g, algorithm, count);
-      if (!time_us)
-        return std::move(time_us.error());
+      TRY(time_us, measure(*g, algorithm, count));
       auto algbw = static_cast<double>(count * sizeof(double)) / *time_us / 1e3;
       auto busbw = algbw * 2 * (g->size() - 1) / g->size();
       fmt::print("   {:>12}  {:<9} {:>12.1f} {:>12.2f} {:>12.2f}\n", bytes_text(count * sizeof(double)), algorithm,
@@ -119,11 +107,8 @@ caf::error demo::compare_algorithms() {
 caf::error demo::last_lines() {
   constexpr size_t lines_max = 12;
   headline("The last lines of the log, but for copies and each rank's reports");
-  if (auto problem = user_.journal_flush())
-    return problem;
-  auto records = user_.journal_tail(1000);
-  if (!records)
-    return std::move(records.error());
+  RETURN_ERROR(user_.journal_flush());
+  TRY(records, user_.journal_tail(1000));
   std::erase_if(*records, [&](auto& x) {
     bool measured = (x.has_operation_ended() && x.operation_ended().comm_id() == measured_)
                     || (x.has_operation_started() && x.operation_started().comm_id() == measured_)

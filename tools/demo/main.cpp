@@ -1,5 +1,5 @@
 // `ringmaster demo` as a program of its own: the first thing that is built and seen.
-#include "tools/demo/demo_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
-#include "tools/journal/log_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/traces/trace.hpp"
@@ -104,9 +105,7 @@ caf::error list(const log_options& opts, const console& to) {
   auto filter = opts.filter;
   bool any = false;
   for (auto reading = true; reading;) {
-    auto journal = open_journal(opts.dir);
-    if (!journal)
-      return std::move(journal.error());
+    TRY(journal, open_journal(opts.dir));
     auto err = (*journal)->read(filter, [&](uint64_t, proto::Record& record) {
       any = true;
       return reading = printer.print(record, ranks_took_ns(**journal, record));
@@ -131,18 +130,11 @@ caf::error list(const log_options& opts, const console& to) {
 }
 
 caf::error export_trace(const log_options& opts, std::FILE* out) {
-  auto journal = open_journal(opts.dir);
-  if (!journal)
-    return std::move(journal.error());
-  auto all = (*journal)->read();
-  if (!all)
-    return std::move(all.error());
-  auto shown = (*journal)->read(opts.filter);
-  if (!shown)
-    return std::move(shown.error());
+  TRY(journal, open_journal(opts.dir));
+  TRY(all, (*journal)->read());
+  TRY(shown, (*journal)->read(opts.filter));
   auto trace = latest_trace_of(*shown, *all, opts.trace_bytes_max.value_or(log_options::trace_bytes_default));
-  if (auto err = write_output_file(opts.trace.string(), trace.json, "the trace"))
-    return err;
+  RETURN_ERROR(write_output_file(opts.trace.string(), trace.json, "the trace"));
   put(out, fmt::format("Wrote {} and {} of {} to {}: open it in ui.perfetto.dev or chrome://tracing.\n",
                        counted(trace.slices, "slice"), counted(trace.instants, "event"),
                        counted(shown->size() - trace.omitted, "record"), opts.trace.string()));
@@ -154,17 +146,11 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
 }
 
 caf::error list_samples(const log_options& opts, const console& to) {
-  auto journal = open_journal(opts.dir);
-  if (!journal)
-    return std::move(journal.error());
+  TRY(journal, open_journal(opts.dir));
   auto filter = opts.filter;
   filter.kind = "training";
-  auto records = (*journal)->read(filter);
-  if (!records)
-    return std::move(records.error());
-  auto text = samples_text(*records, opts.json);
-  if (!text)
-    return std::move(text.error());
+  TRY(records, (*journal)->read(filter));
+  TRY(text, samples_text(*records, opts.json));
   put(to.out, *text);
   if (text->empty() && !opts.json)
     fmt::print(to.err, "{} has no step of training\n", opts.dir.string());
@@ -176,10 +162,9 @@ class log_call final : public command_call {
   caf::error check() override { return opts_.check(); }
 
   caf::expected<int> run(const console& to) override {
-    if (auto problem = opts_.samples         ? list_samples(opts_, to)
-                       : opts_.trace.empty() ? list(opts_, to)
-                                             : export_trace(opts_, to.out))
-      return problem;
+    RETURN_ERROR(opts_.samples         ? list_samples(opts_, to)
+                 : opts_.trace.empty() ? list(opts_, to)
+                                       : export_trace(opts_, to.out));
     return exit_ok;
   }
 

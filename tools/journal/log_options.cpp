@@ -14,7 +14,7 @@ caf::expected<gpu_sim::Status> parse_outcome(const std::string& text) {
        {std::pair{"success", gpu_sim::SUCCESS}, {"failed", gpu_sim::FAILED}, {"in_progress", gpu_sim::IN_PROGRESS}})
     if (text == name)
       return status;
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is none of success, failed, in_progress", text));
+  return invalid(fmt::format("\"{}\" is none of success, failed, in_progress", text));
 }
 
 } // namespace
@@ -25,8 +25,7 @@ void log_options::add_to(option_table& table) {
               "or have been killed.");
   auto set_dir = [this](const std::string& text) -> caf::error {
     if (!dir.empty())
-      return make_error(errc::invalid_argument,
-                        fmt::format("one directory at a time: '{}' and '{}' were given", dir.string(), text));
+      return invalid(fmt::format("one directory at a time: '{}' and '{}' were given", dir.string(), text));
     dir = text;
     return caf::none;
   };
@@ -74,18 +73,17 @@ std::string_view beside_samples(const log_options& x) {
 
 caf::error log_options::check() const {
   if (dir.empty())
-    return make_error(errc::invalid_argument, "the journal's directory is missing: ringmaster log DIR [options]");
+    return invalid("the journal's directory is missing: ringmaster log DIR [options]");
   if (!trace.empty() && (json || follow))
-    return make_error(errc::invalid_argument, fmt::format("--trace writes a file and ends, so it does not go with {}",
-                                                          json ? "--json" : "--follow"));
+    return invalid(fmt::format("--trace writes a file and ends, so it does not go with {}",
+                               json ? "--json" : "--follow"));
   if (trace.empty() && trace_bytes_max)
-    return make_error(errc::invalid_argument, "--trace-limit is the maximum size of a --trace, which is missing");
+    return invalid("--trace-limit is the maximum size of a --trace, which is missing");
   if (samples)
     if (auto other = beside_samples(*this); !other.empty())
-      return make_error(errc::invalid_argument,
-                        fmt::format("--samples is a list of its own, so it does not go with {}", other));
+      return invalid(fmt::format("--samples is a list of its own, so it does not go with {}", other));
   if (json && relative)
-    return make_error(errc::invalid_argument, "--relative changes the text only, so it does not go with --json");
+    return invalid("--relative changes the text only, so it does not go with --json");
   return caf::none;
 }
 

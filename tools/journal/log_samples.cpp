@@ -1,6 +1,7 @@
 #include "tools/journal/log_samples.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/text/json_field.hpp"
@@ -129,8 +130,7 @@ caf::expected<std::string> samples_text(const std::vector<proto::Record>& record
   sample_list result{json};
   for (auto& each : all)
     for (auto& [step, record] : each)
-      if (auto problem = result.add(record))
-        return problem;
+      RETURN_ERROR(result.add(record));
   return result.take();
 }
 

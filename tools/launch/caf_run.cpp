@@ -1,8 +1,8 @@
 // The cluster launcher:  caf-run --local 4 -- ./my_program
 // Starts a coordinator and its nodes, runs a program against them, and stops everything. See tools/launch/.
 #include "tools/console/whole_output.hpp"
-#include "tools/launch/launch_command.hpp"
 #include "tools/options/bash_completion.hpp"
+#include "tools/options/commands.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

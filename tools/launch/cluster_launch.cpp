@@ -1,12 +1,11 @@
 #include "tools/launch/cluster_launch.hpp"
 
-#include "tools/launch/info_answers.hpp"
+#include "tools/launch/node_losses.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
-#include "tools/launch/launch_words.hpp"
 #include "tools/launch/node_command.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "tools/launch/absence_notice.hpp"
 #include "tools/launch/command_line.hpp"
 #include "tools/launch/hostfile.hpp"
 #include "tools/launch/node_losses.hpp"

@@ -1,6 +1,7 @@
 #include "tools/launch/command_line.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/options.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"
@@ -16,14 +17,12 @@ namespace ringmaster::launch {
 namespace {
 
 caf::error wrong(std::string text) {
-  return make_error(errc::invalid_argument, std::move(text));
+  return invalid(std::move(text));
 }
 
 caf::expected<std::chrono::milliseconds> parse_timeout(const std::string& text) {
   constexpr int64_t ps_in_ms = 1'000'000'000;
-  auto time = parse_duration_ps(text);
-  if (!time)
-    return std::move(time.error());
+  TRY(time, parse_duration_ps(text));
   if (*time < ps_in_ms)
     return wrong("\"" + text + "\" is less than 1ms");
   return std::chrono::milliseconds{*time / ps_in_ms};

@@ -21,9 +21,8 @@ constexpr std::string_view letters_and_digits = "abcdefghijklmnopqrstuvwxyzABCDE
 
 // For refusals of what is none of these.
 constexpr std::string_view accepted_forms
-  = "a line is HOST, HOST slots=DEVICES, HOST:DEVICES, n[1-4]:DEVICES or several "
-    "of these with commas; HOST may be USER@HOST; after it max_slots=, user= "
-    "and name= may follow";
+  = "a line is HOST, HOST slots=DEVICES, HOST:DEVICES, n[1-4]:DEVICES or several of these with commas; HOST may be "
+    "USER@HOST; after it max_slots=, user= and name= may follow";
 
 // Anything else could be read as an option or by a shell.
 bool is_word(std::string_view text, std::string_view also_allowed) {
@@ -251,7 +250,7 @@ caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, con
                                                       uint32_t default_devices, const std::string& own_host) {
   std::vector<node_place> places;
   if (const auto wrong = wide_encoding_problem(text))
-    return make_error(errc::invalid_argument, fmt::format("{}: {}", file_name, render(wrong)));
+    return invalid(fmt::format("{}: {}", file_name, render(wrong)));
   text = without_byte_order_mark(text);
   for (size_t number = 1; !text.empty(); ++number) {
     auto end = std::min(text.find('\n'), text.size());
@@ -260,18 +259,16 @@ caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, con
     if (words.empty())
       continue;
     if (auto wrong = read_line(words, places, default_devices, own_host); !wrong.empty())
-      return make_error(errc::invalid_argument, fmt::format("{}:{}: {}", file_name, number, wrong));
+      return invalid(fmt::format("{}:{}: {}", file_name, number, wrong));
   }
   if (places.empty())
-    return make_error(errc::invalid_argument, fmt::format("{}: names no host; write one a line", file_name));
+    return invalid(fmt::format("{}: names no host; write one a line", file_name));
   return places;
 }
 
 caf::expected<std::vector<node_place>> slurm_places(const std::string& hosts, const std::string& tasks_per_node,
                                                     uint32_t default_devices, const std::string& own_host) {
-  auto wrong = [](const char* name, const std::string& why) {
-    return make_error(errc::invalid_argument, fmt::format("{}: {}", name, why));
-  };
+  auto wrong = [](const char* name, const std::string& why) { return invalid(fmt::format("{}: {}", name, why)); };
   auto names = slurm_hosts(hosts);
   if (!names)
     return wrong("SLURM_JOB_NODELIST", render(names.error()));
@@ -313,10 +310,9 @@ caf::expected<std::vector<rank_place>> rank_places(uint32_t ranks, const std::ve
       places.push_back({static_cast<uint32_t>(places.size()), here++, x.host, x.local});
   }
   if (places.size() < ranks)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--ranks {}, but the hosts have {} slots: give slots= in the hostfile, or "
-                                  "--devices-per-node; in an allocation of SLURM's, --ntasks-per-node",
-                                  ranks, slots));
+    return invalid(fmt::format("--ranks {}, but the hosts have {} slots: give slots= in the hostfile, or "
+                               "--devices-per-node; in an allocation of SLURM's, --ntasks-per-node",
+                               ranks, slots));
   return places;
 }
 

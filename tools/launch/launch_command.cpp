@@ -1,9 +1,10 @@
-#include "tools/launch/launch_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/places.hpp"
 #include "tools/launch/cluster_launch.hpp"
-#include "tools/launch/program_path.hpp"
+#include "tools/launch/program_processes.hpp"
 #include "tools/launch/scratch_directory.hpp"
 
 #include <fmt/format.h>
@@ -58,19 +59,15 @@ struct launch_places {
 caf::expected<launch_places> places_of(const command_line& line) {
   if (line.local_nodes > 0)
     return launch_places{local_places(line.local_nodes, line.devices()), {}};
-  auto hosts = named_hosts(line);
-  if (!hosts)
-    return std::move(hosts.error());
+  TRY(hosts, named_hosts(line));
   if (line.ranks == 0) {
     if (hosts->empty())
-      return make_error(errc::invalid_argument, "give either --local N or --hostfile FILE, or --ranks N; in an "
-                                                "allocation of SLURM's (SLURM_JOB_NODELIST) none is needed");
+      return invalid("give either --local N or --hostfile FILE, or --ranks N; in an "
+                     "allocation of SLURM's (SLURM_JOB_NODELIST) none is needed");
     return launch_places{std::move(*hosts), {}};
   }
-  auto ranks = hosts->empty() ? caf::expected<std::vector<rank_place>>{local_ranks(line.ranks)}
-                              : rank_places(line.ranks, *hosts);
-  if (!ranks)
-    return std::move(ranks.error());
+  TRY(ranks, hosts->empty() ? caf::expected<std::vector<rank_place>>{local_ranks(line.ranks)}
+                            : rank_places(line.ranks, *hosts));
   return launch_places{{}, std::move(*ranks)};
 }
 
@@ -80,18 +77,14 @@ class launch_call final : public command_call {
     table_ = &table;
   }
   caf::error check() override {
-    if (auto problem = line_.take_keys(table_->for_configuration()))
-      return problem;
+    RETURN_ERROR(line_.take_keys(table_->for_configuration()));
     return line_.check();
   }
 
   caf::expected<int> run(const console& to) override {
     if (std::ifstream conf{line_.conf}; conf) // the coordinator reports other mistakes in it
-      if (auto problem = line_.take_conf(std::string{std::istreambuf_iterator<char>{conf}, {}}))
-        return problem;
-    auto places = places_of(line_);
-    if (!places)
-      return std::move(places.error());
+      RETURN_ERROR(line_.take_conf(std::string{std::istreambuf_iterator<char>{conf}, {}}));
+    TRY(places, places_of(line_));
     const auto directory = program_directory().string();
     if (directory.empty())
       return make_error(errc::io_error, "cannot read /proc/self/exe");
@@ -104,12 +97,8 @@ class launch_call final : public command_call {
     }
     line_.program.front() = *program;
     line_.job = fmt::format("caf-run {:08x} on {}", std::random_device{}(), name_of_this_host());
-    auto scratch = scratch_directory::make();
-    if (!scratch)
-      return std::move(scratch.error());
-    auto watch = process_watch::make();
-    if (!watch)
-      return std::move(watch.error());
+    TRY(scratch, scratch_directory::make());
+    TRY(watch, process_watch::make());
     return cluster_launch(line_, places->nodes, places->ranks, std::move(*scratch), **watch).run();
   }
 

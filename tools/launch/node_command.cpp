@@ -12,12 +12,10 @@ namespace {
 // checks, and kills a process that is paused for `paused_limit`. It reads with a builtin, so that it leaves no process
 // if the node exits first.
 constexpr const char* remote_script
-  = "exec 3<&0 4>&2; {} </dev/null 3<&- 4>&- & node=$!; "
-    "{{ n=0; while read -r _ <&3; do "
-    "s=; while read -r k s _; do [ \"$k\" = State: ] && break; done </proc/$node/status; "
-    "[ \"$s\" = T ] && n=$((n+1)) || n=0; [ $n -gt {} ] && echo {} >&4 && kill -9 $node; done; "
-    "exec 4>&-; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; exec 4>&-; "
-    "wait $node; status=$?; kill $guard; exit $status";
+  = "exec 3<&0 4>&2; {} </dev/null 3<&- 4>&- & node=$!; {{ n=0; while read -r _ <&3; do s=; while read -r k s _; do [ "
+    "\"$k\" = State: ] && break; done </proc/$node/status; [ \"$s\" = T ] && n=$((n+1)) || n=0; [ $n -gt {} ] && echo "
+    "{} >&4 && kill -9 $node; done; exec 4>&-; kill $node; sleep 3; kill -9 $node; }} >/dev/null 2>&1 & guard=$!; exec "
+    "4>&-; wait $node; status=$?; kill $guard; exit $status";
 /// ssh exits when the other host is silent for this long. By default it would wait for many minutes.
 constexpr const char *alive_interval = "ServerAliveInterval=10", *alive_count = "ServerAliveCountMax=3";
 

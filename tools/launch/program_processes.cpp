@@ -1,5 +1,7 @@
 #include "tools/launch/program_processes.hpp"
 
+#include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "tools/launch/node_command.hpp"
 
@@ -9,6 +11,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
+#include <unistd.h>
 
 namespace ringmaster::launch {
 
@@ -77,17 +81,13 @@ caf::error program_processes::start(process_watch& watch, const command_line& li
   if (ranks.empty()) {
     auto spec = in_our_group(line.program, environment_of_client(line, address, nodes_return));
     spec.unset = rank_variables(); // the program is not a rank of an outer launcher; it may be a launcher itself
-    auto client = watch.start("program", spec, watched_process::output_use::shown);
-    if (!client)
-      return std::move(client.error());
+    TRY(client, watch.start("program", spec, watched_process::output_use::shown));
     processes_.push_back({*client, false, "program"});
     return caf::none;
   }
   for (auto& place : ranks) {
-    auto rank = watch.start(fmt::format("rank {}", place.rank), spec_of(line, place, ranks.size(), address),
-                            watched_process::output_use::tagged);
-    if (!rank)
-      return std::move(rank.error());
+    TRY(rank, watch.start(fmt::format("rank {}", place.rank), spec_of(line, place, ranks.size(), address),
+                          watched_process::output_use::tagged));
     processes_.push_back({*rank, !place.local, place_text(place)});
   }
   return caf::none;
@@ -193,6 +193,43 @@ std::vector<std::string> program_processes::ended() {
 
 std::optional<int> program_processes::status() const {
   return !started() || running() ? std::nullopt : std::optional{first_failure_};
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_file(const std::string& path) {
+  std::error_code ec;
+  return fs::is_regular_file(path, ec);
+}
+
+bool is_program(const std::string& path) {
+  return is_file(path) && ::access(path.c_str(), X_OK) == 0;
+}
+
+caf::error not_found(const std::string& name, const std::string& where) {
+  return invalid(fmt::format("there is no program {} {}", name, where));
+}
+
+} // namespace
+
+caf::expected<std::string> find_program(const std::string& name, const std::string& search_path,
+                                        const std::string& last_directory) {
+  if (name.find('/') != std::string::npos) {
+    if (is_program(name))
+      return name;
+    if (is_file(name))
+      return make_error(errc::io_error, fmt::format("{} is not executable: chmod +x makes it so", name));
+    return not_found(name, "at that path");
+  }
+  std::istringstream directories(search_path + ":" + last_directory);
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    auto path = (directory.empty() ? std::string{"."} : directory) + "/" + name;
+    if (is_program(path))
+      return path;
+  }
+  return not_found(name, fmt::format("in PATH nor in {}", last_directory));
 }
 
 } // namespace ringmaster::launch

@@ -4,6 +4,8 @@
 #include "tools/launch/hostfile.hpp"
 #include "tools/processes/process_watch.hpp"
 
+#include <caf/expected.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,5 +77,11 @@ private:
   std::vector<process> processes_; ///< By rank.
   int first_failure_ = 0;
 };
+
+/// The path of the program `name`: unchanged if it has a slash, else the first executable file of that name in the
+/// directories of `search_path` (separated by colons) and in `last_directory`. Errors: invalid_argument for an unknown
+/// program, io_error for one that is not executable.
+caf::expected<std::string> find_program(const std::string& name, const std::string& search_path,
+                                        const std::string& last_directory);
 
 } // namespace ringmaster::launch

@@ -1,6 +1,7 @@
-#include "tools/layouts/partition_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/terminal.hpp"
@@ -116,10 +117,8 @@ class partition_call final : public command_call {
       return invalid("it takes --samples N; see ringmaster partition --help");
     if (opts_.parts.has_value() == opts_.fractions.has_value())
       return invalid("it takes one of --parts W and --fractions F,...; see ringmaster partition --help");
-    auto counts = opts_.parts ? training::equal_counts(*opts_.samples, *opts_.parts)
-                              : training::counts_by(*opts_.samples, *opts_.fractions);
-    if (!counts)
-      return std::move(counts.error());
+    TRY(counts, opts_.parts ? training::equal_counts(*opts_.samples, *opts_.parts)
+                            : training::counts_by(*opts_.samples, *opts_.fractions));
     counts_ = std::move(*counts);
     return caf::none;
   }

@@ -1,18 +1,69 @@
 #include "tools/options/collective_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
 #include "runtime/schedule/request_of.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace ringmaster {
+
+namespace {
+
+caf::error invalid_hosts(const std::string& text) {
+  return invalid("--hosts: " + text);
+}
+
+} // namespace
+
+option& add_hosts_option(option_table& table, std::vector<uint64_t>& hosts, const std::string& says) {
+  auto read = [](const std::string& text) -> caf::expected<std::vector<uint64_t>> {
+    constexpr uint64_t ranks_max = 1 << 16;
+    std::vector<uint64_t> result;
+    for (auto part : comma_list(text)) {
+      auto number = parse_whole(part, 1, ranks_max);
+      if (!number)
+        return make_error(
+          errc::invalid_argument,
+          fmt::format("\"{}\" is neither a number of hosts, such as 4, nor the ranks of each, such as 4,4,2", text));
+      result.push_back(*number);
+    }
+    return result;
+  };
+  return table.parsed("--hosts", hosts, read)
+    .says("H", says + "; H is a number of hosts with equal numbers of ranks, or the ranks of each host, such as 4,4,2");
+}
+
+caf::expected<std::vector<uint32_t>> hosts_of_ranks(const std::vector<uint64_t>& hosts, uint32_t ranks) {
+  auto sizes = hosts;
+  if (hosts.size() == 1) {
+    if (ranks % hosts[0] != 0)
+      return invalid_hosts(fmt::format(
+        "{} cannot fill {} evenly{}", counted(ranks, "rank"), counted(hosts[0], "host"),
+        ranks == 1 ? "" : fmt::format("; give the ranks of each host, such as {},{}", ranks - ranks / 2, ranks / 2)));
+    sizes.assign(hosts[0], ranks / hosts[0]);
+  }
+  std::vector<uint32_t> result;
+  for (uint32_t host = 0; host < sizes.size() && result.size() <= ranks; ++host)
+    result.insert(result.end(), std::min<uint64_t>(sizes[host], ranks + 1), host);
+  if (!hosts.empty() && result.size() != ranks)
+    return invalid_hosts(fmt::format("the hosts have {} together, and there are {}",
+                                     counted(std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}), "rank"), ranks));
+  ensure(hosts.empty() || result.size() == ranks, "each rank has a host");
+  if (sizes.size() < 2)
+    result.clear();
+  return result;
+}
 
 namespace {
 
@@ -47,9 +98,7 @@ option& add_kind(option_table& table, std::optional<proto::CollectiveKind>& targ
   auto set = [&target](const std::string& text) -> caf::error {
     if (target)
       return invalid(fmt::format("one collective at a time: \"{}\" and \"{}\" were given", name_of(*target), text));
-    auto kind = parse_collective_kind(text);
-    if (!kind)
-      return std::move(kind.error());
+    TRY(kind, parse_collective_kind(text));
     target = *kind;
     return caf::none;
   };
@@ -178,50 +227,35 @@ caf::expected<plan_request> request_of(const collective_options& opts) {
   if (!opts.kind)
     return invalid("which collective? all_reduce, for example; --help lists them");
   if (opts.root)
-    if (auto problem = check_has_root(*opts.kind))
-      return problem;
+    RETURN_ERROR(check_has_root(*opts.kind));
   if (opts.peer)
-    if (auto problem = check_has_peer(*opts.kind))
-      return problem;
+    RETURN_ERROR(check_has_peer(*opts.kind));
   if (opts.bytes)
-    if (auto problem = check_has_data("--bytes", *opts.kind))
-      return problem;
+    RETURN_ERROR(check_has_data("--bytes", *opts.kind));
   if (opts.chunk || opts.chunk_bytes)
-    if (auto problem = check_has_chunks(*opts.kind, opts.algorithm))
-      return problem;
+    RETURN_ERROR(check_has_chunks(*opts.kind, opts.algorithm));
   const auto ranks = opts.ranks.value_or(8);
-  auto elements = whole_elements("--bytes", opts.bytes.value_or(default_bytes), opts.datatype,
-                                 least_bytes(*opts.kind, ranks, opts.datatype));
-  if (!elements)
-    return std::move(elements.error());
-  auto chunk = whole_elements("--chunk", opts.chunk_bytes.value_or(0), opts.datatype);
-  if (!chunk)
-    return std::move(chunk.error());
+  TRY(elements, whole_elements("--bytes", opts.bytes.value_or(default_bytes), opts.datatype,
+                               least_bytes(*opts.kind, ranks, opts.datatype)));
+  TRY(chunk, whole_elements("--chunk", opts.chunk_bytes.value_or(0), opts.datatype));
   proto::Collective what;
   what.set_root(opts.root.value_or(0));
   what.set_peer(opts.peer.value_or((what.root() + 1) % ranks));
   what.set_count(opts.count.value_or(count_for_size(*opts.kind, ranks, *elements)));
   what.set_chunk_count(opts.chunk.value_or(*chunk));
   auto request = request_of(what, ranks, 0);
-  auto hosts = hosts_of_ranks(opts.hosts, ranks);
-  if (!hosts)
-    return std::move(hosts.error());
+  TRY(hosts, hosts_of_ranks(opts.hosts, ranks));
   request.hosts = std::move(*hosts);
   if (!opts.count)
-    if (auto problem = check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request,
-                                       opts.datatype))
-      return problem;
-  if (auto problem = check_request(*opts.kind, request))
-    return problem;
+    RETURN_ERROR(check_not_empty("--bytes", opts.bytes.value_or(default_bytes), *opts.kind, request, opts.datatype));
+  RETURN_ERROR(check_request(*opts.kind, request));
   return request;
 }
 
 caf::expected<std::vector<const algorithm*>> algorithms_of(const collective_options& opts) {
   std::vector<const algorithm*> result;
   if (!opts.algorithm.empty()) {
-    auto found = find_algorithm(*opts.kind, opts.algorithm);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, find_algorithm(*opts.kind, opts.algorithm));
     result.push_back(*found);
     return result;
   }
@@ -229,7 +263,7 @@ caf::expected<std::vector<const algorithm*>> algorithms_of(const collective_opti
     if (x.kind == *opts.kind)
       result.push_back(&x);
   if (result.empty())
-    return make_error(errc::invalid_argument, fmt::format("there is no algorithm for {}", name_of(*opts.kind)));
+    return invalid(fmt::format("there is no algorithm for {}", name_of(*opts.kind)));
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "tools/options/configured_call.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/places.hpp"
 
 #include <fmt/format.h>
@@ -73,8 +74,7 @@ caf::expected<bool> configured_call::configure(const option_table& table) {
     args.push_back("--config-file=" + conf_);
   if (auto problem = cfg_.read(std::move(args), find_configuration()))
     return as_typed(problem);
-  if (auto problem = cfg_.check_remainder())
-    return problem;
+  RETURN_ERROR(cfg_.check_remainder());
   return !cfg_.cli_helptext_printed;
 }
 

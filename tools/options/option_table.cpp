@@ -1,8 +1,8 @@
 #include "tools/options/option_table.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/nearest_word.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,9 +63,7 @@ option& option_table::words(const std::string& name, std::vector<std::string>& t
   auto parse = [words](const std::string& text) -> caf::expected<std::vector<std::string>> {
     std::vector<std::string> result;
     for (auto part : comma_list(text)) {
-      auto word = parse_word(std::string{part}, words);
-      if (!word)
-        return std::move(word.error());
+      TRY(word, parse_word(std::string{part}, words));
       result.push_back(std::move(*word));
     }
     return result;
@@ -222,14 +220,12 @@ caf::error option_table::read(std::span<const std::string> args) {
       return caf::none;
     }
     if (arg.starts_with("-")) {
-      if (auto problem = read_option(args, i))
-        return problem;
+      RETURN_ERROR(read_option(args, i));
       continue;
     }
     if (!positional_)
       return invalid(fmt::format("\"{}\" is no option; {}", arg, see_help()));
-    if (auto problem = positional_->set_(arg))
-      return problem;
+    RETURN_ERROR(positional_->set_(arg));
     const auto& word = positional_->value_word_;
     if (!positional_->many_ && words.size() == static_cast<size_t>(std::ranges::count(word, ' ')) + 1)
       return invalid(fmt::format("\"{}\" is one too many: {} {}, and {} is there already", arg, command_, word,

@@ -1,7 +1,7 @@
 #include "tools/options/program.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/version_text.hpp"
 #include "tools/options/bash_completion.hpp"
 
@@ -62,15 +62,13 @@ private:
   void declare(option_table& table) override {
     auto set = [this](const std::string& text) -> caf::error {
       if (text != "bash")
-        return make_error(errc::invalid_argument, fmt::format("\"{}\": there is a script for bash only", text));
+        return invalid(fmt::format("\"{}\": there is a script for bash only", text));
       given_ = true;
       return caf::none;
     };
     table.positional("bash", set).says("the shell").offers({"bash"}).needed();
   }
-  caf::error check() override {
-    return given_ ? caf::error{} : make_error(errc::invalid_argument, "name the shell: completion bash");
-  }
+  caf::error check() override { return given_ ? caf::error{} : invalid("name the shell: completion bash"); }
   caf::expected<int> run(const console& to) override { return show(to, bash_completion(of_)); }
 
   bool given_ = false;
@@ -149,8 +147,7 @@ caf::expected<std::string> program::help_of(const std::vector<std::string>& comm
   for (size_t i = 1; i < command.size(); ++i) {
     auto inner = std::ranges::find(found->below, command[i], &tool_command::last_word);
     if (inner == found->below.end())
-      return make_error(errc::invalid_argument,
-                        fmt::format("{} has no command \"{}\"", found->full_name(), command[i]));
+      return invalid(fmt::format("{} has no command \"{}\"", found->full_name(), command[i]));
     found = &*inner;
   }
   return help_text(found->table(), found->below, extent);
@@ -163,9 +160,8 @@ caf::error program::unknown(const std::string& name) const {
   for (auto& x : own_commands())
     names.push_back(x.name);
   auto meant = nearest_word(name, names);
-  return make_error(errc::invalid_argument,
-                    fmt::format("there is no command \"{}\"; {}`{} help` lists all commands", name,
-                                meant.empty() ? "" : fmt::format("did you mean {}? ", meant), name_));
+  return invalid(fmt::format("there is no command \"{}\"; {}`{} help` lists all commands", name,
+                             meant.empty() ? "" : fmt::format("did you mean {}? ", meant), name_));
 }
 
 int program::run(std::vector<std::string> args, std::FILE* out, std::FILE* err) const {

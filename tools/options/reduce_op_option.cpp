@@ -17,10 +17,9 @@ std::vector<std::string> plain_reduce_ops() {
 caf::expected<gpu_sim::ReduceOp> parse_plain_reduce_op(const std::string& text) {
   auto op = parse_reduce_op(text);
   if (op && *op == gpu_sim::PREMUL_SUM)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" needs factors, for which there is no option", text));
+    return invalid(fmt::format("\"{}\" needs factors, for which there is no option", text));
   if (!op)
-    return make_error(errc::invalid_argument,
-                      fmt::format("\"{}\" is none of {}", text, fmt::join(plain_reduce_ops(), ", ")));
+    return invalid(fmt::format("\"{}\" is none of {}", text, fmt::join(plain_reduce_ops(), ", ")));
   return op;
 }
 

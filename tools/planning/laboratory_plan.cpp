@@ -25,17 +25,10 @@ public:
               asked.costs->memory_unit()) {}
 
   std::string of(const std::vector<searched>& all) const {
-    text_table table{{{"strategy", text_side::left},
-                      {"TP"},
-                      {"DP"},
-                      {"PP"},
-                      {"micro", text_side::right, 4},
-                      {"VPP", text_side::right, 5},
-                      {"time, " + time_.unit()},
-                      {"MFU, %", text_side::right, 3},
-                      {"bubble, %", text_side::right, 2},
-                      {"comm., %", text_side::right, 1},
-                      {"peak, " + memory_.unit()}}};
+    text_table table{{left_column("strategy"), right_column("TP"), right_column("DP"), right_column("PP"),
+                      right_column("micro", 4), right_column("VPP", 5), right_column("time, " + time_.unit()),
+                      right_column("MFU, %", 3), right_column("bubble, %", 2), right_column("comm., %", 1),
+                      right_column("peak, " + memory_.unit())}};
     for (auto& x : all)
       table.add_row(cells_of(x));
     return table.text(page_.table_columns(), "--wide shows all");

@@ -1,29 +1,133 @@
-#include "tools/planning/plan_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/search/plan_outcome.hpp"
+#include "runtime/text/quantity_text.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
-#include "tools/planning/failures/failure_options.hpp"
+#include "tools/options/option_table.hpp"
+#include "tools/options/trace_limit.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 #include "tools/planning/laboratory_plan.hpp"
 #include "tools/planning/plan_compare.hpp"
 #include "tools/planning/plan_options.hpp"
 #include "tools/planning/plan_report.hpp"
-#include "tools/planning/plan_text.hpp"
-#include "tools/planning/plan_timeline.hpp"
-#include "tools/simulated_training/known_cost_models.hpp"
+#include "tools/planning/plan_tables.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 #include "training/pictures/front_picture.hpp"
+#include "training/pictures/train_picture.hpp"
+#include "training/pictures/train_trace.hpp"
 
+#include <caf/error.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace ringmaster {
 
+using namespace training;
+
 namespace {
+
+/// Files of the best plan's step, as it is simulated: --timeline, --trace, --trace-limit.
+struct plan_timeline_options {
+  std::string picture, trace;
+  std::optional<uint64_t> trace_bytes_max;
+
+  void add_to(option_table& table);
+  bool any() const { return !picture.empty() || !trace.empty(); }
+  /// The first of these options that was given, or nothing.
+  std::string given() const;
+  caf::error check() const;
+  /// Simulates the best plan of the outcome once more, with its events. `watch` is given the finished part; returning
+  /// false stops it. Errors: a plan that is not simulated, or too large to be shown; a file that cannot
+  /// be written.
+  caf::error write(const training::plan_outcome& x, const std::function<bool(double)>& watch) const;
+
+private:
+  caf::error draw(const training::plan_question& asked, const training::plan_simulation& run,
+                  const training::training_outcome& found) const;
+  caf::error write_trace(const training::plan_simulation& run, const training::training_outcome& found) const;
+};
+
+std::string_view note_of(const training_setting& how) {
+  return how.cp > 1 || how.ep > 1
+           ? "one GPU of each pipeline rank; what shares a sequence or experts sends is within forward and backward"
+           : "one GPU of each pipeline rank";
+}
+
+/// What a pipeline rank is.
+std::string_view row_of(const training_setting& how) {
+  return how.schedule == pipeline_schedule::dualpipe ? "rank" : "stage"; // there it has two stages
+}
+
+std::string title_of(const plan_question& asked, const training_setting& how) {
+  return fmt::format("{} on {} x {}: {}", asked.trained.name, asked.devices, asked.system.name, short_text(how));
+}
+
+void plan_timeline_options::add_to(option_table& table) {
+  table.file("--timeline", picture)
+    .says("FILE", "the best plan's step as a picture, with one GPU of each stage, which its others are like");
+  table.file("--trace", trace).says("FILE", "the same for ui.perfetto.dev or chrome://tracing");
+  add_trace_limit(table, trace_bytes_max)
+    .says("SIZE", "how large a trace may be, at least 64K")
+    .otherwise(size_text(trace_bytes_usual));
+}
+
+std::string plan_timeline_options::given() const {
+  return !picture.empty() ? "--timeline" : !trace.empty() ? "--trace" : trace_bytes_max ? "--trace-limit" : "";
+}
+
+caf::error plan_timeline_options::check() const {
+  if (trace_bytes_max && trace.empty())
+    return invalid("--trace-limit says how large a --trace may be, and there is none");
+  return caf::none;
+}
+
+caf::error plan_timeline_options::write(const plan_outcome& x, const std::function<bool(double)>& watch) const {
+  const auto& best = x.best.front();
+  if (!best.simulated)
+    return invalid(fmt::format("{}: the best plan, {}, cannot be shown: {}", given(), short_text(best.plan.how),
+                               render(best.problem)));
+  const plan_simulation run{x.asked, best.plan.how};
+  const auto expected = static_cast<double>(run.operations());
+  auto all = run.simulate(true,
+                          [&](uint64_t now) { return watch(std::min(static_cast<double>(now) / expected, 1.0)); });
+  if (!all)
+    return with_context(given(), all.error());
+  const auto found = first_of_stages(*all, run.shape());
+  caf::error problem;
+  if (!picture.empty())
+    problem = draw(x.asked, run, found);
+  if (!trace.empty() && !problem)
+    problem = write_trace(run, found);
+  return problem;
+}
+
+caf::error plan_timeline_options::draw(const plan_question& asked, const plan_simulation& run,
+                                       const training_outcome& found) const {
+  const auto costs = run.costs();
+  train_run shown{run.strategy().name, run.trained(), static_cast<uint32_t>(found.ranks.size()), costs.get(),
+                  asked.trained.layers};
+  shown.title = title_of(asked, run.how());
+  shown.note = note_of(run.how());
+  shown.row = row_of(run.how());
+  auto drawn = picture_of(shown, found);
+  return drawn ? write_output_file(picture, *drawn, "the picture") : with_context("--timeline", drawn.error());
+}
+
+caf::error plan_timeline_options::write_trace(const plan_simulation& run, const training_outcome& found) const {
+  const auto costs = run.costs();
+  const traced_step step{note_of(run.how()), &found, costs.get(), row_of(run.how())};
+  auto text = trace_of({&step, 1}, trace_bytes_max.value_or(trace_bytes_usual));
+  return text ? write_output_file(trace, *text, "the trace")
+              : make_error(code_of(text.error()), fmt::format("--trace: {} (--trace-limit)", render(text.error())));
+}
 
 using namespace training;
 
@@ -84,7 +188,7 @@ private:
 };
 
 caf::error refused(std::string why) {
-  return make_error(errc::invalid_argument, std::move(why));
+  return invalid(std::move(why));
 }
 
 caf::error check_laboratory(const plan_call_options& x) {
@@ -114,19 +218,13 @@ caf::error check_options(plan_call_options& x) {
     return check_laboratory(x);
   if (x.memory)
     return refused("--memory is of --cost-model lab and puzzles; a transformer's is its system's memory_bytes");
-  auto trained = x.transformer.model(x.layers);
-  if (!trained)
-    return std::move(trained.error());
+  TRY(trained, x.transformer.model(x.layers));
   x.trained = *trained;
-  if (auto problem = x.memory_options.reserve_in(x.transformer.system))
-    return problem;
-  if (auto problem = x.filter.check(x.trained))
-    return problem;
-  if (auto problem = x.timeline.check())
-    return problem;
-  if (auto problem = check_outputs_differ(
-        {{"--timeline", x.timeline.picture}, {"--trace", x.timeline.trace}, {"--svg", x.svg}}))
-    return problem;
+  RETURN_ERROR(x.memory_options.reserve_in(x.transformer.system));
+  RETURN_ERROR(x.filter.check(x.trained));
+  RETURN_ERROR(x.timeline.check());
+  RETURN_ERROR(
+    check_outputs_differ({{"--timeline", x.timeline.picture}, {"--trace", x.timeline.trace}, {"--svg", x.svg}}));
   return x.failures.check();
 }
 
@@ -142,8 +240,7 @@ front_points points_of(const plan_outcome& x) {
 
 caf::error write_pictures(const plan_call_options& opts, const plan_outcome& found) {
   if (!opts.svg.empty())
-    if (auto problem = write_output_file(opts.svg, picture_of(points_of(found)), "the picture"))
-      return problem;
+    RETURN_ERROR(write_output_file(opts.svg, picture_of(points_of(found)), "the picture"));
   if (!opts.timeline.any())
     return caf::none;
   plan_progress watch{"plan: the best one's step"};
@@ -181,22 +278,16 @@ caf::expected<plan_outcome> outcome_of(const plan_call_options& opts, std::FILE*
                static_cast<double>(found.evaluated) / 1e6 / result->search_seconds);
   if (!opts.failures || result->best.empty())
     return result;
-  auto question = opts.failures.question(failing_job_of(*result));
-  if (!question)
-    return std::move(question.error());
-  auto failures = find_failures(*question, opts.failures.shrink, opts.failures.plays.value_or(0),
-                                opts.failures.life_shape.value_or(1));
-  if (!failures)
-    return std::move(failures.error());
+  TRY(question, opts.failures.question(failing_job_of(*result)));
+  TRY(failures, find_failures(*question, opts.failures.shrink, opts.failures.plays.value_or(0),
+                              opts.failures.life_shape.value_or(1)));
   result->failures = std::move(*failures);
   return result;
 }
 
 caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
   block_ending_signals();
-  auto result = outcome_of(opts, to.err);
-  if (!result)
-    return std::move(result.error());
+  TRY(result, outcome_of(opts, to.err));
   fmt::print(to.out, "{}",
              opts.json  ? ringmaster::json_of(*result)
              : opts.csv ? csv_of(*result)
@@ -207,8 +298,7 @@ caf::expected<int> plan_gpus(const plan_call_options& opts, const console& to) {
                  opts.svg.empty() ? opts.timeline.given() : "--svg");
     return exit_failed;
   }
-  if (auto problem = write_pictures(opts, *result))
-    return problem;
+  RETURN_ERROR(write_pictures(opts, *result));
   return exit_ok;
 }
 
@@ -235,12 +325,9 @@ class plan_call final : public command_call {
       "ranks, with experts over the first three, every micro-batch, schedule, number of chunks, recomputation, "
       "sequence parallelism, ZeRO stage, FSDP and HSDP, in closed form; the ten best are then simulated operation by "
       "operation, and others that might be faster. Prints the ten best with time, MFU and memory, why the next ones "
-      "lose, where the first one's time "
-      "and "
-      "memory go, and the Pareto front. A laboratory's model: every strategy, with sides, micro-batches and chunks "
-      "that "
-      "are powers of two; simulated are those that lower bounds do not rule out. Prints the ten best, plain data "
-      "parallel beside them, and the front. Ctrl-C prints what was found so far.");
+      "lose, where the first one's time and memory go, and the Pareto front. A laboratory's model: every strategy, "
+      "with sides, micro-batches and chunks that are powers of two; simulated are those that lower bounds do not rule "
+      "out. Prints the ten best, plain data parallel beside them, and the front. Ctrl-C prints what was found so far.");
     table.parsed("--cost-model", x.costs, parse_planned_cost_model)
       .says("M", "{words}")
       .offers(cost_model_names(true))

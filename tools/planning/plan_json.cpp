@@ -2,12 +2,11 @@
 #include "messages/errc.hpp"
 #include "planner/plans/launch_options.hpp"
 #include "planner/plans/undivided.hpp"
-#include "planner/search/named_parts.hpp"
+#include "planner/search/plan_outcome.hpp"
 #include "runtime/text/json_field.hpp"
 #include "tools/planning/failures/failure_report.hpp"
-#include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_report.hpp"
-#include "tools/planning/plan_text.hpp"
+#include "tools/planning/plan_tables.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -174,10 +173,9 @@ std::string json_of(const plan_outcome& x) {
 }
 
 std::string csv_of(const plan_outcome& x) {
-  std::string text
-    = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
-      "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_memory_bytes,"
-      "rates_by,simulated_fits,days,gpu_hours,cost\n";
+  std::string text = "list,tensor,context,data,expert,pipeline,micro_batch,chunks,schedule,recompute,sequence_parallel,"
+                     "sharding,time_s,mfu_percent,tokens_per_s,tflops_per_gpu,memory_bytes,simulated_time_s,simulated_"
+                     "memory_bytes,rates_by,simulated_fits,days,gpu_hours,cost\n";
   auto add = [&](const char* list, const planned& plan, const std::optional<simulated_plan>& simulated) {
     auto& how = plan.how;
     const auto figures = figures_of(x, plan, simulated ? simulated->seconds : plan.cost.seconds);

@@ -1,8 +1,8 @@
-#include "tools/planning/plan_notes.hpp"
+#include "tools/planning/plan_report.hpp"
 
 #include "planner/estimates/exchange_times.hpp"
-#include "planner/systems/software_generation.hpp"
-#include "tools/planning/plan_text.hpp"
+#include "planner/systems/pretraining_software.hpp"
+#include "tools/planning/plan_tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,10 +42,9 @@ void add_software(sentences& to, const plan_outcome& x, const training_setting& 
                   experts ? "" : ", and NeMo's own of late 2024 took 1.04 to 1.1 times as long as estimated"));
   if (calibrated && experts && newest
       && (how.computed_in == number_format::fp8 || how.computed_in == number_format::nvfp4))
-    to.push_back(
-      fmt::format("experts in {} may be slower than in bf16: casts are launched beside each, and a graph of a "
-                  "whole iteration there is in mxfp8 only",
-                  name_of(how.computed_in)));
+    to.push_back(fmt::format("experts in {} may be slower than in bf16: casts are launched beside each, and a graph of "
+                             "a whole iteration there is in mxfp8 only",
+                             name_of(how.computed_in)));
   const bool cores_own = how.schedule == pipeline_schedule::one_f_one_b
                          || how.schedule == pipeline_schedule::interleaved_1f1b;
   if (how.pp > 1 && !cores_own)
@@ -54,9 +53,8 @@ void add_software(sentences& to, const plan_outcome& x, const training_setting& 
   if (software != nullptr && software->name == software_of_a100 && x.asked.devices > 512)
     to.emplace_back("no training on more than 512 A100 was fitted to");
   if (calibrated && newest_rate && x.asked.devices > 1024)
-    to.emplace_back(
-      "no training on more than 1,024 GPUs was fitted to: Llama 3 405B took 1.1 to 1.3 times as long on 8,192 and "
-      "16,384 H100 in 2024, as --software megatron-2024 has it");
+    to.emplace_back("no training on more than 1,024 GPUs was fitted to: Llama 3 405B took 1.1 to 1.3 times as long on "
+                    "8,192 and 16,384 H100 in 2024, as --software megatron-2024 has it");
 }
 
 /// Weights shared fully over a network: what hides of it is fitted within domains only.
@@ -81,20 +79,18 @@ void add_rings(sentences& to, const plan_outcome& x, const training_setting& how
   const auto seconds = rings * x.asked.trained.layers / how.pp
                        * ring_latency(x.asked.system, how.replicas(), how.tp, how.devices());
   if (seconds > worth_a_word * x.best.front().seconds())
-    to.push_back(fmt::format(
-      "the steps of zero{}'s rings among {} ranks are not in its time, as they are in FSDP's: they would be "
-      "some {:.2f} s, if nothing hides them",
-      how.zero, how.replicas(), seconds));
+    to.push_back(fmt::format("the steps of zero{}'s rings among {} ranks are not in its time, as they are in FSDP's: "
+                             "they would be some {:.2f} s, if nothing hides them",
+                             how.zero, how.replicas(), seconds));
 }
 
 /// What is taken for granted of where GPUs lie.
 void add_placement(sentences& to, const plan_outcome& x, const training_setting& how) {
   const auto filling = filling_of(how, x.asked.system);
   if (filling.straddles)
-    to.push_back(
-      fmt::format("placement: groups that a domain of {:.0f} GPUs has room for do not go into each other: some lie "
-                  "in two domains, and are slower than estimated",
-                  x.asked.system.devices_per_host));
+    to.push_back(fmt::format("placement: groups that a domain of {:.0f} GPUs has room for do not go into each other: "
+                             "some lie in two domains, and are slower than estimated",
+                             x.asked.system.devices_per_host));
   else if (filling.devices > 0)
     to.push_back(fmt::format("placement: groups that share a domain of {:.0f} GPUs fill {} of them: {} domains in all, "
                              "of which no group lies in two",
@@ -123,8 +119,7 @@ std::optional<std::string> not_calibrated(const plan_question& asked) {
   const auto* software = generation_of(on.software);
   if (!on.constants_of.empty() && software != nullptr && was_compared_on(on, *software))
     parts.push_back(
-      fmt::format("what software reaches on {} is taken as on {}; trainings there were compared with, not "
-                  "fitted to",
+      fmt::format("what software reaches on {} is taken as on {}; trainings there were compared with, not fitted to",
                   on.name, on.constants_of));
   else if (!on.constants_of.empty())
     parts.push_back(fmt::format("no training on {} was measured; what software reaches there is taken as on {}",

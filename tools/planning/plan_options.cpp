@@ -1,6 +1,7 @@
 #include "tools/planning/plan_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -47,8 +48,7 @@ caf::expected<std::vector<uint32_t>> parse_numbers(const std::string& text) {
   for (auto part : comma_list(text)) {
     auto x = whole(part);
     if (!x)
-      return make_error(errc::invalid_argument,
-                        fmt::format("\"{}\" is no list of whole numbers above 0, such as 1,2,4", text));
+      return invalid(fmt::format("\"{}\" is no list of whole numbers above 0, such as 1,2,4", text));
     result.push_back(*x);
   }
   return result;
@@ -59,7 +59,7 @@ caf::expected<training_framework> parse_framework(const std::string& text) {
   for (auto x : {any, megatron, torchtitan})
     if (name_of(x) == text)
       return x;
-  return make_error(errc::invalid_argument, fmt::format("\"{}\" is none of any, megatron and torchtitan", text));
+  return invalid(fmt::format("\"{}\" is none of any, megatron and torchtitan", text));
 }
 
 /// "15T", "300B", "1e12".
@@ -70,14 +70,14 @@ caf::expected<double> parse_amount(const std::string& text) {
   constexpr std::pair<std::string_view, double> units[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
   auto at = std::ranges::find(units, unit, &std::pair<std::string_view, double>::first);
   if (problem != std::errc{} || at == std::end(units) || !(x > 0) || x * at->second > 1e18)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no number of tokens, such as 15T or 300B", text));
+    return invalid(fmt::format("\"{}\" is no number of tokens, such as 15T or 300B", text));
   return x * at->second;
 }
 
 caf::expected<double> parse_price(const std::string& text) {
   const auto x = decimal_in(text);
   if (!x || !(*x >= 0) || *x > 1e6)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no price of an hour, such as 2.50", text));
+    return invalid(fmt::format("\"{}\" is no price of an hour, such as 2.50", text));
   return *x;
 }
 
@@ -91,11 +91,11 @@ caf::expected<number_range> parse_range(const std::string& text) {
   auto from = whole(first), to = whole(second);
   if ((!from && !(dots != text.npos && first.empty())) || (!to && !(dots != text.npos && second.empty()))
       || (first.empty() && second.empty()))
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no range, such as 4, 4..8, 4.. or ..8", text));
+    return invalid(fmt::format("\"{}\" is no range, such as 4, 4..8, 4.. or ..8", text));
   x.least = from.value_or(x.least);
   x.most = to.value_or(x.most);
   if (x.least > x.most)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is an empty range", text));
+    return invalid(fmt::format("\"{}\" is an empty range", text));
   return x;
 }
 
@@ -104,9 +104,7 @@ void plan_filter_options::add_to(option_table& table) {
     table
       .value(name,
              [this, name, &target](const std::string& text) -> caf::error {
-               auto x = parse_range(text);
-               if (!x)
-                 return std::move(x.error());
+               TRY(x, parse_range(text));
                target = *x;
                range_given_ = name;
                return caf::none;
@@ -141,22 +139,20 @@ std::string plan_filter_options::given() const {
 
 caf::error plan_filter_options::check(const language_model& trained) const {
   if (auto& x = filter.ep; trained.experts.count == 0 && x.least > 1)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--expert {}{} is of models with experts, such as deepseek-v3; {} has none", x.least,
-                                  x.most == x.least      ? ""
-                                  : x.most == UINT32_MAX ? ".."
-                                                         : fmt::format("..{}", x.most),
-                                  trained.name));
+    return invalid(fmt::format("--expert {}{} is of models with experts, such as deepseek-v3; {} has none", x.least,
+                               x.most == x.least      ? ""
+                               : x.most == UINT32_MAX ? ".."
+                                                      : fmt::format("..{}", x.most),
+                               trained.name));
   const bool any = std::ranges::any_of(schedules, [&](auto schedule) {
     return std::ranges::any_of(shardings, [&](auto sharding) {
       return filter.takes(schedule, sharding, false) || filter.takes(pipeline_schedule::one_f_one_b, sharding, true);
     });
   });
   if (!any)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--exclude {} leaves nothing{}", fmt::join(filter.excluded, ","),
-                                  filter.only.empty() ? ""
-                                                      : fmt::format(" of --schedule {}", fmt::join(filter.only, ","))));
+    return invalid(fmt::format("--exclude {} leaves nothing{}", fmt::join(filter.excluded, ","),
+                               filter.only.empty() ? ""
+                                                   : fmt::format(" of --schedule {}", fmt::join(filter.only, ","))));
   return caf::none;
 }
 
@@ -178,8 +174,8 @@ caf::error plan_memory_options::reserve_in(gpu_system& on) const {
   if (!reserved)
     return caf::none;
   if (static_cast<double>(*reserved) >= on.memory_bytes)
-    return make_error(errc::invalid_argument, fmt::format("--reserve {} leaves nothing of the {:.1f} GB of {}",
-                                                          size_text(*reserved), on.memory_bytes / 1e9, on.name));
+    return invalid(fmt::format("--reserve {} leaves nothing of the {:.1f} GB of {}", size_text(*reserved),
+                               on.memory_bytes / 1e9, on.name));
   on.reserved_bytes = static_cast<double>(*reserved);
   return caf::none;
 }

@@ -2,12 +2,10 @@
 
 #include "planner/plans/launch_options.hpp"
 #include "planner/plans/undivided.hpp"
-#include "planner/search/named_parts.hpp"
+#include "planner/search/plan_outcome.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/planning/failures/failure_report.hpp"
-#include "tools/planning/plan_notes.hpp"
 #include "tools/planning/plan_tables.hpp"
-#include "tools/planning/plan_text.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>

@@ -1,10 +1,9 @@
 #include "tools/planning/plan_tables.hpp"
 
 #include "messages/errc.hpp"
-#include "planner/plans/training_framework.hpp"
-#include "planner/search/named_parts.hpp"
+#include "planner/plans/plan_filter.hpp"
+#include "planner/search/plan_outcome.hpp"
 #include "runtime/text/pages/text_table.hpp"
-#include "tools/planning/plan_text.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include <fmt/format.h>
@@ -38,17 +37,10 @@ using table_cells = std::vector<std::string>;
 constexpr const char* see_all = "--wide shows all";
 
 table_columns plan_columns(table_columns before = {}) {
-  before.insert(before.end(), {{"TP"},
-                               {"CP"},
-                               {"DP"},
-                               {"EP"},
-                               {"PP"},
-                               {"VPP", text_side::right, chunks},
-                               {"MBS", text_side::right, micro_batch},
-                               {"schedule", text_side::left},
-                               {"recompute", text_side::left, recomputing},
-                               {"SP", text_side::left, sequence_parallelism},
-                               {"sharding", text_side::left, sharding}});
+  before.insert(before.end(), {right_column("TP"), right_column("CP"), right_column("DP"), right_column("EP"),
+                               right_column("PP"), right_column("VPP", chunks), right_column("MBS", micro_batch),
+                               left_column("schedule"), left_column("recompute", recomputing),
+                               left_column("SP", sequence_parallelism), left_column("sharding", sharding)});
   return before;
 }
 
@@ -156,13 +148,9 @@ std::string legend_of(const page_format& page) {
 
 std::string best_table(const plan_outcome& x, const page_format& page) {
   auto columns = plan_columns({{"#"}});
-  columns.insert(columns.end(), {{"seconds"},
-                                 {"", text_side::left},
-                                 {"MFU %", text_side::right, mfu},
-                                 {"peak GB"},
-                                 {"closed s", text_side::right, closed_seconds},
-                                 {"closed GB", text_side::right, closed_memory},
-                                 {"vs first", text_side::left, beside_first}});
+  columns.insert(columns.end(), {right_column("seconds"), left_column(""), right_column("MFU %", mfu),
+                                 right_column("peak GB"), right_column("closed s", closed_seconds),
+                                 right_column("closed GB", closed_memory), left_column("vs first", beside_first)});
   text_table table{columns};
   footnotes notes;
   bool too_large = false;
@@ -189,7 +177,7 @@ std::string best_table(const plan_outcome& x, const page_format& page) {
 
 std::string closed_form_table(const std::vector<planned>& plans, const page_format& page) {
   auto columns = plan_columns();
-  columns.insert(columns.end(), {{"seconds"}, {"MFU %", text_side::right, mfu}, {"peak GB"}});
+  columns.insert(columns.end(), {right_column("seconds"), right_column("MFU %", mfu), right_column("peak GB")});
   text_table table{columns};
   for (auto& each : plans) {
     auto cells = plan_cells(each.how);
@@ -203,8 +191,8 @@ std::string closed_form_table(const std::vector<planned>& plans, const page_form
 
 std::string too_large_table(const std::vector<planned>& plans, const gpu_system& on, const page_format& page) {
   auto columns = plan_columns();
-  columns.insert(columns.end(),
-                 {{"seconds"}, {"MFU %", text_side::right, mfu}, {"peak GB"}, {"lacks GB"}, {"lacks host GB"}});
+  columns.insert(columns.end(), {right_column("seconds"), right_column("MFU %", mfu), right_column("peak GB"),
+                                 right_column("lacks GB"), right_column("lacks host GB")});
   text_table table{columns};
   for (auto& each : plans) {
     const auto lack = lack_of(each, on);
@@ -220,8 +208,8 @@ std::string too_large_table(const std::vector<planned>& plans, const gpu_system&
 }
 
 std::string error_table(const plan_outcome& x, const page_format& page) {
-  text_table table{
-    {{"#"}, {"seconds"}, {"error band"}, {"", text_side::left}, {"frameworks that run it", text_side::left}}};
+  text_table table{{right_column("#"), right_column("seconds"), right_column("error band"), left_column(""),
+                    left_column("frameworks that run it")}};
   const auto first = x.best.front().seconds();
   size_t number = 0, ties = 0;
   for (auto& each : x.best) {
@@ -236,6 +224,42 @@ std::string error_table(const plan_outcome& x, const page_format& page) {
     ties += tie;
   }
   return table.text(page.table_columns(), see_all) + page.line(error_text(error_of(x.asked), x.best.size() - 1, ties));
+}
+
+using namespace training;
+
+std::string amount_text(double x) {
+  constexpr std::pair<double, std::string_view> units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
+  for (auto [unit, letter] : units)
+    if (x >= unit)
+      return fmt::format("{:.7g}{}", x / unit, letter);
+  return fmt::format("{:.7g}", x);
+}
+
+std::string grouped_text(double x) {
+  auto text = fmt::format("{:.0f}", x);
+  for (auto at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
+std::string sharding_of(const training_setting& how) {
+  if (how.shard_ranks == 0)
+    return fmt::format("zero{}", how.zero);
+  return how.shard_ranks == how.dp * how.cp ? "fsdp" : fmt::format("hsdp {}", how.shard_ranks);
+}
+
+std::string short_text(const training_setting& how) {
+  auto text = fmt::format("TP{} CP{} DP{}{} PP{}, micro-batch {}", how.tp, how.cp, how.dp,
+                          how.ep > 1 ? fmt::format(" EP{}", how.ep) : "", how.pp, how.micro_batch);
+  if (how.pp > 1)
+    text += fmt::format(", {}", name_of(how.schedule));
+  if (how.chunks > 1)
+    text += fmt::format(", VPP{}", how.chunks);
+  if (how.sequence_parallel)
+    text += ", SP";
+  text += ", " + sharding_of(how);
+  return how.again == recomputation::none ? text : text + fmt::format(", recompute {}", name_of(how.again));
 }
 
 } // namespace ringmaster

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planner/estimates/training_setting.hpp"
 #include "planner/search/plan_outcome.hpp"
 #include "tools/console/page_format.hpp"
 
@@ -26,5 +27,15 @@ std::string too_large_table(const std::vector<training::planned>& plans, const t
 /// The best plans with the error of their times, which are ties with the first, and the frameworks that run them; and
 /// what the error is from.
 std::string error_table(const training::plan_outcome& x, const page_format& page);
+
+/// "15T", "2.5B", "800": tokens as --tokens takes them.
+std::string amount_text(double x);
+/// A whole number with its thousands apart: "2,112,959".
+std::string grouped_text(double x);
+
+/// "TP8 CP1 DP4 PP2, micro-batch 1, interleaved, VPP4, SP, zero1, recompute full": what plans can differ in, in short.
+std::string short_text(const training::training_setting& how);
+/// "fsdp", "hsdp 8", "zero1".
+std::string sharding_of(const training::training_setting& how);
 
 } // namespace ringmaster

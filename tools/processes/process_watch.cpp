@@ -1,6 +1,7 @@
 #include "tools/processes/process_watch.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 
 #include <fmt/format.h>
 
@@ -55,9 +56,7 @@ process_watch::~process_watch() {
 caf::expected<watched_process*> process_watch::start(std::string name, child_spec spec,
                                                      watched_process::output_use use) {
   spec.signal_mask = mask_before_;
-  auto child = child_process::start(spec);
-  if (!child)
-    return child.error();
+  TRY(child, child_process::start(spec));
   processes_.push_back(std::make_unique<watched_process>(std::move(name), std::move(*child), use));
   return processes_.back().get();
 }

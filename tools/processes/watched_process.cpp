@@ -1,10 +1,72 @@
 #include "tools/processes/watched_process.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace ringmaster::launch {
+
+line_prefixer::line_prefixer(std::string_view name) : prefix_("[") {
+  prefix_.append(name).append("] ");
+}
+
+std::string line_prefixer::feed(std::string_view bytes) {
+  std::string lines;
+  while (!bytes.empty()) {
+    auto room = max_line_bytes - begun_.size();
+    auto end = bytes.find('\n');
+    auto taken = std::min({end, room, bytes.size()});
+    begun_.append(bytes.substr(0, taken));
+    bytes.remove_prefix(taken);
+    if (!bytes.empty() && bytes.front() == '\n') {
+      bytes.remove_prefix(1);
+      complete_line(lines);
+    } else if (begun_.size() == max_line_bytes) {
+      complete_line(lines);
+    }
+  }
+  return lines;
+}
+
+std::string line_prefixer::flush() {
+  std::string lines;
+  if (!begun_.empty())
+    complete_line(lines);
+  return lines;
+}
+
+void line_prefixer::complete_line(std::string& lines) {
+  // A remote shell may end lines with CRLF.
+  if (!begun_.empty() && begun_.back() == '\r')
+    begun_.pop_back();
+  lines.append(prefix_).append(begun_).push_back('\n');
+  if (begun_.find_first_not_of(" \t") != std::string::npos)
+    last_line_ = begun_;
+  begun_.clear();
+}
+
+int exit_status::shell_status() const {
+  return WIFSIGNALED(raw_) ? 128 + WTERMSIG(raw_) : WEXITSTATUS(raw_);
+}
+
+bool exit_status::ended_from_outside() const {
+  if (!WIFSIGNALED(raw_))
+    return false;
+  auto number = WTERMSIG(raw_);
+  return number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
+}
+
+std::string exit_status::describe() const {
+  if (WIFSIGNALED(raw_))
+    return fmt::format("was ended by signal {} ({})", WTERMSIG(raw_), ::strsignal(WTERMSIG(raw_)));
+  return fmt::format("exited with status {}", WEXITSTATUS(raw_));
+}
 
 watched_process::watched_process(std::string name, child_process child, output_use use)
   : name_(std::move(name)), child_(std::move(child)), use_(use), output_lines_(name_), error_lines_(name_) {}

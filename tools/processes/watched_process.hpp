@@ -1,14 +1,59 @@
 #pragma once
 
 #include "tools/processes/child_process.hpp"
-#include "tools/processes/exit_status.hpp"
-#include "tools/processes/line_prefixer.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringmaster::launch {
+
+/// Turns the bytes of one stream, however they are cut, into whole lines that begin with "[NAME] ".
+/// A line longer than `max_line_bytes` is cut into several, so that a stream without newlines needs bounded memory.
+class line_prefixer {
+public:
+  static constexpr size_t max_line_bytes = 64 * 1024;
+
+  explicit line_prefixer(std::string_view name);
+
+  /// The lines that `bytes` completes, with prefix and newline. The rest is kept for the next call.
+  std::string feed(std::string_view bytes);
+
+  /// The incomplete last line, or empty.
+  std::string flush();
+
+  /// The last line that was not empty, without prefix.
+  const std::string& last_line() const { return last_line_; }
+
+private:
+  void complete_line(std::string& lines);
+
+  std::string prefix_;
+  std::string begun_;
+  std::string last_line_;
+};
+
+/// How a process ended, from the integer that waitpid(2) gives.
+class exit_status {
+public:
+  explicit exit_status(int raw) : raw_(raw) {}
+
+  bool success() const { return raw_ == 0; }
+
+  /// The shell's status: that of the process, or 128 + n if signal n ended it.
+  int shell_status() const;
+
+  /// "exited with status 3", or "was ended by signal 9 (Killed)".
+  std::string describe() const;
+
+  /// Ended by a signal that a user or another process sends, not by a crash.
+  bool ended_from_outside() const;
+
+private:
+  int raw_;
+};
 
 /// A child process with its name, output and exit status. Owned by a process_watch, which calls it when there is output
 /// or a new state.

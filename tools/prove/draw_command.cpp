@@ -1,6 +1,7 @@
-#include "tools/prove/prove_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/drawing/drawing.hpp"
 #include "runtime/drawing/runnable_part.hpp"
 #include "runtime/proof/proof.hpp"
@@ -27,19 +28,12 @@ struct drawing {
 caf::expected<drawing> drawing_of(collective_options told) {
   if (told.kind && !told.count)
     told.count = has_v_variant(*told.kind) ? 1 : told.ranks.value_or(8);
-  auto request = request_of(told);
-  if (!request)
-    return std::move(request.error());
-  auto chosen = algorithms_of(told);
-  if (!chosen)
-    return std::move(chosen.error());
+  TRY(request, request_of(told));
+  TRY(chosen, algorithms_of(told));
   const auto& which = *chosen->front();
   if (told.chunk)
-    if (auto problem = check_has_chunks(which.kind, std::string{which.name}))
-      return problem;
-  auto story = walk(which.kind, which.name, *request);
-  if (!story)
-    return std::move(story.error());
+    RETURN_ERROR(check_has_chunks(which.kind, std::string{which.name}));
+  TRY(story, walk(which.kind, which.name, *request));
   return drawing{std::move(*story), which.formula};
 }
 
@@ -49,16 +43,12 @@ struct silent_observer : walk_observer {
 };
 
 caf::expected<drawing> drawing_of_file(const collective_options& told) {
-  auto written = schedules_for(told);
-  if (!written)
-    return std::move(written.error());
+  TRY(written, schedules_for(told));
   const auto& [kind, request, ranks] = *written;
   silent_observer observer;
   auto walked = walk_schedules(ranks, buffer_counts_of(kind, request), 1, observer);
-  auto story = walk(kind, algorithm_name_of(told.schedule), request,
-                    walked.fault ? runnable_part(kind, request, ranks) : ranks);
-  if (!story)
-    return std::move(story.error());
+  TRY(story, walk(kind, algorithm_name_of(told.schedule), request,
+                  walked.fault ? runnable_part(kind, request, ranks) : ranks));
   if (walked.fault)
     story->fault = malformed(fmt::format("{}: {}", told.schedule, render(walked.fault)));
   else if (auto problem = check_proof(told.schedule, *written))
@@ -72,8 +62,7 @@ caf::error write(const drawing& x, const std::string& svg_file, std::FILE* out) 
     fmt::print(out, "{}", text_of(x.story, x.formula));
     return caf::none;
   }
-  if (auto problem = write_output_file(svg_file, svg_of(x.story, x.formula), "the picture"))
-    return problem;
+  RETURN_ERROR(write_output_file(svg_file, svg_of(x.story, x.formula), "the picture"));
   fmt::print(out, "Wrote {}.\n", svg_file);
   return caf::none;
 }
@@ -102,16 +91,13 @@ class draw_call final : public command_call {
   }
 
   caf::error check() override {
-    auto drawn = opts_.collective.schedule.empty() ? drawing_of(opts_.collective) : drawing_of_file(opts_.collective);
-    if (!drawn)
-      return std::move(drawn.error());
+    TRY(drawn, opts_.collective.schedule.empty() ? drawing_of(opts_.collective) : drawing_of_file(opts_.collective));
     drawn_ = std::move(*drawn);
     return caf::none;
   }
 
   caf::expected<int> run(const console& to) override {
-    if (auto problem = write(drawn_, opts_.svg, to.out))
-      return problem;
+    RETURN_ERROR(write(drawn_, opts_.svg, to.out));
     if (drawn_.story.fault)
       return drawn_.story.fault;
     return exit_ok;

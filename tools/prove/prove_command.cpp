@@ -1,6 +1,7 @@
-#include "tools/prove/prove_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
@@ -20,9 +21,7 @@ namespace ringmaster {
 namespace {
 
 caf::expected<bool> prove_file(const prove_options& opts, std::FILE* out) {
-  auto read = read_schedule_file(opts.schedule);
-  if (!read)
-    return std::move(read.error());
+  TRY(read, read_schedule_file(opts.schedule));
   auto found = prove(read->kind, read->request, read->ranks, opts.seed, order_of(opts));
   terminal paint{out};
   auto what = fmt::format("{}, {}", name_of(read->kind), text_of(read->kind, read->request));
@@ -48,16 +47,11 @@ caf::expected<bool> write_file(const prove_options& opts, std::FILE* out) {
                    {}};
   if (*opts.kind == proto::SEND_RECV)
     all.request.peer = (all.request.root + 1) % all.request.world_size;
-  auto hosts = hosts_of_ranks(opts.hosts, all.request.world_size);
-  if (!hosts)
-    return std::move(hosts.error());
+  TRY(hosts, hosts_of_ranks(opts.hosts, all.request.world_size));
   all.request.hosts = std::move(*hosts);
-  auto ranks = schedules_of(all.kind, opts.algorithm, all.request, opts);
-  if (!ranks)
-    return std::move(ranks.error());
+  TRY(ranks, schedules_of(all.kind, opts.algorithm, all.request, opts));
   all.ranks = std::move(*ranks);
-  if (auto problem = write_output_file(opts.write, to_json(all), "the schedules"))
-    return problem;
+  RETURN_ERROR(write_output_file(opts.write, to_json(all), "the schedules"));
   fmt::print(out, "Wrote {} {}, {}, to {}: ringmaster prove --schedule proves it.\n", name_of(all.kind), opts.algorithm,
              text_of(all.kind, all.request), opts.write);
   return true;
@@ -121,7 +115,7 @@ caf::expected<bool> prove_and_print(const prove_options& opts, std::FILE* out) {
     faults += x.fault || x.cost_fault ? 1 : 0;
   }
   if (proofs == 0)
-    return make_error(errc::invalid_argument, "there was nothing to prove");
+    return invalid("there was nothing to prove");
   shown.print(out, fmt::format("\n{} proof{}, {} ({:.1f} s)\n", with_commas(proofs), proofs == 1 ? "" : "s",
                                faults == 0 ? paint.good(proofs == 1 ? "which holds" : "all hold")
                                            : paint.bad(fmt::format("{} of {} at fault", faults,
@@ -135,11 +129,9 @@ class prove_call final : public command_call {
   caf::error check() override { return opts_.check(); }
 
   caf::expected<int> run(const console& to) override {
-    auto holds = !opts_.schedule.empty() ? prove_file(opts_, to.out)
-                 : !opts_.write.empty()  ? write_file(opts_, to.out)
-                                         : prove_and_print(opts_, to.out);
-    if (!holds)
-      return std::move(holds.error());
+    TRY(holds, !opts_.schedule.empty() ? prove_file(opts_, to.out)
+               : !opts_.write.empty()  ? write_file(opts_, to.out)
+                                       : prove_and_print(opts_, to.out));
     return *holds ? exit_ok : exit_failed;
   }
 

@@ -1,6 +1,7 @@
 #include "tools/prove/prove_run.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/rank_order/rank_order.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -46,9 +47,7 @@ uint64_t largest(const std::vector<uint64_t>& by_rank) {
 }
 
 caf::error compare_cost(const algorithm& of, const plan_request& request, const proof& found) {
-  auto cost = cost_of(of.kind, of.name, request);
-  if (!cost)
-    return std::move(cost.error());
+  TRY(cost, cost_of(of.kind, of.name, request));
   auto elements = largest(found.elements_sent);
   auto messages = std::max(largest(found.messages_sent), largest(found.messages_received));
   if (found.rounds == cost->rounds && elements == cost->elements && messages == cost->messages)
@@ -104,12 +103,10 @@ caf::expected<std::vector<algorithm_proofs>> chosen_algorithms(const prove_optio
         && (!opts.deterministic || reduces(x.kind)))
       result.emplace_back().of = &x;
   if (result.empty() && opts.kind && opts.deterministic)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} does not reduce: there is no order to prove", name_of(*opts.kind)));
+    return invalid(fmt::format("{} does not reduce: there is no order to prove", name_of(*opts.kind)));
   if (result.empty())
-    return make_error(errc::invalid_argument, opts.kind
-                                                ? fmt::format("there is no algorithm for {}", name_of(*opts.kind))
-                                                : fmt::format("no collective has an algorithm \"{}\"", opts.algorithm));
+    return invalid(opts.kind ? fmt::format("there is no algorithm for {}", name_of(*opts.kind))
+                             : fmt::format("no collective has an algorithm \"{}\"", opts.algorithm));
   return result;
 }
 
@@ -296,7 +293,7 @@ caf::expected<std::vector<algorithm_proofs>> prove_algorithms(const prove_option
           if (auto cases = prove_cases(*(*result)[i].of, *n, opts, refused); !cases.empty())
             jobs.emplace_back(i, *n, std::move(cases));
   if (jobs.empty())
-    return refused ? refused : make_error(errc::invalid_argument, "there is nothing to prove");
+    return refused ? refused : invalid("there is nothing to prove");
   proof_ledger ledger{*result, jobs, watch};
   std::atomic<size_t> next = 0;
   auto work = [&] {

@@ -2,7 +2,7 @@
 
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/proof/proof.hpp"
-#include "tools/prove/prove_options.hpp"
+#include "tools/prove/prove_cases.hpp"
 
 #include <caf/error.hpp>
 #include <caf/expected.hpp>

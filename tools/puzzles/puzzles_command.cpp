@@ -1,11 +1,12 @@
-#include "tools/puzzles/puzzles_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "tools/console/ending_signals.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/streamed_table.hpp"
-#include "tools/console/time_limit.hpp"
 #include "tools/puzzles/puzzle_check.hpp"
 #include "training/pictures/train_picture.hpp"
 #include "training/pictures/train_trace.hpp"
@@ -99,9 +100,9 @@ json_value json_of(const puzzle& which, const puzzle_result& stub, const puzzle_
 puzzle_result check_in_time(const puzzle& which) {
   time_limit limit{
     std::chrono::seconds{20},
-    fmt::format("ringmaster puzzles: {} has not ended in 20 s: does a rank go round in a loop in which it "
-                "begins no operation?",
-                which.stub_file())};
+    fmt::format(
+      "ringmaster puzzles: {} has not ended in 20 s: does a rank go round in a loop in which it begins no operation?",
+      which.stub_file())};
   return check_stub(which);
 }
 
@@ -124,9 +125,9 @@ void print_table(std::FILE* out, const page_format& page) {
                           memory_of(stub), fmt::format("{:.6g}", which.reference_time),
                           std::to_string(which.reference_memory)}));
   }
-  fmt::print(out, "\n{}{}", page.lines(table.note()),
-             page.line("Time is in the puzzles' units, memory in elements. `ringmaster puzzles N` shows the task of "
-                       "puzzle N."));
+  fmt::print(
+    out, "\n{}{}", page.lines(table.note()),
+    page.line("Time is in the puzzles' units, memory in elements. `ringmaster puzzles N` shows the task of puzzle N."));
 }
 
 std::string list_of_all() {
@@ -142,18 +143,17 @@ class puzzles_call final : public command_call {
   void declare(option_table& table) override {
     const auto last = puzzles().size() - 1;
     table.about(
-      "The eight LLM training puzzles (Sasha Rush, 2023): write a training strategy that takes no longer, and holds "
-      "no more, than the reference, which is the original's solution. Without N it says how far you are; with N "
-      "it has the task of puzzle N, and what your program for it comes to in virtual time.\n\n"
+      "The eight LLM training puzzles (Sasha Rush, 2023): write a training strategy that takes no longer, and holds no "
+      "more, than the reference, which is the original's solution. Without N it says how far you are; with N it has "
+      "the task of puzzle N, and what your program for it comes to in virtual time.\n\n"
       "Your program is in examples/puzzles/puzzle_N.cpp. `./run build` compiles it into this program.");
     auto choose = [this, last](const std::string& text) -> caf::error {
       auto number = parse_whole(text, 0, last);
       if (!number)
-        return make_error(errc::invalid_argument,
-                          fmt::format("there is no puzzle \"{}\"; there are 0 to {}", text, last));
+        return invalid(fmt::format("there is no puzzle \"{}\"; there are 0 to {}", text, last));
       if (opts_.only != nullptr)
-        return make_error(errc::invalid_argument, fmt::format("one puzzle at a time, or none for all, not {} and {}",
-                                                              opts_.only->number, *number));
+        return invalid(fmt::format("one puzzle at a time, or none for all, not {} and {}", opts_.only->number,
+                                   *number));
       opts_.only = &puzzles()[*number];
       return caf::none;
     };
@@ -167,27 +167,23 @@ class puzzles_call final : public command_call {
             "with N: a trace of it, for ui.perfetto.dev or chrome://tracing; one unit of time is a millisecond");
     table.flag("--json", opts_.json).says("one object a puzzle instead of the text, in a list without N");
     table.flag("--wide", opts_.wide)
-      .says(
-        "shows all columns; lines of at most 100 columns, or of the terminal's, leave out the reference's memory, its "
-        "time and the peak memory, in this order and as far as necessary");
+      .says("shows all columns; lines of at most 100 columns, or of the terminal's, leave out the reference's memory, "
+            "its time and the peak memory, in this order and as far as necessary");
     table.closing(
       "With N the status is 0 if your program trains the whole model, 1 if it is wrong or not written yet.");
   }
 
   caf::error check() override {
-    if (auto problem = check_outputs_differ({{"--svg", opts_.svg}, {"--trace", opts_.trace}}))
-      return problem;
+    RETURN_ERROR(check_outputs_differ({{"--svg", opts_.svg}, {"--trace", opts_.trace}}));
     if (opts_.only == nullptr && !(opts_.svg.empty() && opts_.trace.empty()))
-      return make_error(errc::invalid_argument, "--svg and --trace are of one puzzle: say which, such as "
-                                                "ringmaster puzzles 2 --svg mine.svg");
+      return invalid("--svg and --trace are of one puzzle: say which, such as ringmaster puzzles 2 --svg mine.svg");
     return caf::none;
   }
 
   caf::expected<int> run(const console& to) override {
     if (opts_.only != nullptr) {
       auto status = run_one(*opts_.only, to.out);
-      if (auto problem = write_files(*opts_.only, to.out))
-        return problem;
+      RETURN_ERROR(write_files(*opts_.only, to.out));
       return status;
     }
     if (opts_.json)
@@ -210,9 +206,7 @@ class puzzles_call final : public command_call {
   caf::error write_files(const puzzle& which, std::FILE* out) const {
     if (opts_.svg.empty() && opts_.trace.empty())
       return caf::none;
-    auto found = outcome_of_stub(which);
-    if (!found)
-      return std::move(found.error());
+    TRY(found, outcome_of_stub(which));
     const auto& costs = training::puzzle_costs();
     caf::expected<std::string> picture{std::string{}}, trace{std::string{}};
     if (!opts_.svg.empty())
@@ -224,14 +218,12 @@ class puzzles_call final : public command_call {
         return caf::none;
       if (!text)
         return std::move(text.error());
-      if (auto problem = write_output_file(file, *text, what))
-        return problem;
+      RETURN_ERROR(write_output_file(file, *text, what));
       if (!opts_.json)
         fmt::print(out, "Wrote {}.\n", file);
       return caf::none;
     };
-    if (auto problem = write(opts_.svg, picture, "the picture"))
-      return problem;
+    RETURN_ERROR(write(opts_.svg, picture, "the picture"));
     return write(opts_.trace, trace, "the trace");
   }
 

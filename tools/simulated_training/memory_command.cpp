@@ -1,6 +1,7 @@
-#include "tools/simulated_training/memory_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/pages/text_table.hpp"
 #include "runtime/text/quantity_parse.hpp"
@@ -32,7 +33,7 @@ struct memory_options {
 caf::expected<double> parse_parameters(const std::string& text) {
   const auto x = decimal_in(text);
   if (!x || !(*x >= 1) || *x > 1e18)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is not a number of parameters, such as 7.5e9", text));
+    return invalid(fmt::format("\"{}\" is not a number of parameters, such as 7.5e9", text));
   return *x;
 }
 
@@ -67,7 +68,7 @@ std::string text_of(const memory_options& x, double parameters, const page_forma
   auto text = page.line(fmt::format("{:.4g} billion parameters on each of {}{}", parameters / giga,
                                     counted(x.ranks, "data-parallel rank"),
                                     x.tensor > 1 ? fmt::format(", in {} tensor-parallel shares", x.tensor) : ""));
-  text_table stages{{{"ZeRO"}, {"B/parameter"}, {"GB"}}};
+  text_table stages{{right_column("ZeRO"), right_column("B/parameter"), right_column("GB")}};
   for (uint32_t stage = 0; stage <= 3; ++stage)
     stages.add_row({fmt::to_string(stage), fmt::format("{:.4f}", zero_bytes(stage, x.ranks)),
                     fmt::format("{:.1f}", zero_bytes(stage, x.ranks) * parameters / x.tensor / giga)});
@@ -79,7 +80,7 @@ std::string text_of(const memory_options& x, double parameters, const page_forma
                                   x.trained.name, x.micro_batch, x.trained.sequence, x.tensor,
                                   attention_of(x) == attention_kernel::flash ? "scores in tiles" : "scores in memory"));
   text_table layers{
-    {{"recompute", text_side::left}, {"sequence parallel", text_side::left}, {"MB"}, {"GB, all layers"}}};
+    {left_column("recompute"), left_column("sequence parallel"), right_column("MB"), right_column("GB, all layers")}};
   for (auto& row : activation_rows)
     layers.add_row({std::string{name_of(row.again)}, row.sequence_parallel ? "yes" : "no",
                     fmt::format("{:.2f}", bytes_of(x, row) / 1e6),
@@ -106,10 +107,9 @@ std::string json_of(const memory_options& x, double parameters) {
 class memory_call final : public command_call {
   void declare(option_table& table) override {
     auto& x = opts_;
-    table.about(
-      "What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages "
-      "(Rajbhandari et al. 2020, mixed precision with Adam), and a transformer layer's activations (Korthikanti et "
-      "al. 2022, 2 bytes an element).");
+    table.about("What a GPU holds of a model in training: weights, gradients and optimizer states in ZeRO's stages "
+                "(Rajbhandari et al. 2020, mixed precision with Adam), and a transformer layer's activations "
+                "(Korthikanti et al. 2022, 2 bytes an element).");
     x.transformer.add_model_to(table);
     table.number("--layers", x.layers, 1, 65536).says("L", "").otherwise("the model's");
     table.parsed("--parameters", x.parameters, parse_parameters).says("P", "such as 7.5e9").otherwise("the model's");
@@ -122,9 +122,7 @@ class memory_call final : public command_call {
   }
 
   caf::error check() override {
-    auto trained = opts_.transformer.model(opts_.layers);
-    if (!trained)
-      return std::move(trained.error());
+    TRY(trained, opts_.transformer.model(opts_.layers));
     opts_.trained = *trained;
     if (opts_.has_activations() && trained->heads % opts_.tensor != 0)
       return invalid(fmt::format("--tensor {}: {} does not divide the {} attention heads of {}", opts_.tensor,

@@ -1,7 +1,8 @@
 #include "tools/simulated_training/strategy_options.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "messages/try.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -29,10 +30,9 @@ caf::expected<const known_strategy*> parse_strategy(const std::string& text) {
   for (auto& x : strategies())
     names.emplace_back(x.name);
   const auto near = nearest_word(text, names);
-  return make_error(errc::invalid_argument,
-                    fmt::format("there is no strategy \"{}\"{}: {}", text,
-                                near.empty() ? "; there are" : fmt::format(": did you mean {}? There are", near),
-                                fmt::join(names, ", ")));
+  return invalid(fmt::format("there is no strategy \"{}\"{}: {}", text,
+                             near.empty() ? "; there are" : fmt::format(": did you mean {}? There are", near),
+                             fmt::join(names, ", ")));
 }
 
 std::vector<std::string> strategy_names() {
@@ -54,9 +54,8 @@ caf::error check_divides(const strategy_options& x, uint64_t micro_batch) {
   while (above < samples && samples % above != 0)
     ++above;
   const auto right = above > samples || above == below ? fmt::to_string(below) : fmt::format("{} or {}", below, above);
-  return make_error(errc::invalid_argument,
-                    fmt::format("--micro-batch {}: {} on {} has {} on each rank; {} would divide them", micro_batch,
-                                x.which->name, counted(x.ranks, "rank"), counted(samples, "sample"), right));
+  return invalid(fmt::format("--micro-batch {}: {} on {} has {} on each rank; {} would divide them", micro_batch,
+                             x.which->name, counted(x.ranks, "rank"), counted(samples, "sample"), right));
 }
 
 /// A line of the table is run without what its strategy does not take; the table says so.
@@ -119,16 +118,14 @@ caf::error cut_option(strategy_options& x) {
     leave_out(x, x.prefetch, x.which->prefetches, "--prefetch");
   }
   auto refused = [&](std::string_view option, std::string why) {
-    return make_error(errc::invalid_argument,
-                      fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
+    return invalid(fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
   };
   m.micro_batch = default_micro_batch(*x.which, m, x.ranks);
   if (!cuts && x.micro_batch.value_or(m.micro_batch) != m.micro_batch)
     return refused("--micro-batch", fmt::format("works on all {} samples of a rank at once", m.micro_batch));
   m.micro_batch = x.micro_batch.value_or(m.micro_batch);
   if (cuts && x.micro_batch && !m.uneven)
-    if (auto problem = check_divides(x, *x.micro_batch))
-      return problem;
+    RETURN_ERROR(check_divides(x, *x.micro_batch));
   m.prefetch = x.prefetch.value_or(training::model{}.prefetch);
   m.parallel.chunks = x.chunks.value_or(x.which->usual_chunks);
   const auto chunks = chunks_of(*x.which, m);
@@ -142,8 +139,7 @@ caf::error unused_option(const strategy_options& x) {
   auto& m = x.trained;
   const auto shape = x.which->shape(m, x.ranks);
   auto refused = [&](std::string_view option, std::string why) {
-    return make_error(errc::invalid_argument,
-                      fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
+    return invalid(fmt::format("{}: {} on {} {}", option, x.which->name, counted(x.ranks, "rank"), why));
   };
   if (m.parallel.tp != 0 && m.parallel.tp != shape.tensor)
     return refused("--tensor", shape.tensor == 1 ? "has no tensor-parallel ones"
@@ -187,9 +183,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
     .value("--strategy",
            [this](const std::string& text) -> caf::error {
              all = text == "all";
-             auto found = all ? nullptr : parse_strategy(text);
-             if (!found)
-               return std::move(found.error());
+             TRY(found, all ? nullptr : parse_strategy(text));
              which = *found;
              return caf::none;
            })
@@ -232,8 +226,7 @@ void strategy_options::add_to(option_table& table, uint32_t ranks_max) {
 }
 
 caf::error strategy_options::choose() {
-  if (auto problem = cut_option(*this))
-    return problem;
+  RETURN_ERROR(cut_option(*this));
   return unused_option(*this);
 }
 

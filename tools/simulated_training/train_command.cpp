@@ -1,10 +1,10 @@
-#include "tools/simulated_training/train_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/json_field.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/progress.hpp"
-#include "tools/simulated_training/train_comparison.hpp"
 #include "tools/simulated_training/train_options.hpp"
 #include "tools/simulated_training/train_report.hpp"
 #include "training/pictures/train_picture.hpp"
@@ -81,8 +81,7 @@ caf::error write_files(const train_options& opts, const training_outcome& found)
     auto trace = trace_of(found, *opts.costs, opts.trace_bytes_max.value_or(trace_bytes_usual));
     if (!trace)
       return with_context("--trace-limit", trace.error());
-    if (auto problem = write_output_file(opts.trace, *trace, "the trace"))
-      return problem;
+    RETURN_ERROR(write_output_file(opts.trace, *trace, "the trace"));
   }
   if (opts.svg.empty())
     return caf::none;
@@ -97,11 +96,8 @@ class train_call final : public command_call {
   caf::expected<int> run(const console& to) override {
     if (opts_.all)
       return compare(opts_, to.out);
-    auto found = simulated_alone();
-    if (!found)
-      return std::move(found.error());
-    if (auto problem = write_files(opts_, *found))
-      return problem;
+    TRY(found, simulated_alone());
+    RETURN_ERROR(write_files(opts_, *found));
     if (opts_.json) {
       fmt::print(to.out, "{}\n", json_text(json_of(about(opts_), *found)));
       return exit_ok;

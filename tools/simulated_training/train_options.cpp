@@ -3,7 +3,8 @@
 #include "actors/configuration/configuration.hpp"
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
-#include "planner/costs/measured_costs.hpp"
+#include "messages/try.hpp"
+#include "planner/costs/transformer_costs.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
@@ -44,13 +45,11 @@ caf::error too_large(const train_options& x) {
   const auto shape = x.which->shape(x.trained, x.ranks);
   const auto weights = uint64_t{x.ranks} * (x.trained.layers / shape.pipeline + 1);
   if (weights > weights_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}",
-                                  x.ranks, weights, weights_max));
+    return invalid(fmt::format("{} ranks would hold some {} layers' weights, more than can be simulated, {}", x.ranks,
+                               weights, weights_max));
   if (auto count = micro_batch_count(x.trained, shape.data); count > micro_batches_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
-                                  count, micro_batches_max));
+    return invalid(fmt::format("{} micro-batches are more than can be simulated, {}: take a larger --micro-batch",
+                               count, micro_batches_max));
   return caf::none;
 }
 
@@ -59,11 +58,9 @@ caf::error misplaced_option(const train_options& x) {
   const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
   if (!transformer)
     if (auto given = x.transformer.given(); !given.empty())
-      return make_error(errc::invalid_argument,
-                        fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_kind->name));
+      return invalid(fmt::format("{} is of --cost-model transformer, not of {}", given, x.cost_kind->name));
   if (here && x.transformer.told)
-    return make_error(errc::invalid_argument,
-                      "--system is of --cost-model transformer; measured is about this machine");
+    return invalid("--system is of --cost-model transformer; measured is about this machine");
   return caf::none;
 }
 
@@ -78,14 +75,12 @@ caf::error check_divided(const language_model& trained, const training_setting& 
     return invalid(fmt::format("--experts: {} does not divide the {} experts of a layer", how.ep,
                                trained.experts.count));
   if (how.ep > 1 && trained.experts.every > 1)
-    return invalid(
-      fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of them; "
-                  "`plan` knows such models",
-                  trained.experts.every));
+    return invalid(fmt::format("experts are in every {}th layer, and strategies take positions to experts in all of "
+                               "them; `plan` knows such models",
+                               trained.experts.every));
   if (how.cp > 1 && trained.sequence % (2 * how.cp) != 0)
     return invalid(
-      fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two "
-                  "parts",
+      fmt::format("--context: {} does not divide the sequence of {} positions, of which each of {} ranks has two parts",
                   2 * how.cp, trained.sequence, how.cp));
   const bool shares_positions = how.sequence_parallel || how.ep > 1;
   if (const auto own = trained.sequence / how.cp; shares_positions && own % how.tp != 0)
@@ -115,8 +110,7 @@ caf::expected<training_setting> setting_of(const train_options& x, const languag
   how.as_simulated = how.pp == 1 && how.tp == 1 && !has_sides;
   how.overlapped = x.which->prefetches || (!how.as_simulated && how.zero <= 1); // as `plan` has it
   how.shard_ranks = how.as_simulated && !x.which->keeps_sums ? how.dp : 0;
-  if (auto problem = check_divided(trained, how))
-    return problem;
+  RETURN_ERROR(check_divided(trained, how));
   return how;
 }
 
@@ -133,37 +127,28 @@ caf::error check_layers(train_options& x, bool transformer) {
 /// The cost model, and the model's layers; then whether the strategy can train it.
 caf::error choose_costs(train_options& x) {
   const bool here = x.cost_kind->of_this_machine, transformer = x.cost_kind->laboratory == nullptr;
-  auto trained = x.transformer.model(x.layers);
-  if (!trained)
-    return std::move(trained.error());
+  TRY(trained, x.transformer.model(x.layers));
   x.trained.layers = transformer ? trained->layers : x.layers.value_or(x.trained.layers);
   x.places_beside = 0;
-  if (auto problem = check_layers(x, transformer))
-    return problem;
-  if (auto problem = x.choose())
-    return problem;
-  if (auto problem = too_large(x))
-    return problem;
+  RETURN_ERROR(check_layers(x, transformer));
+  RETURN_ERROR(x.choose());
+  RETURN_ERROR(too_large(x));
   if (!transformer) {
     x.costs = &x.cost_kind->laboratory();
     return caf::none;
   }
   const auto needs = here ? std::vector<beyond>{} : needs_of(*x.which, x.trained);
-  const auto how = setting_of(x, *trained, needs);
-  if (!how)
-    return how.error();
+  TRY(how, setting_of(x, *trained, needs));
   x.trained.blocks = how->again != recomputation::full; // as Megatron-LM has it
   const auto places = places_of(*trained, *how, needs);
   x.places_beside = places.count() - trained->layers;
   x.trained.layers = places.count();
   if (x.places_beside > 0)
     x.trained.dense_first = places.dense_first();
-  if (auto problem = x.which->check(x.trained, x.ranks))
-    return problem;
+  RETURN_ERROR(x.which->check(x.trained, x.ranks));
   if (here) {
     configuration cfg;
-    if (auto problem = cfg.read({}, find_configuration()))
-      return problem;
+    RETURN_ERROR(cfg.read({}, find_configuration()));
     auto memory_bandwidth
       = process_costs(cfg.values(), std::max(1u, std::thread::hardware_concurrency())).memory_bandwidth;
     x.own_costs = measured_costs(*trained, network_costs(cfg.values()), memory_bandwidth, *how);
@@ -182,9 +167,8 @@ void train_options::add_to(option_table& table) {
               + known_strategies());
   strategy_options::add_to(table, 65536);
   table.option_named("--strategy")
-    .says("S",
-          "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes; with a "
-          "--micro-batch ddp and ddp-accumulate are the same, but for where the sums are reduced");
+    .says("S", "one of these, or all: a table of them, each with those of --micro-batch and --chunks that it takes; "
+               "with a --micro-batch ddp and ddp-accumulate are the same, but for where the sums are reduced");
   table.number("--layers", layers, 1, 65536).says("L", "1 to 65536").otherwise("32; the model's");
   table.parsed("--cost-model", cost_kind, parse_cost_model)
     .says("M", known_costs())
@@ -213,33 +197,29 @@ void train_options::add_to(option_table& table) {
 
 caf::error train_options::check_one() {
   trained.parallel.chunks = chunks.value_or(which->usual_chunks);
-  if (auto problem = choose_costs(*this))
-    return problem;
+  RETURN_ERROR(choose_costs(*this));
   for (auto needs : needs_of(*which, trained))
     if (!costs->knows(needs))
-      return make_error(errc::invalid_argument, fmt::format("{}: the cost model {} does not say what {} take, lab does",
-                                                            which->name, costs->name(), text_of(needs)));
+      return invalid(fmt::format("{}: the cost model {} does not say what {} take, lab does", which->name,
+                                 costs->name(), text_of(needs)));
   if (!svg.empty() && ranks > pictured_ranks_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
-                                  pictured_ranks_max, ranks));
+    return invalid(fmt::format("--svg: a picture has at most {} ranks, not {}: take fewer --ranks, or --trace",
+                               pictured_ranks_max, ranks));
   return caf::none;
 }
 
 caf::error train_options::check() {
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
   if (all && !(trace.empty() && svg.empty()))
-    return make_error(errc::invalid_argument, "--trace and --svg are of one strategy, not of all");
+    return invalid("--trace and --svg are of one strategy, not of all");
   if (trace.empty() && trace_bytes_max)
-    return make_error(errc::invalid_argument, "--trace-limit says how large a --trace may be, and there is none");
-  if (auto problem = check_outputs_differ({{"--trace", trace}, {"--svg", svg}}))
-    return problem;
-  if (auto problem = misplaced_option(*this))
-    return problem;
+    return invalid("--trace-limit says how large a --trace may be, and there is none");
+  RETURN_ERROR(check_outputs_differ({{"--trace", trace}, {"--svg", svg}}));
+  RETURN_ERROR(misplaced_option(*this));
   if (all)
     return caf::none;
   if (which == nullptr)
-    return make_error(errc::invalid_argument, "--strategy is missing: say which, such as --strategy 1f1b");
+    return invalid("--strategy is missing: say which, such as --strategy 1f1b");
   return check_one();
 }
 

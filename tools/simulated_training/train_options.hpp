@@ -1,6 +1,5 @@
 #pragma once
 
-#include "tools/simulated_training/known_cost_models.hpp"
 #include "tools/simulated_training/strategy_options.hpp"
 #include "tools/simulated_training/transformer_options.hpp"
 #include "training/pictures/train_trace.hpp"

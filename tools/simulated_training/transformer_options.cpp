@@ -1,12 +1,15 @@
 #include "tools/simulated_training/transformer_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/models/model_families.hpp"
-#include "planner/systems/software_generation.hpp"
+#include "planner/systems/pretraining_software.hpp"
 #include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace ringmaster {
 
@@ -17,7 +20,7 @@ namespace {
 caf::expected<double> parse_factor(const std::string& text) {
   const auto x = decimal_in(text);
   if (!x || !(*x > 0) || *x > 65536)
-    return make_error(errc::invalid_argument, fmt::format("\"{}\" is no factor above 0, such as 1.25", text));
+    return invalid(fmt::format("\"{}\" is no factor above 0, such as 1.25", text));
   return *x;
 }
 
@@ -131,9 +134,7 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
   if (told)
     system = *told;
   if (software) {
-    auto with = with_generation(system, *generation_of(*software));
-    if (!with)
-      return std::move(with.error());
+    TRY(with, with_generation(system, *generation_of(*software)));
     system = std::move(*with);
   }
   if (recompute)
@@ -148,12 +149,11 @@ caf::expected<language_model> transformer_options::model(std::optional<uint32_t>
     if (name_of(x) == precision)
       computed_in = x;
   if (system.peak_of(computed_in) == 0)
-    return make_error(errc::invalid_argument, fmt::format("{} has no {}", system.name, precision));
+    return invalid(fmt::format("{} has no {}", system.name, precision));
   auto x = model_from(named.value_or(name), {sequence, family});
   if (!x)
     return x;
-  if (auto problem = change(*x, layers))
-    return problem;
+  RETURN_ERROR(change(*x, layers));
   return x;
 }
 
@@ -174,8 +174,7 @@ caf::error transformer_options::change(language_model& x, std::optional<uint32_t
   }
   x.hidden = hidden_wanted;
   x.heads = heads_wanted;
-  if (auto problem = change_experts(x))
-    return problem;
+  RETURN_ERROR(change_experts(x));
   if (x != before)
     x.name += ", changed";
   return problem_of(x);
@@ -199,6 +198,49 @@ caf::error transformer_options::change_experts(language_model& x) const {
                   "--imbalance",
                   *capacity, e.imbalance));
   return caf::none;
+}
+
+namespace {
+
+const known_cost_model models[] = {
+  {.name = "lab", .what = "seconds, on a GPU of 1000 TFLOP/s", .laboratory = training::lab_costs},
+  {.name = "puzzles", .what = "Sasha Rush's abstract units", .laboratory = training::puzzle_costs},
+  {.name = "transformer", .what = "a GPT on a system, seconds and bytes"},
+  {.name = "measured",
+   .what = "on hosts like this one, a rank each, with the collectives' costs that `ringmaster tune` wrote into the "
+           "configuration",
+   .of_this_machine = true,
+   .planned = false},
+};
+
+caf::expected<const known_cost_model*> parse(const std::string& text, bool planned_only) {
+  auto found = std::ranges::find_if(models, [&](auto& x) { return x.name == text && (x.planned || !planned_only); });
+  if (found != std::end(models))
+    return &*found;
+  return invalid(fmt::format("there is no cost model \"{}\"; there are: {}", text,
+                             fmt::join(cost_model_names(planned_only), ", ")));
+}
+
+} // namespace
+
+std::span<const known_cost_model> known_cost_models() {
+  return models;
+}
+
+std::vector<std::string> cost_model_names(bool planned_only) {
+  std::vector<std::string> result;
+  for (auto& x : models)
+    if (x.planned || !planned_only)
+      result.emplace_back(x.name);
+  return result;
+}
+
+caf::expected<const known_cost_model*> parse_cost_model(const std::string& text) {
+  return parse(text, false);
+}
+
+caf::expected<const known_cost_model*> parse_planned_cost_model(const std::string& text) {
+  return parse(text, true);
 }
 
 } // namespace ringmaster

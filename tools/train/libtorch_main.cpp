@@ -1,8 +1,9 @@
 // `ringmaster train` with layers that libtorch computes.
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "tools/console/own_memory.hpp"
-#include "tools/train/run_command.hpp"
-#include "tools/train/trained_models.hpp"
+#include "tools/options/commands.hpp"
+#include "tools/train/run_options.hpp"
 #include "training/libtorch/libtorch_models.hpp"
 
 #include <fmt/format.h>
@@ -13,9 +14,7 @@ using namespace ringmaster;
 using namespace ringmaster::training;
 
 caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
-  auto sizes = perceptron_sizes(data, wishes);
-  if (!sizes)
-    return std::move(sizes.error());
+  TRY(sizes, perceptron_sizes(data, wishes));
   return libtorch_perceptron(*sizes);
 }
 

@@ -1,8 +1,9 @@
-#include "tools/train/run_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "actors/configuration/settings.hpp"
 #include "actors/training/type_ids.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/launchers/launched_process.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
@@ -12,7 +13,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
 #include "tools/train/run_report.hpp"
-#include "training/measured/tuned_communications.hpp"
+#include "training/measured/profiled_costs.hpp"
 #include "training/pictures/loss_picture.hpp"
 #include "training/pictures/train_trace.hpp"
 
@@ -44,12 +45,9 @@ private:
   }
 
   caf::error check() override {
-    auto launched = launched_process_of(process_environment(), cfg_.values().coordinator.port);
-    if (!launched)
-      return std::move(launched.error());
+    TRY(launched, launched_process_of(process_environment(), cfg_.values().coordinator.port));
     launched_ = std::move(*launched);
-    if (auto problem = opts_.check(launched_))
-      return problem;
+    RETURN_ERROR(opts_.check(launched_));
     if (!launched_ && is_given("device.count") && cfg_.values().device.count < opts_.ranks)
       return invalid(fmt::format("--device.count={}: {} need as many devices", cfg_.values().device.count,
                                  counted(opts_.ranks, "rank")));
@@ -57,19 +55,15 @@ private:
   }
 
   caf::expected<int> run(const console& to) override {
-    auto what = opts_.settings();
-    if (!what)
-      return std::move(what.error());
+    TRY(what, opts_.settings());
     what->devices_limit = cfg_.values().node.join_timeout;
     what->patience = cfg_.values().training.patience;
     if (process_environment()("RINGMASTER_NODES_RETURN") == "no") // caf-run restarts none of its nodes
       what->replacement_limit = std::chrono::seconds{3};
     what->operation_limit = cfg_.values().communicator.operation_timeout;
-    if (auto problem = training::check(*what))
-      return problem;
+    RETURN_ERROR(training::check(*what));
     if (leads())
-      if (auto problem = try_files())
-        return problem;
+      RETURN_ERROR(try_files());
     if (leads())
       yardstick_ = yardstick_of(*what);
     if (!opts_.json && leads())
@@ -103,8 +97,7 @@ private:
 
   /// Checks early that the files for the end can be written.
   caf::error try_files() const {
-    if (auto problem = opts_.svg.empty() ? caf::error{} : try_output_file(opts_.svg, "the picture"))
-      return problem;
+    RETURN_ERROR(opts_.svg.empty() ? caf::error{} : try_output_file(opts_.svg, "the picture"));
     return opts_.trace.empty() ? caf::error{} : try_output_file(opts_.trace, "the trace");
   }
 
@@ -112,21 +105,15 @@ private:
 
   outcome train_alone(caf::actor_system& system, const options& all, const run_settings& what,
                       const run_watcher& watcher, std::FILE* err) {
-    auto home = open_cluster(called_.c_str(), system, all, err);
-    if (!home)
-      return std::move(home.error());
-    auto found = train(system, (*home)->coordinator(), what, watcher);
-    if (!found)
-      return std::move(found.error());
+    TRY(home, open_cluster(called_.c_str(), system, all, err));
+    TRY(found, train(system, (*home)->coordinator(), what, watcher));
     return std::optional{std::move(*found)};
   }
 
   /// Runs one of several ranks, each of which is a process that a launcher has started.
   outcome train_with_others(caf::actor_system& system, const options& all, const run_settings& what,
                             const run_watcher& watcher, std::FILE* err) {
-    auto group = process_group::init(system, all, opts_.ranks);
-    if (!group)
-      return std::move(group.error());
+    TRY(group, process_group::init(system, all, opts_.ranks));
     auto found = train_together(system, **group, what, watcher);
     if (found && !leads() && ended_by_ != 0) { // the other ranks can take long
       fmt::print(err, "{}: rank {} was asked to stop, and leaves\n", called_, launched_->rank);
@@ -134,8 +121,7 @@ private:
       return found;
     }
     if (found)
-      if (auto problem = (*group)->finalize())
-        return problem;
+      RETURN_ERROR((*group)->finalize());
     return found;
   }
 
@@ -144,9 +130,7 @@ private:
   }
 
   caf::expected<int> tell(const console& to, const run_settings& what, const run_outcome& found) {
-    auto predictions = predictions_of(found);
-    if (!predictions)
-      return std::move(predictions.error());
+    TRY(predictions, predictions_of(found));
     const auto& predicted = *predictions;
     if (opts_.json)
       fmt::print(to.out, "{}", run_json(opts_, what, yardstick_, found, steps_, notes_, seconds_taken(), predicted));
@@ -175,17 +159,13 @@ private:
     const auto& its = found.profiles;
     if (its.steps.empty())
       return std::optional<run_predictions>{};
-    auto measured = predict(*found.job, its.ranks, its.steps, found.step_seconds);
-    if (!measured)
-      return std::move(measured.error());
+    TRY(measured, predict(*found.job, its.ranks, its.steps, found.step_seconds));
     run_predictions result{std::move(*measured), {}, has_usual_costs()};
     if (launched_ || !coordinator_elsewhere(cfg_.values()).empty())
       return result; // ranks are separate processes
     const auto machine = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
-    auto tuned = predict(*found.job, its.ranks, its.steps, found.step_seconds,
-                         tuned_communications(*found.job, machine));
-    if (!tuned)
-      return std::move(tuned.error());
+    TRY(tuned,
+        predict(*found.job, its.ranks, its.steps, found.step_seconds, tuned_communications(*found.job, machine)));
     result.tuned_seconds = tuned->seconds;
     return result;
   }
@@ -243,9 +223,7 @@ private:
       return caf::none;
     const profiled_costs costs{*found.job, found.profiles.steps[by.of].events};
     const traced_step both[] = {{"measured", &by.measured, &costs}, {"simulated", &by.simulated, &costs}};
-    auto text = trace_of(both);
-    if (!text)
-      return std::move(text.error());
+    TRY(text, trace_of(both));
     return write_output_file(opts_.trace, *text, "the trace");
   }
 

@@ -1,16 +1,17 @@
 #include "tools/train/run_options.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
 #include "training/computed/sampled_batches.hpp"
 #include "training/computed/step_world.hpp"
-#include "training/data/cifar_images.hpp"
 #include "training/data/data_folder.hpp"
-#include "training/data/idx_images.hpp"
+#include "training/data/stored_images.hpp"
 #include "training/data/synthetic_digits.hpp"
+#include "training/layers/plain_layers.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +21,51 @@
 #include <optional>
 
 namespace ringmaster {
+
+namespace {
+
+using namespace training;
+
+caf::expected<model_layers> make_perceptron(const data_set& data, const model_wishes& wishes) {
+  TRY(sizes, perceptron_sizes(data, wishes));
+  return perceptron(*sizes);
+}
+
+std::vector<trained_model>& known_models() {
+  static std::vector<trained_model> all{
+    {"mlp", "linear layers with ReLU between them, of --sizes", make_perceptron, false, true}};
+  return all;
+}
+
+} // namespace
+
+caf::expected<std::vector<uint64_t>> perceptron_sizes(const data_set& data, const model_wishes& wishes) {
+  if (data.labels_each() != 1)
+    return invalid(fmt::format("mlp is for images, and {} has {} labels a sample", data.name(), data.labels_each()));
+  std::vector<uint64_t> sizes{data.shape().elements()};
+  sizes.insert(sizes.end(), wishes.sizes.begin(), wishes.sizes.end());
+  sizes.push_back(data.label_count());
+  return sizes;
+}
+
+std::span<const trained_model> trained_models() {
+  return known_models();
+}
+
+const trained_model* trained_model_of(std::string_view name) {
+  auto& all = known_models();
+  auto found = std::ranges::find(all, name, &trained_model::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
+void register_trained_model(const trained_model& added) {
+  auto& all = known_models();
+  auto found = std::ranges::find(all, added.name, &trained_model::name);
+  if (found == all.end())
+    all.push_back(added);
+  else
+    *found = added;
+}
 
 namespace {
 
@@ -221,10 +267,8 @@ caf::error run_options::unused_option() const {
 caf::error run_options::check(const std::optional<launched_process>& started) {
   if (all)
     return invalid("--strategy all is for simulate train: here it is one strategy, such as ddp");
-  if (auto problem = check_ranks(started))
-    return problem;
-  if (auto problem = unused_option())
-    return problem;
+  RETURN_ERROR(check_ranks(started));
+  RETURN_ERROR(unused_option());
   if (which == nullptr)
     which = strategy_of(trained.virtual_ranks != 0 ? "ddp-ordered" : "ddp");
   if (mirror && no_mirror)
@@ -259,11 +303,8 @@ caf::expected<opened_data> run_options::open_data() const {
 
 caf::expected<run_settings> run_options::settings() {
   run_settings result;
-  if (auto problem = check_outputs_differ({{"--svg", svg}, {"--trace", trace}}))
-    return problem;
-  auto opened = open_data();
-  if (!opened)
-    return std::move(opened.error());
+  RETURN_ERROR(check_outputs_differ({{"--svg", svg}, {"--trace", trace}}));
+  TRY(opened, open_data());
   result.data = std::move(*opened);
   if (data.empty() && !model->of_text) {
     result.data.training = std::make_shared<remembered_data>(result.data.training);
@@ -273,9 +314,7 @@ caf::expected<run_settings> run_options::settings() {
   wishes.sizes = sizes.value_or(wishes.sizes);
   wishes.width = width.value_or(wishes.width);
   wishes.blocks = blocks.value_or(wishes.blocks);
-  auto layers = model->make(*result.data.training, wishes);
-  if (!layers)
-    return std::move(layers.error());
+  TRY(layers, model->make(*result.data.training, wishes));
   auto& job = result.job;
   trained.layers = static_cast<uint32_t>(layers->size());
   trained.uneven = true;
@@ -292,12 +331,10 @@ caf::expected<run_settings> run_options::settings() {
   if (job.all_at_once && which->is_pipeline())
     micro_batch = step_shape(job, {ranks, setting_of(job.shape)}).micro_batch;
   trained.micro_batch = micro_batch.value_or(trained.micro_batch);
-  if (auto problem = which->check(trained, ranks))
-    return problem;
+  RETURN_ERROR(which->check(trained, ranks));
   if (!micro_batch && which->cut == batch_cut::always)
     micro_batch = samples_of_a_rank(*which, trained, ranks);
-  if (auto problem = choose())
-    return problem;
+  RETURN_ERROR(choose());
   for (auto& each : job.layers)
     trained.replicated = trained.replicated || each->replicated() > 0;
   job.shape = trained;

@@ -4,8 +4,8 @@
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "training/computed/evaluation.hpp"
-#include "training/data/byte_windows.hpp"
+#include "training/computed/sampled_batches.hpp"
+#include "training/data/text_folder.hpp"
 #include "training/data/yardsticks/order_2_model.hpp"
 
 #include <fmt/format.h>
@@ -145,17 +145,15 @@ std::string prediction_text(const run_outcome& x, const run_predictions& predict
   const auto first = x.profiles.first, last = x.profiles.last;
   const auto steps = first == last ? fmt::format("step {}", first)
                                    : fmt::format("{} steps from {} to {}", x.profiles.steps.size(), first, last);
-  const auto tuned
-    = predicted.tuned_seconds
-        ? fmt::format("with communications by section [costs], {}, {} ({:+.1f} %)\n",
-                      predicted.are_usual_costs ? "which `ringmaster tune` has not measured here"
-                                                : "as `ringmaster tune` measures them",
-                      ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
-        : "section [costs] is of communications among ranks of one process, and these ranks are processes: "
-          "there is no prediction\n";
-  return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n{}"
-                     "memory of a rank: {} at most, simulated {}; on devices, what a step started with stays until its "
-                     "end\n",
+  const auto tuned = predicted.tuned_seconds
+                       ? fmt::format("with communications by section [costs], {}, {} ({:+.1f} %)\n",
+                                     predicted.are_usual_costs ? "which `ringmaster tune` has not measured here"
+                                                               : "as `ringmaster tune` measures them",
+                                     ns(*predicted.tuned_seconds), off(*predicted.tuned_seconds))
+                       : "section [costs] is of communications among ranks of one process, and these ranks are "
+                         "processes: there is no prediction\n";
+  return fmt::format("a step took {} at the median; the simulator, with the costs of {}, says {} ({:+.1f} %)\n{}memory "
+                     "of a rank: {} at most, simulated {}; on devices, what a step started with stays until its end\n",
                      ns(x.step_seconds), steps, ns(by.seconds), off(by.seconds), tuned, bytes_text(x.bytes_peak),
                      bytes_text(simulated_bytes_of(by)));
 }

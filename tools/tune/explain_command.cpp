@@ -1,7 +1,8 @@
-#include "tools/tune/tune_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "actors/configuration/settings.hpp"
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/bus_bandwidth.hpp"
@@ -15,7 +16,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <thread>
 
@@ -69,11 +69,9 @@ caf::error take_network(explain_options& x) {
   auto has_constants = x.latency_ps || x.message_ps || x.round_ps || x.bandwidth || x.reduction_rate || inside;
   auto on_hosts = !x.collective.hosts.empty();
   if ((has_constants || on_hosts) && x.transport == "process")
-    return make_error(errc::invalid_argument, "--transport process has no constants of a network");
+    return invalid("--transport process has no constants of a network");
   if (inside && !on_hosts)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{}: it needs --hosts",
-                                  x.intra_latency_ps ? "--intra-latency" : "--intra-bandwidth"));
+    return invalid(fmt::format("{}: it needs --hosts", x.intra_latency_ps ? "--intra-latency" : "--intra-bandwidth"));
   x.network = has_constants || on_hosts || x.transport == "network";
   if (has_constants)
     x.origin = "the command line, then " + x.origin;
@@ -120,8 +118,8 @@ std::string why_in_process(const candidate& x) {
 
 /// The choice of "auto" for ranks in one process, which does not depend on estimates.
 std::string shared_memory_verdict(const candidate& picked, const candidate& fastest) {
-  return fmt::format("picked: {}, as always in one process: it is a shared-memory operation, which reads and "
-                     "writes each byte once; {} is estimated to take {:.2f} of its time\n",
+  return fmt::format("picked: {}, as always in one process: it is a shared-memory operation, which reads and writes "
+                     "each byte once; {} is estimated to take {:.2f} of its time\n",
                      picked.which->name, fastest.which->name, fastest.time.total_s() / picked.time.total_s());
 }
 
@@ -178,10 +176,8 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
   constexpr uint64_t bytes_max = uint64_t{16} << 30;
   auto kind = *opts.collective.kind;
   auto element_bytes = size_of(opts.collective.datatype);
-  auto all = opts.network ? candidates(kind, request, element_bytes, opts.constants)
-                          : candidates_in_process(kind, request, element_bytes, opts.process);
-  if (!all)
-    return std::move(all.error());
+  TRY(all, opts.network ? candidates(kind, request, element_bytes, opts.constants)
+                        : candidates_in_process(kind, request, element_bytes, opts.process));
   auto text = fmt::format("{}, {}{}, {}, {}\nconstants: {}\n", name_of(kind), counted(request.world_size, "rank"),
                           opts.network ? "" : " in one process", bytes_text(size_count(kind, request) * element_bytes),
                           constants_text(opts), opts.origin)
@@ -191,19 +187,15 @@ caf::expected<std::string> explanation(const explain_options& opts, const plan_r
                         opts.network ? why_on_network(x, element_bytes) : why_in_process(x), "", "", x.which->formula);
   if (kind == proto::BARRIER || !opts.network)
     return text;
-  auto ranges = selection_by_size(kind, request, element_bytes, opts.constants, bytes_max / element_bytes);
-  if (!ranges)
-    return std::move(ranges.error());
+  TRY(ranges, selection_by_size(kind, request, element_bytes, opts.constants, bytes_max / element_bytes));
   return text + "\n" + sizes_text(*ranges, element_bytes);
 }
 
 class explain_call final : public configured_call {
   void declare_options(option_table& table) override {
-    table.about(
-      "Shows which algorithm \"auto\" picks for a collective and why, with estimates for all algorithms: for ranks in "
-      "one "
-      "process, or with --transport network for processes with a rank each. The estimates use the constants in section "
-      "[costs] of the configuration, which `ringmaster tune` measures.");
+    table.about("Shows which algorithm \"auto\" picks for a collective and why, with estimates for all algorithms: for "
+                "ranks in one process, or with --transport network for processes with a rank each. The estimates use "
+                "the constants in section [costs] of the configuration, which `ringmaster tune` measures.");
     add_kind_and_ranks(table, opts_.collective, {.max = ranks_max});
     table.positional().needed();
     add_size_options(table, opts_.collective);
@@ -220,32 +212,24 @@ class explain_call final : public configured_call {
     opts_.constants = network_costs(cfg_.values());
     opts_.process = process_costs(cfg_.values(), std::max(1u, std::thread::hardware_concurrency()));
     opts_.origin = cfg_.origin_of("costs");
-    if (auto problem = take_network(opts_))
-      return problem;
+    RETURN_ERROR(take_network(opts_));
     if (opts_.reduction_rate && opts_.collective.kind)
-      if (auto problem = check_reduces("--reduction-rate", *opts_.collective.kind))
-        return problem;
+      RETURN_ERROR(check_reduces("--reduction-rate", *opts_.collective.kind));
     if (auto ranks = opts_.collective.ranks.value_or(0); !opts_.network && ranks > process_ranks_max)
-      return make_error(errc::invalid_argument,
-                        fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
-                                    process_ranks_max, ranks));
-    auto request = request_of(opts_.collective);
-    if (!request)
-      return std::move(request.error());
+      return invalid(fmt::format("--ranks: a process has at most {} devices, not {}; --transport network takes more",
+                                 process_ranks_max, ranks));
+    TRY(request, request_of(opts_.collective));
     request_ = *request;
     if (std::set<uint32_t> hosts(request_.hosts.begin(), request_.hosts.end());
         hosts.size() > 1 && hosts.size() < request_.world_size && !has_two_levels(request_))
-      return make_error(errc::invalid_argument,
-                        fmt::format("--hosts: {} ranks on such hosts are too many to plan; use fewer, or `ringmaster "
-                                    "simulate`",
-                                    request_.world_size));
+      return invalid(
+        fmt::format("--hosts: {} ranks on such hosts are too many to plan; use fewer, or `ringmaster simulate`",
+                    request_.world_size));
     return caf::none;
   }
 
   caf::expected<int> run(const console& to) override {
-    auto text = explanation(opts_, request_);
-    if (!text)
-      return std::move(text.error());
+    TRY(text, explanation(opts_, request_));
     fmt::print(to.out, "{}", page_format::of_console(opts_.wide).lines(*text));
     return exit_ok;
   }

@@ -1,6 +1,7 @@
-#include "tools/tune/tune_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/configuration/routes.hpp"
 #include "runtime/text/ini_section.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -11,7 +12,7 @@
 #include "tools/console/page_format.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/options/configured_call.hpp"
-#include "tools/tune/seen_rates.hpp"
+#include "tools/tune/tune_fit.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"
 
@@ -20,7 +21,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -73,8 +73,7 @@ caf::expected<std::string> with_section(const std::string& file, const std::stri
       return make_error(errc::io_error, fmt::format("the configuration file {} cannot be read", file));
     text.assign(std::istreambuf_iterator<char>{in}, {});
     configuration known; // an invalid file is not changed
-    if (auto problem = known.read(std::vector<std::string>{}, file))
-      return problem;
+    RETURN_ERROR(known.read(std::vector<std::string>{}, file));
     text.erase(0, byte_order_mark_bytes(text));
   }
   auto changed = replace_section(text, "costs", section);
@@ -107,8 +106,7 @@ caf::error measure(configuration& cfg, const tune_options& opts, std::vector<cos
   auto in_process = [&](double part) { shown.at(both ? part / 2 : part); };
   auto between = [&](double part) { shown.at(both ? 0.5 + part / 2 : part); };
   if (opts.transport != "network")
-    if (auto problem = take(measure_in_process(cfg, opts.effort, in_process)))
-      return problem;
+    RETURN_ERROR(take(measure_in_process(cfg, opts.effort, in_process)));
   return opts.transport != "process" ? take(measure_between_processes(opts.effort, between)) : caf::none;
 }
 
@@ -144,18 +142,15 @@ class tune_call final : public configured_call {
   }
 
   caf::error check() override {
-    if (auto problem = check_no_rank())
-      return problem;
+    RETURN_ERROR(check_no_rank());
     if (opts_.effort.bytes_max < 8 || opts_.effort.bytes_max > 16u << 20)
-      return make_error(errc::invalid_argument,
-                        fmt::format("--max-bytes: {} is not from 8 to 16M", opts_.effort.bytes_max));
+      return invalid(fmt::format("--max-bytes: {} is not from 8 to 16M", opts_.effort.bytes_max));
     if (opts_.check && !opts_.write.empty())
-      return make_error(errc::invalid_argument, "--check fits nothing, so there is nothing to --write");
+      return invalid("--check fits nothing, so there is nothing to --write");
     joined_ = !coordinator_elsewhere(cfg_.values()).empty();
     if (joined_ && opts_.transport == "process")
-      return make_error(errc::invalid_argument,
-                        "--transport process: the devices are in other processes; without caf-run or --join it is "
-                        "measured in this one");
+      return invalid("--transport process: the devices are in other processes; without caf-run or --join it is "
+                     "measured in this one");
     const auto wanted = opts_.transport == "process" ? bytes_wanted_in_process : bytes_wanted_between;
     if (!opts_.check && opts_.effort.bytes_max < wanted)
       return make_error(
@@ -165,7 +160,7 @@ class tune_call final : public configured_call {
                     size_text(opts_.effort.bytes_max),
                     opts_.transport == "process" ? "in a process" : "between processes", size_text(wanted)));
     if (!joined_ && opts_.devices)
-      return make_error(errc::invalid_argument, "--devices is for a joined cluster: give --join HOST:PORT");
+      return invalid("--devices is for a joined cluster: give --join HOST:PORT");
     return opts_.write.empty() ? caf::error{} : check_writable(opts_.write);
   }
 
@@ -176,17 +171,12 @@ class tune_call final : public configured_call {
       fmt::print(to.err, "ringmaster tune: this machine is {}\n", busy);
     std::vector<cost_sample> samples;
     auto remark = machine_text(cores);
-    if (auto problem = joined_ ? measure_joined(to, samples, remark) : measure(cfg_, opts_, samples))
-      return problem;
+    RETURN_ERROR(joined_ ? measure_joined(to, samples, remark) : measure(cfg_, opts_, samples));
     if (!busy.empty())
       remark += "; it was " + busy; // for later readers of the file
-    auto fitted = opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}, {}}}
-                              : fit_costs(samples, cfg_.values(), cores);
-    if (!fitted)
-      return std::move(fitted.error());
-    auto text = comparison_text(samples, fitted->values, cores);
-    if (!text)
-      return std::move(text.error());
+    TRY(fitted, opts_.check ? caf::expected<tuned_costs>{tuned_costs{cfg_.values(), {}, {}, {}, {}}}
+                            : fit_costs(samples, cfg_.values(), cores));
+    TRY(text, comparison_text(samples, fitted->values, cores));
     fmt::print(to.out, "{}", page_format::of_console(opts_.wide).lines(*text));
     if (opts_.check) {
       fmt::print(to.out, "\nThe constants are those of {}.\n", cfg_.origin_of("costs"));
@@ -200,20 +190,15 @@ class tune_call final : public configured_call {
     if (opts.log.level == "info")
       opts.log.level = "warn";
     caf::actor_system system{cfg_};
-    auto home = open_cluster("ringmaster tune", system, opts, to.err);
-    if (!home)
-      return std::move(home.error());
+    TRY(home, open_cluster("ringmaster tune", system, opts, to.err));
     client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
-    auto cluster = await_free(user, "tune", opts_.devices.value_or(devices_min), opts.node.join_timeout, to.err);
-    if (!cluster)
-      return std::move(cluster.error());
+    TRY(cluster, await_free(user, "tune", opts_.devices.value_or(devices_min), opts.node.join_timeout, to.err));
     auto free = static_cast<uint32_t>(free_devices(*cluster).size());
     auto group = user.comm_init(opts_.devices.value_or(std::min(free, devices_usual))); // in the order that users get
     if (!group)
       return std::move(group.error());
     rank_layout ranks{*group, *cluster};
-    if (auto problem = user.destroy(id_of(*group)))
-      return problem;
+    RETURN_ERROR(user.destroy(id_of(*group)));
     fmt::print(to.out, "{}\n{}\nnot measured: the constants of a single process, local-* and joint-*\n\n",
                ranks.summary(), fmt::join(ranks.nodes(), "\n"));
     progress shown{"tune"};
@@ -232,8 +217,7 @@ class tune_call final : public configured_call {
     if (opts_.write.empty())
       return exit_ok;
     auto changed = with_section(opts_.write, section);
-    if (auto problem = changed ? write_output_file(opts_.write, *changed, "the configuration") : changed.error())
-      return problem;
+    RETURN_ERROR(changed ? write_output_file(opts_.write, *changed, "the configuration") : changed.error());
     fmt::print(to.out, "\nWrote section [costs] of {}.\n", opts_.write);
     return exit_ok;
   }

@@ -1,10 +1,11 @@
 #include "tools/tune/tune_fit.hpp"
 
 #include "actors/configuration/settings.hpp"
+#include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/request_of.hpp"
-#include "tools/tune/seen_rates.hpp"
 
 #include <fmt/format.h>
 
@@ -37,26 +38,18 @@ uint64_t rate_of(double seconds_a_byte) {
 }
 
 caf::expected<process_work> process_work_of(const cost_sample& x, const process_constants& machine) {
-  auto which = find_algorithm(x.kind, x.algorithm);
-  if (!which)
-    return std::move(which.error());
+  TRY(which, find_algorithm(x.kind, x.algorithm));
   return work_in_process(**which, world_of(x), element_bytes, machine);
 }
 
 /// The last two are 0 if all ranks are on one host.
 caf::expected<std::vector<double>> network_features(const cost_sample& x) {
   if (auto request = world_of(x); has_two_levels(request)) {
-    auto which = find_algorithm(x.kind, x.algorithm);
-    if (!which)
-      return std::move(which.error());
-    auto work = work_on_hosts(**which, request, element_bytes);
-    if (!work)
-      return std::move(work.error());
+    TRY(which, find_algorithm(x.kind, x.algorithm));
+    TRY(work, work_on_hosts(**which, request, element_bytes));
     return work->features();
   }
-  auto cost = cost_of(x.kind, x.algorithm, world_of(x));
-  if (!cost)
-    return std::move(cost.error());
+  TRY(cost, cost_of(x.kind, x.algorithm, world_of(x)));
   return std::vector<double>{1,
                              static_cast<double>(cost->latencies),
                              static_cast<double>(cost->serial_elements * element_bytes),
@@ -80,9 +73,7 @@ caf::expected<walked_fit> best_walked_fit(const std::vector<cost_sample>& sample
   for (machine.cache_bytes = smallest; machine.cache_bytes <= largest; machine.cache_bytes *= 2) {
     std::vector<observation> observations;
     for (const auto& x : samples) {
-      auto work = process_work_of(x, machine);
-      if (!work)
-        return std::move(work.error());
+      TRY(work, process_work_of(x, machine));
       observations.push_back({work->features(), x.seconds});
     }
     auto fit = fit_least_squares(observations);
@@ -104,17 +95,13 @@ caf::expected<sorted_samples> sorted_by_terms(const std::vector<cost_sample>& sa
   sorted_samples result;
   for (const auto& x : samples) {
     if (x.by == transport::network) {
-      auto features = network_features(x);
-      if (!features)
-        return std::move(features.error());
+      TRY(features, network_features(x));
       result.network.push_back({std::move(*features), x.seconds});
       result.on_hosts = result.on_hosts || has_two_levels(world_of(x));
     } else if (x.by == transport::training) {
       result.training.push_back(x);
     } else if (is_shared_memory(x.kind, x.algorithm)) {
-      auto work = process_work_of(x, known);
-      if (!work)
-        return std::move(work.error());
+      TRY(work, process_work_of(x, known));
       result.joint.push_back({work->features(), x.seconds});
     } else {
       result.walked.push_back(x);
@@ -134,12 +121,9 @@ void take_seen(tuned_costs& result, uint64_t& rate, const seen_rates& seen, size
 caf::error fit_walked(tuned_costs& result, const sorted_samples& samples, const process_constants& known) {
   if (samples.walked.empty())
     return caf::none;
-  auto fit = best_walked_fit(samples.walked, known);
-  if (!fit)
-    return std::move(fit.error());
+  TRY(fit, best_walked_fit(samples.walked, known));
   const seen_rates seen{fit->fit, fit->observations};
-  if (auto problem = seen.check("copies in one process", 4))
-    return problem;
+  RETURN_ERROR(seen.check("copies in one process", 4));
   auto& costs = result.values.costs;
   auto& x = fit->fit.coefficients;
   ensure(x.size() == 7, "a walk in a process has seven terms");
@@ -161,8 +145,7 @@ caf::error fit_shared_memory(tuned_costs& result, const sorted_samples& samples)
     return caf::none;
   result.joint = fit_least_squares(samples.joint);
   const seen_rates seen{result.joint, samples.joint};
-  if (auto problem = seen.check("shared-memory operations", 2))
-    return problem;
+  RETURN_ERROR(seen.check("shared-memory operations", 2));
   auto& costs = result.values.costs;
   auto& x = result.joint.coefficients;
   ensure(x.size() >= 3, "a shared-memory operation has terms for the operation, ranks and bytes");
@@ -177,8 +160,7 @@ caf::error fit_network(tuned_costs& result, const sorted_samples& samples) {
     return caf::none;
   result.network = fit_least_squares(samples.network);
   const seen_rates seen{result.network, samples.network};
-  if (auto problem = seen.check("messages between processes", 2))
-    return problem;
+  RETURN_ERROR(seen.check("messages between processes", 2));
   auto& costs = result.values.costs;
   auto& x = result.network.coefficients;
   ensure(x.size() == 6, "the network has six terms");
@@ -199,9 +181,7 @@ caf::error fit_training(tuned_costs& result, const sorted_samples& samples, uint
   for (const auto& x : samples.training) {
     auto moving = x;
     moving.by = transport::process;
-    auto estimate = estimate_of(moving, result.values, cores);
-    if (!estimate)
-      return std::move(estimate.error());
+    TRY(estimate, estimate_of(moving, result.values, cores));
     (x.kind == proto::SEND_RECV ? receives : collectives).push_back({{1}, std::max(x.seconds - *estimate, 1e-9)});
   }
   auto& costs = result.values.costs;
@@ -216,32 +196,23 @@ caf::error fit_training(tuned_costs& result, const sorted_samples& samples, uint
 
 caf::expected<tuned_costs> fit_costs(const std::vector<cost_sample>& samples, const options& known, uint32_t cores) {
   const auto machine = process_costs(known, cores);
-  auto sorted = sorted_by_terms(samples, machine);
-  if (!sorted)
-    return std::move(sorted.error());
+  TRY(sorted, sorted_by_terms(samples, machine));
   tuned_costs result{known, {}, {}, {}, {}};
-  if (auto problem = fit_walked(result, *sorted, machine))
-    return problem;
-  if (auto problem = fit_shared_memory(result, *sorted))
-    return problem;
+  RETURN_ERROR(fit_walked(result, *sorted, machine));
+  RETURN_ERROR(fit_shared_memory(result, *sorted));
   if (auto problem = fit_training(result, *sorted, cores)) // needs the constants of shared-memory operations
     return problem;
-  if (auto problem = fit_network(result, *sorted))
-    return problem;
+  RETURN_ERROR(fit_network(result, *sorted));
   return result;
 }
 
 caf::expected<double> estimate_of(const cost_sample& x, const options& values, uint32_t cores) {
   if (x.by != transport::network) {
     auto constants = process_costs(values, cores);
-    auto work = process_work_of(x, constants);
-    if (!work)
-      return std::move(work.error());
+    TRY(work, process_work_of(x, constants));
     return estimate(*work, constants).total_s() + (x.by == transport::training ? constants.training_s(x.kind) : 0);
   }
-  auto features = network_features(x);
-  if (!features)
-    return std::move(features.error());
+  TRY(features, network_features(x));
   auto costs = network_costs(values);
   return predict(std::vector<double>{costs.operation_s, costs.latency_s, 1 / costs.bandwidth, costs.message_overhead_s,
                                      costs.host_latency_s, 1 / costs.host_bandwidth},
@@ -254,6 +225,25 @@ std::string costs_section(options values, const std::string& remark) {
     if (entry.section == "costs")
       text += fmt::format("; {}\n{}={}\n", entry.purpose, entry.key, value_text(entry));
   return text;
+}
+
+double seen_rates::largest_share(size_t feature) const {
+  ensure(feature < fit_.coefficients.size(), "the fit has the feature");
+  double result = 0;
+  for (auto& x : observations_)
+    if (auto whole = predict(fit_.coefficients, x.features); whole > 0)
+      result = std::max(result, fit_.coefficients[feature] * x.features[feature] / whole);
+  return result;
+}
+
+caf::error seen_rates::check(const char* of, size_t feature) const {
+  if (observations_.empty() || has(feature))
+    return caf::none;
+  return make_error(
+    errc::aborted,
+    fmt::format("the bandwidth of {} cannot be determined: bytes take at most {:.1f} % of the time of any "
+                "sample; use a larger --max-bytes, or more --repeats and --samples on an idle machine",
+                of, 100 * largest_share(feature)));
 }
 
 } // namespace ringmaster

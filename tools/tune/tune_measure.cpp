@@ -2,17 +2,25 @@
 
 #include "actors/training/type_ids.hpp"
 #include "client/cluster.hpp"
+#include "client/training/training_run.hpp"
 #include "messages/errc.hpp"
+#include "messages/interfaces.hpp"
+#include "messages/try.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
+#include "runtime/algorithms/registry.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "tools/bench/bench.hpp"
-#include "tools/bench/bench_sizes.hpp"
+#include "tools/bench/bench_options.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/launch/scratch_directory.hpp"
 #include "tools/processes/process_watch.hpp"
-#include "tools/tune/training_calls.hpp"
+#include "tools/tune/tune_fit.hpp"
+#include "training/data/synthetic_digits.hpp"
+#include "training/language/collective_kind.hpp"
+#include "training/layers/plain_layers.hpp"
 
+#include <caf/actor_system.hpp>
 #include <fmt/format.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -25,7 +33,88 @@
 
 namespace ringmaster {
 
+using namespace training;
+
 namespace {
+
+inline constexpr uint64_t training_memory = 8u << 20; ///< The minimum of a device.
+
+constexpr uint32_t trained_ranks = 2, micro_batch = 64, batch = 4 * micro_batch;
+
+caf::expected<run_settings> little_training(std::string_view strategy) {
+  constexpr uint64_t seed = 1;
+  constexpr uint32_t steps = 20;
+  TRY(digits, make_synthetic_digits(seed, steps * batch, 10));
+  run_settings result;
+  result.data = std::move(*digits);
+  result.ranks = trained_ranks;
+  result.epochs = 2; // the second one is measured
+  result.profiles = true;
+  auto& job = result.job;
+  job.layers = perceptron(std::vector<uint64_t>{28 * 28, 64, 10});
+  job.shape.layers = static_cast<uint32_t>(job.layers.size());
+  job.shape.global_batch = batch;
+  job.shape.micro_batch = micro_batch;
+  job.strategy = strategy_of(strategy);
+  job.update.rate = 1e-3;
+  return result;
+}
+
+/// A call with the first layer's parameters, or with the activations of a micro-batch. The samples match none of a
+/// step, so that `time_of` returns the mean: the first call of a step finds its receiver asleep.
+pending call_of(op what) {
+  pending x;
+  x.what = what;
+  x.among = {0, trained_ranks, 1};
+  if (is_collective(what)) {
+    x.argument.kind = what == op::all_gather ? value_kind::weight : value_kind::weight_gradient;
+  } else {
+    x.peer = 1;
+    x.argument.kind = value_kind::activation;
+    x.argument.layer = 1;
+    x.argument.samples.add(range_set{range{batch, batch + micro_batch}});
+  }
+  return x;
+}
+
+caf::expected<cost_sample> sample_of(const run_outcome& found, op what) {
+  const auto call = call_of(what);
+  std::vector<double> seconds;
+  for (auto& step : found.profiles.steps)
+    seconds.push_back(profiled_costs{*found.job, step.events}.time_of(call, trained_ranks));
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::ranges::nth_element(seconds, middle);
+  if (middle == seconds.end() || *middle <= 0)
+    return make_error(errc::aborted, "no step of the training was measured, so its communication is unknown");
+  const auto kind = collective_kind_of(what);
+  ensure(first_shared_memory(kind) != nullptr, "each kind of a training has a shared-memory algorithm");
+  return cost_sample{transport::training,
+                     kind,
+                     std::string{first_shared_memory(kind)->name},
+                     trained_ranks,
+                     count_of(*found.job, call) * bytes_of(found.job->as),
+                     *middle};
+}
+
+/// Measures the communication of two ranks of a training in this process, once both have arrived: an all_reduce after
+/// the ranks have computed, an all_gather and a reduce_scatter back to back, and a send to the next rank. Each is the
+/// median over the steps of a short training. The configuration needs the messages of actors/training/type_ids.hpp.
+/// Errors: as of `training::train`.
+caf::expected<std::vector<cost_sample>> measure_training_calls(caf::actor_system& system,
+                                                               const coordinator_actor& coordinator) {
+  static const std::pair<std::string_view, std::vector<op>> trainings[] = {
+    {"ddp", {op::all_reduce}}, {"zero3", {op::all_gather, op::reduce_scatter}}, {"gpipe", {op::receive}}};
+  std::vector<cost_sample> result;
+  for (auto& [strategy, calls] : trainings) {
+    TRY(what, little_training(strategy));
+    TRY(found, train(system, coordinator, std::move(*what)));
+    for (auto call : calls) {
+      TRY(sample, sample_of(*found, call));
+      result.push_back(std::move(*sample));
+    }
+  }
+  return result;
+}
 
 constexpr uint32_t process_ranks[] = {2, 8};
 constexpr uint64_t process_bytes[] = {8, 64u << 10, 1u << 20, 16u << 20};
@@ -68,9 +157,7 @@ struct measured_point {
 caf::error measure_points(bench& group, const bench_options& opts, const std::vector<uint32_t>& hosts,
                           const std::vector<measured_point>& points, gathered_times& times) {
   for (const auto& x : points) {
-    auto row = group.measure(x.algorithm, x.bytes);
-    if (!row)
-      return std::move(row.error());
+    TRY(row, group.measure(x.algorithm, x.bytes));
     if (row->wrong > 0)
       return make_error(errc::aborted,
                         fmt::format("{} by {} on {} devices gave {} wrong elements, so its time says nothing",
@@ -84,8 +171,7 @@ caf::error measure_points(bench& group, const bench_options& opts, const std::ve
 caf::error measure_group(client& user, const bench_options& opts, const tuned_group& on,
                          const std::vector<measured_point>& points, gathered_times& times) {
   bench group{user, opts};
-  if (auto problem = group.open(on.devices))
-    return problem;
+  RETURN_ERROR(group.open(on.devices));
   auto problem = measure_points(group, opts, on.hosts, points, times);
   auto kept = group.close(); // also after an error: others may use the cluster
   return problem ? problem : kept;
@@ -103,8 +189,7 @@ caf::error measure_here(client& user, const tune_effort& effort, uint32_t ranks,
       for (auto& [of, algorithm] : process_algorithms)
         if (bytes <= effort.bytes_max && of == kind)
           points.push_back({algorithm, bytes});
-    if (auto problem = measure_group(user, opts, {}, points, times))
-      return problem;
+    RETURN_ERROR(measure_group(user, opts, {}, points, times));
   }
   return caf::none;
 }
@@ -116,9 +201,7 @@ std::string beside_us(const std::string& program) {
 /// `meanwhile` is called now and then.
 caf::error run_cluster(uint32_t nodes, uint32_t devices, const tune_effort& effort, const std::string& conf,
                        const std::string& json, const std::function<void()>& meanwhile) {
-  auto watch = launch::process_watch::make();
-  if (!watch)
-    return std::move(watch.error());
+  TRY(watch, launch::process_watch::make());
   auto number = [](auto x) { return std::to_string(x); };
   std::vector<std::string> command{beside_us("caf-run"),
                                    "--conf",
@@ -150,9 +233,7 @@ caf::error run_cluster(uint32_t nodes, uint32_t devices, const tune_effort& effo
                                    "--no-memory-limit",
                                    "--json",
                                    json};
-  auto cluster = (*watch)->start("caf-run", {.arguments = command}, launch::watched_process::output_use::kept);
-  if (!cluster)
-    return std::move(cluster.error());
+  TRY(cluster, (*watch)->start("caf-run", {.arguments = command}, launch::watched_process::output_use::kept));
   auto give_up = launch::process_watch::clock::now() + network_limit;
   while ((*cluster)->running()) {
     meanwhile();
@@ -188,7 +269,7 @@ caf::error read_rows(const std::string& json, const std::vector<uint32_t>& hosts
   for (std::string line; std::getline(in, line);) {
     google::protobuf::Struct row;
     if (!google::protobuf::util::JsonStringToMessage(line, &row).ok())
-      return make_error(errc::corrupt, fmt::format("'{}' in {} is no row of a benchmark", line, json));
+      return malformed(fmt::format("'{}' in {} is no row of a benchmark", line, json));
     auto number = [&](const char* key) { return (*row.mutable_fields())[key].number_value(); };
     times[{proto::ALL_REDUCE, row.fields().at("algorithm").string_value(), static_cast<uint32_t>(number("devices")),
            hosts, static_cast<uint64_t>(number("size"))}]
@@ -209,9 +290,7 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
     opts.log.level = "warn";
   cfg.add_message_types<caf::id_block::ringmaster_training>();
   caf::actor_system system{cfg};
-  auto home = cluster::start(system, opts, true);
-  if (!home)
-    return std::move(home.error());
+  TRY(home, cluster::start(system, opts, true));
   client user{system, (*home)->coordinator(), std::chrono::seconds{60}};
   if (auto there = user.devices(opts.device.count, std::chrono::seconds{60}); !there)
     return std::move(there.error());
@@ -219,13 +298,10 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
   const double groups = static_cast<double>(effort.repeats * std::size(process_ranks));
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i) {
     for (auto ranks : process_ranks) {
-      if (auto problem = measure_here(user, effort, ranks, times))
-        return problem;
+      RETURN_ERROR(measure_here(user, effort, ranks, times));
       watch(++done / groups);
     }
-    auto calls = measure_training_calls(system, (*home)->coordinator());
-    if (!calls)
-      return std::move(calls.error());
+    TRY(calls, measure_training_calls(system, (*home)->coordinator()));
     for (auto& x : *calls)
       trained[{x.kind, x.algorithm, x.ranks, {}, x.bytes}].push_back(x.seconds);
   }
@@ -236,12 +312,9 @@ caf::expected<std::vector<cost_sample>> measure_in_process(configuration& cfg, c
 }
 
 caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_effort& effort, const tune_watch& watch) {
-  auto scratch = launch::scratch_directory::make();
-  if (!scratch)
-    return std::move(scratch.error());
+  TRY(scratch, launch::scratch_directory::make());
   auto conf = fmt::format("{}/conf", scratch->path()); // on one host, memory would be used
-  if (auto problem = write_output_file(conf, "[route]\nuse=\"messages\"\n", "the cluster's configuration"))
-    return problem;
+  RETURN_ERROR(write_output_file(conf, "[route]\nuse=\"messages\"\n", "the cluster's configuration"));
   gathered_times times;
   const double clusters = static_cast<double>(effort.repeats * std::size(network_clusters));
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
@@ -252,8 +325,7 @@ caf::expected<std::vector<cost_sample>> measure_between_processes(const tune_eff
       std::vector<uint32_t> hosts;
       for (uint32_t rank = 0; rank < nodes * devices && devices > 1; ++rank) // a node's devices have adjacent ranks
         hosts.push_back(rank / devices);
-      if (auto problem = read_rows(json, hosts, times))
-        return problem;
+      RETURN_ERROR(read_rows(json, hosts, times));
       watch(++done / clusters);
     }
   return medians(transport::network, times);
@@ -295,8 +367,7 @@ caf::expected<std::vector<cost_sample>> measure_joined(client& user, const rank_
   for (uint32_t i = 0, done = 0; i < effort.repeats; ++i)
     for (auto& on : groups) {
       opts.devices = static_cast<uint32_t>(on.devices.size());
-      if (auto problem = measure_group(user, opts, on, points, times))
-        return problem;
+      RETURN_ERROR(measure_group(user, opts, on, points, times));
       watch(++done / all);
     }
   return medians(transport::network, times);

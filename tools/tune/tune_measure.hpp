@@ -2,7 +2,7 @@
 
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
-#include "tools/clients/rank_layout.hpp"
+#include "tools/clients/free_devices.hpp"
 #include "tools/tune/tune_fit.hpp"
 
 #include <functional>

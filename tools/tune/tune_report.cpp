@@ -1,5 +1,6 @@
 #include "tools/tune/tune_report.hpp"
 
+#include "messages/try.hpp"
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -59,9 +60,7 @@ caf::expected<std::string> comparison_text(const std::vector<cost_sample>& sampl
                                            uint32_t cores) {
   std::map<group_key, std::vector<compared_sample>> groups;
   for (const auto& x : samples) {
-    auto estimate = estimate_of(x, values, cores);
-    if (!estimate)
-      return std::move(estimate.error());
+    TRY(estimate, estimate_of(x, values, cores));
     groups[{x.by, x.kind, x.ranks, x.hosts, x.bytes}].push_back({x, *estimate});
   }
   constexpr std::array<std::string_view, 3> where{"ranks in one process", "ranks between processes",

@@ -4,7 +4,6 @@
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/links/link_checksum.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/nearest_word.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/utf8.hpp"
 

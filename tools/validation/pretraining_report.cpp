@@ -64,14 +64,9 @@ public:
   }
 
 private:
-  text_table table_{{{"published trainings", text_side::left},
-                     {"count"},
-                     {"mean |dev.|"},
-                     {"median", text_side::right, 2},
-                     {"bias", text_side::right, 1},
-                     {"worst"},
-                     {"tok. mean", text_side::right, 4},
-                     {"tok. worst", text_side::right, 3}}};
+  text_table table_{{left_column("published trainings"), right_column("count"), right_column("mean |dev.|"),
+                     right_column("median", 2), right_column("bias", 1), right_column("worst"),
+                     right_column("tok. mean", 4), right_column("tok. worst", 3)}};
 };
 
 /// Rows whose settings are replaced by another source's.
@@ -164,22 +159,11 @@ void print_left_out(std::FILE* out, const std::vector<published_training>& fitte
 void print_pretraining_rows(std::FILE* out, const pretraining_rows& rows, std::span<const double> values, bool split,
                             const page_format& page) {
   ensure(rows.known.size() == rows.numbers.size(), "each known row has its number in the file");
-  text_table table{{{"model", text_side::left},
-                    {"system", text_side::left},
-                    {"release", text_side::left, 1},
-                    {"in", text_side::left},
-                    {"GPUs"},
-                    {"TP"},
-                    {"CP"},
-                    {"DP"},
-                    {"EP"},
-                    {"PP"},
-                    {"VPP", text_side::right, 3},
-                    {"MBS", text_side::right, 2},
-                    {"published s"},
-                    {"estimate s"},
-                    {"off"},
-                    {"fit", text_side::left, 4}}};
+  text_table table{{left_column("model"), left_column("system"), left_column("release", 1), left_column("in"),
+                    right_column("GPUs"), right_column("TP"), right_column("CP"), right_column("DP"),
+                    right_column("EP"), right_column("PP"), right_column("VPP", 3), right_column("MBS", 2),
+                    right_column("published s"), right_column("estimate s"), right_column("off"),
+                    left_column("fit", 4)}};
   for (size_t i = 0; i < rows.known.size(); ++i) {
     auto& x = rows.known[i];
     auto& how = x.how;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/calibration/published_training.hpp"
+#include "planner/calibration/calibration.hpp"
 
 #include <caf/expected.hpp>
 

@@ -1,6 +1,6 @@
 #include "tools/validation/software_rows.hpp"
 
-#include "planner/calibration/pattern_search.hpp"
+#include "planner/calibration/calibration.hpp"
 #include "planner/models/known_models.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/pages/text_table.hpp"
@@ -137,15 +137,9 @@ double products_without(std::span<const software_row> rows, const software_row& 
 }
 
 void print_software_rows(std::FILE* out, std::span<const software_row> rows, const page_format& page) {
-  text_table table{{{"software", text_side::left},
-                    {"model", text_side::left},
-                    {"system", text_side::left},
-                    {"GPUs"},
-                    {"in", text_side::left, 1},
-                    {"published s"},
-                    {"estimate s"},
-                    {"off"},
-                    {"left out of fit", text_side::right, 2}}};
+  text_table table{{left_column("software"), left_column("model"), left_column("system"), right_column("GPUs"),
+                    left_column("in", 1), right_column("published s"), right_column("estimate s"), right_column("off"),
+                    right_column("left out of fit", 2)}};
   for (auto& x : rows) {
     ensure(x.software != nullptr && x.seconds > 0, "a row has its software and its time");
     const auto estimate = estimate_of(x, x.software->products), without = products_without(rows, x);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planner/estimates/iteration_estimate.hpp"
-#include "planner/systems/software_generation.hpp"
+#include "planner/systems/pretraining_software.hpp"
 #include "tools/console/page_format.hpp"
 
 #include <caf/expected.hpp>

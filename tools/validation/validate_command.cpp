@@ -1,6 +1,7 @@
-#include "tools/validation/validate_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "planner/models/known_models.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/text/json_field.hpp"
@@ -59,10 +60,11 @@ caf::expected<std::string> place_of(const char* set, const std::string& all_sets
     return (std::filesystem::path{all_sets} / set).string();
   if (auto found = find_data(set))
     return found->string();
-  return make_error(errc::io_error,
-                    fmt::format("what was measured did not come with this program: --data says where it "
-                                "is; the source has it in bench/data/{}",
-                                set));
+  return make_error(
+    errc::io_error,
+    fmt::format(
+      "what was measured did not come with this program: --data says where it is; the source has it in bench/data/{}",
+      set));
 }
 
 /// Refuses a directory in which nothing is found.
@@ -75,11 +77,10 @@ caf::error check_directory(const std::filesystem::path& place) {
   if (!std::filesystem::is_directory(place, unknown) || has_all_sets(place) || has(trainings_file)
       || std::ranges::any_of(iteration_files, has))
     return caf::none;
-  return make_error(errc::io_error,
-                    fmt::format("--data: the directory {} has none of what is read: {} and {}, or {}, or the folder {} "
-                                "and the others of bench/data",
-                                place.string(), iteration_files[0], iteration_files[1], trainings_file,
-                                iterations_set));
+  return make_error(errc::io_error, fmt::format("--data: the directory {} has none of what is read: {} and {}, or {}, "
+                                                "or the folder {} and the others of bench/data",
+                                                place.string(), iteration_files[0], iteration_files[1], trainings_file,
+                                                iterations_set));
 }
 
 /// Whether it is a file of published trainings, and not of measured iterations.
@@ -95,9 +96,7 @@ caf::expected<std::vector<data_set>> read_data(const std::string& place) {
     files = {place + "/" + iteration_files[0], place + "/" + iteration_files[1]};
   std::vector<data_set> result;
   for (auto& file : files) {
-    auto rows = read_iteration_rows(file);
-    if (!rows)
-      return std::move(rows.error());
+    TRY(rows, read_iteration_rows(file));
     data_set x{std::filesystem::path{file}.filename().string(), {}, {}};
     for (size_t i = 0; i < rows->size(); ++i)
       (i % 2 == 0 ? x.calibration : x.held_out).push_back((*rows)[i]);
@@ -114,20 +113,8 @@ struct published_iteration {
   double full_s, selective_s; ///< Full recomputation; sequence parallel with selective recomputation.
 };
 constexpr published_iteration published[] = {
-  {.model = "megatron-22b",
-   .pipeline = 1,
-   .chunks = 1,
-   .global_batch = 4,
-   .micro_batch = 4,
-   .full_s = 1.42,
-   .selective_s = 1.10},
-  {.model = "gpt3-175b",
-   .pipeline = 8,
-   .chunks = 3,
-   .global_batch = 64,
-   .micro_batch = 1,
-   .full_s = 18.13,
-   .selective_s = 13.75},
+  {"megatron-22b", 1, 1, 4, 4, 1.42, 1.10},
+  {"gpt3-175b", 8, 3, 64, 1, 18.13, 13.75},
 };
 
 measured_iteration as_measured(const published_iteration& x, recomputation again) {
@@ -160,18 +147,10 @@ void add_deviation(text_table& to, const std::string& what, std::span<const meas
 
 void print_rows(std::FILE* out, const std::vector<measured_iteration>& rows, const gpu_system& on,
                 const page_format& page) {
-  text_table table{{{"GPUs"},
-                    {"TP"},
-                    {"DP"},
-                    {"PP"},
-                    {"batch"},
-                    {"MBS"},
-                    {"hidden"},
-                    {"layers"},
-                    {"seq", text_side::right, 1},
-                    {"measured s"},
-                    {"estimate s"},
-                    {"off"}}};
+  text_table table{{right_column("GPUs"), right_column("TP"), right_column("DP"), right_column("PP"),
+                    right_column("batch"), right_column("MBS"), right_column("hidden"), right_column("layers"),
+                    right_column("seq", 1), right_column("measured s"), right_column("estimate s"),
+                    right_column("off")}};
   for (auto& x : rows) {
     auto& how = x.how;
     const auto estimate = estimate_of(x, on);
@@ -188,11 +167,8 @@ void print_rows(std::FILE* out, const std::vector<measured_iteration>& rows, con
 }
 
 void print_published(std::FILE* out, const gpu_system& on, const page_format& page) {
-  text_table table{{{"published, not calibrated on", text_side::left},
-                    {"recomputation", text_side::left},
-                    {"s"},
-                    {"estimate"},
-                    {"off"}}};
+  text_table table{{left_column("published, not calibrated on"), left_column("recomputation"), right_column("s"),
+                    right_column("estimate"), right_column("off")}};
   double sum = 0, worst = 0;
   size_t count = 0;
   for (auto& x : published)
@@ -220,12 +196,8 @@ void print_constants(std::FILE* out, const gpu_system& on) {
 
 void print_all(std::FILE* out, const validate_options& opts, const std::vector<data_set>& data) {
   const auto page = opts.page();
-  text_table table{{{"rows, on " + opts.system.name, text_side::left},
-                    {"count"},
-                    {"mean |dev.|"},
-                    {"median", text_side::right, 2},
-                    {"bias", text_side::right, 1},
-                    {"worst"}}};
+  text_table table{{left_column("rows, on " + opts.system.name), right_column("count"), right_column("mean |dev.|"),
+                    right_column("median", 2), right_column("bias", 1), right_column("worst")}};
   for (auto& x : data) {
     add_deviation(table, x.name + ", calibrated on", x.calibration, opts.system);
     add_deviation(table, x.name + ", held out", x.held_out, opts.system);
@@ -243,11 +215,10 @@ void print_all(std::FILE* out, const validate_options& opts, const std::vector<d
 
 class validate_call final : public command_call {
   void declare(option_table& table) override {
-    table.about(
-      "Compares what the transformer cost model estimates with measured and published iteration times of GPTs "
-      "under Megatron-LM on A100 GPUs, and with published throughputs of models of today on H100 to GB300. Of these "
-      "rows the first, third, ... were used to calibrate the "
-      "constants, the others were not; of further rows of that source none was.");
+    table.about("Compares what the transformer cost model estimates with measured and published iteration times of "
+                "GPTs under Megatron-LM on A100 GPUs, and with published throughputs of models of today on H100 to "
+                "GB300. Of these rows the first, third, ... were used to calibrate the constants, the others were not; "
+                "of further rows of that source none was.");
     table.file("--data", opts_.data)
       .says("PLACE", "a CSV file with columns as in bench/data; or a directory with single.csv and multi.csv, or with "
                      "pretraining.csv; or one with the folders of bench/data: all sets")
@@ -273,32 +244,24 @@ class validate_call final : public command_call {
   }
 
   caf::expected<int> run(const console& to) override {
-    if (auto problem = check_directory(opts_.data))
-      return problem;
+    RETURN_ERROR(check_directory(opts_.data));
     if (has_all_sets(opts_.data))
       all_sets_ = std::exchange(opts_.data, "");
     const bool all = opts_.data.empty();
     const bool trainings = all || has_trainings(opts_.data) || has_trainings(opts_.data + "/" + trainings_file);
     if (all || !trainings)
-      if (auto problem = validate_iterations(to))
-        return problem;
+      RETURN_ERROR(validate_iterations(to));
     if (trainings)
-      if (auto problem = validate_trainings(to))
-        return problem;
+      RETURN_ERROR(validate_trainings(to));
     if (all)
-      if (auto problem = validate_software(to))
-        return problem;
+      RETURN_ERROR(validate_software(to));
     return exit_ok;
   }
 
   /// Of A100s.
   caf::error validate_iterations(const console& to) {
-    auto place = opts_.data.empty() ? place_of(iterations_set, all_sets_) : opts_.data;
-    if (!place)
-      return std::move(place.error());
-    auto data = read_data(*place);
-    if (!data)
-      return std::move(data.error());
+    TRY(place, opts_.data.empty() ? place_of(iterations_set, all_sets_) : opts_.data);
+    TRY(data, read_data(*place));
     fmt::print(to.out, "measured: {}\n", *place);
     if (opts_.calibrate) {
       std::vector<measured_iteration> fitted;
@@ -318,9 +281,7 @@ class validate_call final : public command_call {
     auto file = *place;
     if (std::filesystem::is_directory(file))
       file += std::string{"/"} + trainings_file;
-    auto rows = read_pretraining_rows(file);
-    if (!rows)
-      return std::move(rows.error());
+    TRY(rows, read_pretraining_rows(file));
     const bool split = opts_.calibrate || rows->fingerprint == calibrated_fingerprint;
     std::vector<double> values;
     for (auto& x : pretraining_constants())
@@ -332,8 +293,7 @@ class validate_call final : public command_call {
     }
     print_pretraining(to.out, *rows, values, split, opts_.page());
     if (opts_.data.empty())
-      if (auto problem = validate_further(to, *rows, values))
-        return problem;
+      RETURN_ERROR(validate_further(to, *rows, values));
     if (opts_.leave_one_out && split)
       print_left_out(to.out, fitted_rows(*rows), opts_.page());
     if (opts_.best)
@@ -345,24 +305,16 @@ class validate_call final : public command_call {
 
   /// Of each software generation, the trainings that it ran.
   caf::error validate_software(const console& to) {
-    auto place = place_of("pretraining_by_software", all_sets_);
-    if (!place)
-      return std::move(place.error());
-    auto rows = read_software_rows(*place + "/" + trainings_file);
-    if (!rows)
-      return std::move(rows.error());
+    TRY(place, place_of("pretraining_by_software", all_sets_));
+    TRY(rows, read_software_rows(*place + "/" + trainings_file));
     fmt::print(to.out, "\nby software: {}/{}\n", *place, trainings_file);
     print_software_rows(to.out, *rows, opts_.page());
     return caf::none;
   }
 
   caf::error validate_further(const console& to, const pretraining_rows& rows, std::span<const double> values) {
-    auto place = place_of("gpu_pretraining_further", all_sets_);
-    if (!place)
-      return std::move(place.error());
-    auto further = read_pretraining_rows(*place + "/" + trainings_file);
-    if (!further)
-      return std::move(further.error());
+    TRY(place, place_of("gpu_pretraining_further", all_sets_));
+    TRY(further, read_pretraining_rows(*place + "/" + trainings_file));
     fmt::print(to.out, "\nfurther rows of that source: {}/{}\n", *place, trainings_file);
     print_further(to.out, rows, *further, values, opts_.page());
     if (opts_.rows)

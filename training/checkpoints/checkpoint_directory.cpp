@@ -1,6 +1,7 @@
 #include "training/checkpoints/checkpoint_directory.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/memory/open_file.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "training/checkpoints/durable_file.hpp"
@@ -97,9 +98,7 @@ std::optional<uint64_t> checkpoint_directory::training() const {
 }
 
 caf::expected<std::vector<uint64_t>> checkpoint_directory::steps() const {
-  auto names = names_of(directory_);
-  if (!names)
-    return std::move(names.error());
+  TRY(names, names_of(directory_));
   std::vector<uint64_t> result;
   for (auto& name : *names)
     if (auto step = step_of(name))
@@ -110,9 +109,7 @@ caf::expected<std::vector<uint64_t>> checkpoint_directory::steps() const {
 
 /// Of a process that ended while it was writing.
 caf::error checkpoint_directory::remove_drafts() const {
-  auto names = names_of(directory_);
-  if (!names)
-    return std::move(names.error());
+  TRY(names, names_of(directory_));
   for (auto& name : *names) {
     std::error_code problem;
     if (name.ends_with(draft_suffix) && step_of(name.substr(0, name.size() - std::string_view{draft_suffix}.size()))
@@ -180,9 +177,7 @@ caf::error checkpoint_directory::save(uint64_t step, std::vector<stored_tensor> 
 }
 
 caf::error checkpoint_directory::remove_old(uint64_t step) const {
-  auto all = steps();
-  if (!all)
-    return std::move(all.error());
+  TRY(all, steps());
   all->erase(std::ranges::upper_bound(*all, step), all->end());
   for (size_t whole = 0; !all->empty() && whole < std::max<size_t>(1, kept_); all->pop_back())
     whole += is_whole(all->back()) ? 1 : 0;
@@ -211,9 +206,7 @@ caf::expected<safetensors_file> checkpoint_directory::read(uint64_t step) const 
 }
 
 caf::expected<std::optional<checkpoint_directory::checkpoint>> checkpoint_directory::newest() const {
-  auto all = steps();
-  if (!all)
-    return std::move(all.error());
+  TRY(all, steps());
   std::vector<std::string> torn;
   for (auto step = all->rbegin(); step != all->rend(); ++step) {
     auto content = read(*step);

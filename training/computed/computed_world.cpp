@@ -1,10 +1,9 @@
 #include "training/computed/computed_world.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "training/computed/step_world.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -41,15 +40,13 @@ caf::expected<loss_sums> computed_world::run_step() {
   const auto world_size = static_cast<uint32_t>(ranks_.size());
   const step_world world{world_size, setting_of(job_.shape)};
   const auto shape = step_shape(job_, world);
-  if (auto problem = job_.strategy->check(shape, world_size))
-    return problem;
+  RETURN_ERROR(job_.strategy->check(shape, world_size));
   ensure(ready_.empty() && open_.empty(), "nothing of the last step is under way");
   error_ = caf::none;
   desk_ = {};
   loss_sums losses;
   for (auto& each : ranks_)
-    if (auto problem = each->computation.begin_step(step_, world))
-      return problem;
+    RETURN_ERROR(each->computation.begin_step(step_, world));
   std::vector<rank> ranks;
   for (uint32_t i = 0; i < world_size; ++i)
     ranks.emplace_back(*this, i, world_size, shape);
@@ -148,9 +145,7 @@ caf::error computed_world::take_place(exchange_desk::exchange& all, const pendin
   for (auto& each : all) {
     auto& its = open_.at(each.number).data;
     if (its.output == nullptr && each.about.what != op::send) {
-      auto room = ranks_[each.about.rank]->computation.room_for(each.about.results[0]);
-      if (!room)
-        return room.error();
+      TRY(room, ranks_[each.about.rank]->computation.room_for(each.about.results[0]));
       its.output = std::move(*room);
     }
     data.push_back(&its);

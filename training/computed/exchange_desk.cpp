@@ -1,6 +1,7 @@
 #include "training/computed/exchange_desk.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/language/collective_rules.hpp"
@@ -69,7 +70,7 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
   for (auto& other : ranks)
     if (other.size() > turn && !match(other[turn].about, ranks[mine][turn].about)) {
       const auto &a = other[turn].about, &b = ranks[mine][turn].about;
-      return make_error(errc::invalid_argument, a.rank < b.rank ? differ(a, b) : differ(b, a));
+      return invalid(a.rank < b.rank ? differ(a, b) : differ(b, a));
     }
   if (std::ranges::any_of(ranks, [](auto& y) { return y.empty(); }))
     return std::optional<exchange>{};
@@ -87,8 +88,7 @@ caf::expected<std::optional<exchange_desk::exchange>> exchange_desk::meet(arriva
   std::vector<pending*> abouts;
   for (auto& each : all)
     abouts.push_back(&each.about);
-  if (auto problem = combine(abouts))
-    return problem;
+  RETURN_ERROR(combine(abouts));
   return std::optional<exchange>{std::move(all)};
 }
 

@@ -1,9 +1,10 @@
 #include "training/computed/rank_computation.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "training/computed/column_shards.hpp"
-#include "training/computed/memory_advice.hpp"
+#include "training/computed/free_memory.hpp"
+#include "training/computed/model_parts.hpp"
 #include "training/language/collective_rules.hpp"
 
 #include <fmt/format.h>
@@ -31,8 +32,7 @@ caf::error rank_computation::begin_step(uint64_t step, const step_world& world) 
   losses_ = {};
   strays_at_ = no_layer;
   const bool again = step == kept_.step();
-  if (auto problem = kept_.begin(step))
-    return problem;
+  RETURN_ERROR(kept_.begin(step));
   return again ? pack() : caf::none;
 }
 
@@ -43,9 +43,7 @@ caf::error rank_computation::pack() {
     kept_.replace(what, nullptr);
   }
   for (auto& [what, bytes] : all) {
-    auto room = store_.make(bytes.size(), bytes.size(), true);
-    if (!room)
-      return room.error();
+    TRY(room, store_.make(bytes.size(), bytes.size(), true));
     std::memcpy((*room)->data, bytes.data(), bytes.size());
     kept_.replace(what, std::move(*room));
   }
@@ -92,7 +90,7 @@ caf::error rank_computation::compute(pending& x) {
     case op::backward_weight: return backward(x);
     case op::keys:
     case op::attend:
-    case op::attend_backward: return make_error(errc::invalid_argument, "these layers have no attention to share");
+    case op::attend_backward: return invalid("these layers have no attention to share");
     case op::loss: return loss(x);
     case op::add: return add(x);
     case op::slice: return slice(x);
@@ -137,9 +135,7 @@ caf::error rank_computation::load(pending& x) {
     const auto& tag = x.results[i];
     auto found = kept_.find(part_of(tag));
     if (found == nullptr) {
-      auto made = room_for(tag, bytes_of(tag), true);
-      if (!made)
-        return made.error();
+      TRY(made, room_for(tag, bytes_of(tag), true));
       found = std::move(*made);
       std::memset(found->data, 0, found->bytes);
       if (tag.kind == value_kind::weight)
@@ -178,9 +174,7 @@ caf::error rank_computation::finish(pending& x) {
 caf::error rank_computation::add(pending& x) {
   if (x.memory[0] == 0) // the sum was empty, and is the value itself now
     return caf::none;
-  auto sum = own(x.memory[0], x.argument);
-  if (!sum)
-    return sum.error();
+  TRY(sum, own(x.memory[0], x.argument));
   if (job_.as == precision::float32)
     add_as<float>((*sum)->data, data(x, 1), elements(job_, x.argument));
   else
@@ -189,9 +183,7 @@ caf::error rank_computation::add(pending& x) {
 }
 
 caf::error rank_computation::slice(pending& x) {
-  auto room = room_for(x.results[0]);
-  if (!room)
-    return room.error();
+  TRY(room, room_for(x.results[0]));
   if (of_activation(x.argument.kind) && x.results[0].has == form::columns) {
     column_shards{job_, x.argument, x.results[0].part.count}.take(x.results[0].part.index, data(x, 0), (*room)->data);
     x.memory[0] = store_.hold(std::move(*room));
@@ -233,9 +225,7 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
     result.input = store_.at(x.memory[0]);
   switch (x.what) {
     case op::all_reduce: {
-      auto own_block = own(x.memory[0], x.argument);
-      if (!own_block)
-        return own_block.error();
+      TRY(own_block, own(x.memory[0], x.argument));
       result.input = result.output = std::move(*own_block);
       if (x.argument.kind == value_kind::weight_gradient && x.argument.has == form::summand) {
         result.count = job_.layers[x.argument.layer]->replicated();
@@ -247,16 +237,14 @@ caf::expected<rank_computation::transfer> rank_computation::prepare(const pendin
     case op::all_gather: {
       if (of_activation(x.argument.kind) && scattered(x).has == form::columns)
         return prepare_columns(x);
-      auto room = room_for(x.what == op::all_gather ? gathered(x) : scattered(x));
-      if (!room)
-        return room.error();
+      TRY(room, room_for(x.what == op::all_gather ? gathered(x) : scattered(x)));
       result.output = std::move(*room);
       return result;
     }
     case op::broadcast: result.output = result.input; return result;
     case op::send:
     case op::receive: return result;
-    default: return make_error(errc::invalid_argument, "these layers have no positions to be exchanged for heads");
+    default: return invalid("these layers have no positions to be exchanged for heads");
   }
 }
 
@@ -267,16 +255,12 @@ caf::expected<rank_computation::transfer> rank_computation::prepare_columns(cons
   result.count = count_of(job_, x);
   result.input = store_.at(x.memory[0]);
   if (x.what == op::reduce_scatter) {
-    auto packed = room_for(x.argument, cut.bytes_each() * cut.count);
-    if (!packed)
-      return packed.error();
+    TRY(packed, room_for(x.argument, cut.bytes_each() * cut.count));
     for (uint32_t i = 0; i < cut.count; ++i)
       cut.take(i, result.input->data, (*packed)->data + i * cut.bytes_each());
     result.input = std::move(*packed);
   }
-  auto room = x.what == op::all_gather ? room_for(gathered(x), cut.bytes_each() * cut.count) : room_for(scattered(x));
-  if (!room)
-    return room.error();
+  TRY(room, x.what == op::all_gather ? room_for(gathered(x), cut.bytes_each() * cut.count) : room_for(scattered(x)));
   result.output = std::move(*room);
   return result;
 }
@@ -294,16 +278,11 @@ void rank_computation::complete(pending& x, block_pointer result) {
 }
 
 caf::error rank_computation::collect_own(pending& x) {
-  auto data = prepare(x);
-  if (!data)
-    return data.error();
+  TRY(data, prepare(x));
   pending* const all[] = {&x};
-  if (auto problem = combine(all))
-    return problem;
+  RETURN_ERROR(combine(all));
   if (data->output == nullptr) {
-    auto room = room_for(x.results[0]);
-    if (!room)
-      return room.error();
+    TRY(room, room_for(x.results[0]));
     data->output = std::move(*room);
   }
   if (data->output != data->input)

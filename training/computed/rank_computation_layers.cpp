@@ -1,7 +1,8 @@
 // A rank's operations on samples and layers, which call code that may throw.
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
-#include "training/computed/column_shards.hpp"
+#include "training/computed/model_parts.hpp"
 #include "training/computed/rank_computation.hpp"
 
 #include <fmt/format.h>
@@ -52,9 +53,7 @@ constexpr std::string_view of_data = "data: ", of_layer; // a layer's error name
 } // namespace
 
 caf::error rank_computation::input(pending& x) {
-  auto room = room_for(x.results[0]);
-  if (!room)
-    return room.error();
+  TRY(room, room_for(x.results[0]));
   const auto samples = x.results[0].samples.first();
   const auto count = elements(job_, x.results[0]);
   if (auto problem = attempt(of_data, [&] {
@@ -82,9 +81,7 @@ pass rank_computation::pass_of(const pending& x) const {
 }
 
 caf::error rank_computation::forward(pending& x) {
-  auto room = room_for(x.results[0]);
-  if (!room)
-    return room.error();
+  TRY(room, room_for(x.results[0]));
   if (auto problem = attempt(of_layer, [&] {
         job_.layers[x.argument.layer]->forward(pass_of(x), data(x, 0), data(x, 1), (*room)->data);
         return caf::none;
@@ -108,9 +105,7 @@ caf::error rank_computation::backward(pending& x) {
   const auto *input = data(x, 0), *w = data(x, 1), *by_output = data(x, 2);
   std::byte *by_weight = nullptr, *by_input = nullptr;
   for (size_t i = 0; i < x.results.size() && x.results[i].kind != value_kind::none; ++i) {
-    auto room = room_for(x.results[i]);
-    if (!room)
-      return room.error();
+    TRY(room, room_for(x.results[i]));
     if (x.results[i].kind == value_kind::weight_gradient)
       by_weight = (*room)->data;
     else if (x.argument.layer != 0) // gradients by the samples themselves are not used
@@ -127,10 +122,8 @@ caf::error rank_computation::backward(pending& x) {
 
 caf::error rank_computation::loss(pending& x) {
   if (x.argument.has != form::whole)
-    return make_error(errc::invalid_argument, "these losses are of whole samples");
-  auto room = room_for(x.results[0]);
-  if (!room)
-    return room.error();
+    return invalid("these losses are of whole samples");
+  TRY(room, room_for(x.results[0]));
   const auto samples = x.argument.samples.first();
   std::vector<uint32_t> labels(samples.count() * job_.labels_each);
   if (auto problem = attempt(of_data, [&] { return job_.data->fill(kept_.step(), samples, {}, labels); }))

@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/collective.hpp"
-#include "training/computed/column_shards.hpp"
+#include "training/computed/model_parts.hpp"
 #include "training/data/mixed_bits.hpp"
 
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 #include "training/data/data_folder.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/utf8.hpp"
-#include "training/data/byte_windows.hpp"
-#include "training/data/cifar_images.hpp"
-#include "training/data/idx_images.hpp"
+#include "training/data/stored_images.hpp"
+#include "training/data/text_folder.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -140,9 +140,7 @@ caf::expected<std::optional<opened_data>> open_within(const looked_through& all)
   std::vector<std::string> found;
   const known_format* format = nullptr;
   for (auto& folder : all.folders) {
-    auto its = format_in(folder);
-    if (!its)
-      return std::move(its.error());
+    TRY(its, format_in(folder));
     if (*its == nullptr)
       continue;
     format = *its;
@@ -152,9 +150,7 @@ caf::expected<std::optional<opened_data>> open_within(const looked_through& all)
     return std::optional<opened_data>{};
   if (found.size() > 1)
     return invalid(fmt::format("there are images in {} folders: name one, {}", found.size(), choice_text(found)));
-  auto opened = format->open(found.front());
-  if (!opened)
-    return std::move(opened.error());
+  TRY(opened, format->open(found.front()));
   opened->found_in = found.front();
   return std::optional{std::move(*opened)};
 }
@@ -168,9 +164,7 @@ void remark_short_ones(const std::vector<text_file>& files, uint32_t window, std
 }
 
 caf::expected<opened_data> open_text(const fs::path& folder, const text_options& opts) {
-  auto found = read_text_folder(folder, opts.seed, opts.held_out_part);
-  if (!found)
-    return std::move(found.error());
+  TRY(found, read_text_folder(folder, opts.seed, opts.held_out_part));
   opened_data result;
   result.remarks = std::move(found->skipped);
   remark_short_ones(found->training, opts.window, result.remarks);
@@ -197,34 +191,25 @@ caf::error no_folder(const fs::path& folder) {
 
 /// The data set that lies in the folder itself; nothing where its files are of no known format.
 caf::expected<std::optional<opened_data>> open_own(const fs::path& folder) {
-  if (auto problem = no_folder(folder))
-    return problem;
-  auto found = format_in(folder);
-  if (!found)
-    return std::move(found.error());
+  RETURN_ERROR(no_folder(folder));
+  TRY(found, format_in(folder));
   if (*found == nullptr)
     return std::optional<opened_data>{};
-  auto opened = (*found)->open(folder);
-  if (!opened)
-    return std::move(opened.error());
+  TRY(opened, (*found)->open(folder));
   return std::optional{std::move(*opened)};
 }
 
 } // namespace
 
 caf::expected<opened_data> open_data_folder(const fs::path& folder, const text_options& opts) {
-  auto own = open_own(folder);
-  if (!own)
-    return std::move(own.error());
+  TRY(own, open_own(folder));
   if (*own)
     return std::move(**own);
   auto text = open_text(folder, opts);
   if (text || code_of(text.error()) != errc::invalid_argument)
     return text;
   const auto all = look_through(folder);
-  auto within = open_within(all);
-  if (!within)
-    return std::move(within.error());
+  TRY(within, open_within(all));
   if (*within)
     return std::move(**within);
   return invalid(fmt::format("{}: what is looked for in a folder, and in those within: {}; or else files of text{}; {}",
@@ -234,15 +219,11 @@ caf::expected<opened_data> open_data_folder(const fs::path& folder, const text_o
 caf::expected<opened_data> open_image_folder(const fs::path& folder) {
   if (has_idx_set(folder))
     return open_idx_set(folder);
-  auto own = open_own(folder);
-  if (!own)
-    return std::move(own.error());
+  TRY(own, open_own(folder));
   if (*own)
     return std::move(**own);
   const auto all = look_through(folder);
-  auto within = open_within(all);
-  if (!within)
-    return std::move(within.error());
+  TRY(within, open_within(all));
   if (*within)
     return std::move(**within);
   return invalid(fmt::format("{}: there are no images that can be read; what is looked for there, and in the folders "

@@ -1,6 +1,7 @@
 #include "training/data/sample_partition.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <fmt/format.h>
@@ -46,9 +47,7 @@ caf::expected<std::vector<decimal_fraction>> parse_fractions(std::string_view te
   uint64_t sum = 0;
   for (size_t begin = 0; begin <= text.size();) {
     const auto end = std::min(text.find(',', begin), text.size());
-    auto fraction = parse_fraction(text.substr(begin, end - begin));
-    if (!fraction)
-      return std::move(fraction.error());
+    TRY(fraction, parse_fraction(text.substr(begin, end - begin)));
     sum += fraction->value;
     if (sum > decimal_fraction::one)
       return invalid(fmt::format("the fractions {} are more than 1 together, from the {}. on", text,

@@ -4,6 +4,10 @@
 
 #include <caf/expected.hpp>
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 namespace ringmaster::training {
 
 /// Digits of 28x28, 0 to 1, drawn one at a time: strokes, turned, stretched, sheared, bent and shifted, with a pen of
@@ -32,5 +36,13 @@ private:
 /// What is held out begins in the middle of all numbers there are, and so is the same whatever the other count. Errors:
 /// invalid_argument for a count of 0 or above `count_max`.
 caf::expected<opened_data> make_synthetic_digits(uint64_t seed, uint32_t training = 60'000, uint32_t held_out = 10'000);
+
+struct stroke_point {
+  double x = 0, y = 0; ///< In a square of side 1, x to the right and y down.
+};
+using stroke = std::vector<stroke_point>;
+
+/// How 0 to 9 are written, each in one stroke or two.
+std::span<const stroke> strokes_of(uint32_t digit);
 
 } // namespace ringmaster::training

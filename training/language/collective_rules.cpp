@@ -1,5 +1,6 @@
 #include "training/language/collective_rules.hpp"
 
+#include "messages/try.hpp"
 #include "training/language/collective_parts.hpp"
 #include "training/language/tag_checks.hpp"
 
@@ -57,10 +58,8 @@ caf::error dispatch(arguments all, value_tag& x) {
 
 /// Each rank gets what experts have made of the samples that it asks for; they are those that went there.
 caf::error bring_back(arguments all, value_tag& x) {
-  if (auto problem = complete(all))
-    return problem;
-  if (auto problem = in_order(all))
-    return problem;
+  RETURN_ERROR(complete(all));
+  RETURN_ERROR(in_order(all));
   covered asked;
   for (auto* each : all) { // of which the sentences speak
     each->results[0].kind = x.kind;
@@ -111,8 +110,7 @@ caf::error reduce(arguments all, value_tag& x) {
   if (all.front()->what == op::reduce_scatter && x.kind == value_kind::weight_gradient && !x.part.whole())
     return refused(*all.front(), fmt::format("it needs the whole, and has the {}", text_of(x)));
   if (std::ranges::any_of(all, [](auto* y) { return asks_for_columns(*y); }))
-    if (auto problem = not_for_columns(all, x))
-      return problem;
+    RETURN_ERROR(not_for_columns(all, x));
   return sum(all, x);
 }
 

@@ -1,6 +1,7 @@
 #include "training/layouts/tensor_layout.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -31,9 +32,8 @@ caf::expected<cut_layer> parse_layer(std::string_view text) {
   const auto shape = middle == text.npos ? "" : text.substr(middle + 1, last - middle - 1);
   const auto by = shape.find('x');
   if (middle == text.npos || middle == 0 || by == shape.npos)
-    return invalid(fmt::format("\"{}\" is no layer: write NAME:INxOUT:columns or NAME:INxOUT:rows, such as "
-                               "hidden:768x256:columns",
-                               text));
+    return invalid(fmt::format(
+      "\"{}\" is no layer: write NAME:INxOUT:columns or NAME:INxOUT:rows, such as hidden:768x256:columns", text));
   auto rows = parse_whole(shape.substr(0, by), 1, side_max), columns = parse_whole(shape.substr(by + 1), 1, side_max);
   for (auto* side : {&rows, &columns})
     if (!*side)
@@ -51,8 +51,7 @@ caf::expected<tensor_layout> tensor_layout::of(uint32_t ranks, uint32_t tensor, 
     return invalid(fmt::format("{} cannot share layers {} by {}: there must be a multiple of {}, {} at most",
                                counted(ranks, "rank"), tensor, tensor, tensor, ranks_max));
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (auto problem = check_layer(layers[i], tensor))
-      return problem;
+    RETURN_ERROR(check_layer(layers[i], tensor));
     if (std::any_of(layers.begin(), layers.begin() + static_cast<ptrdiff_t>(i),
                     [&](auto& x) { return x.name == layers[i].name; }))
       return invalid(fmt::format("there are two layers {}: give each a name of its own", layers[i].name));

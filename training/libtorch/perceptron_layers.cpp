@@ -4,8 +4,6 @@
 
 #include <torch/torch.h>
 
-#include <cmath>
-
 namespace ringmaster::training {
 
 namespace {

@@ -153,10 +153,9 @@ double bound_of(uint64_t inputs) {
 
 caf::expected<model_layers> layers_of(const byte_transformer& x) {
   if (x.positions == 0 || x.width == 0 || x.heads == 0 || x.hidden == 0 || x.width % x.heads != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("a transformer of {} positions, width {}, {} heads and {} hidden: none may be 0, and "
-                                  "heads must divide the width",
-                                  x.positions, x.width, x.heads, x.hidden));
+    return invalid(fmt::format("a transformer of {} positions, width {}, {} heads and {} hidden: none may be 0, and "
+                               "heads must divide the width",
+                               x.positions, x.width, x.heads, x.hidden));
   // Those that add to what goes through begin smaller, as there are many of them.
   const auto deep = 1 / std::sqrt(static_cast<double>(std::max<uint64_t>(2 * x.blocks, 1)));
   const auto in = bound_of(x.width);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/selection/process_costs.hpp"
 #include "training/computed/training_job.hpp"
 #include "training/simulated/simulator.hpp"
 
@@ -94,5 +95,9 @@ struct predicted_step {
 /// `profiled_costs` has it. Errors: those of `simulate`.
 caf::expected<predicted_step> predict(const training_job& job, uint32_t ranks, std::span<const measured_step> steps,
                                       double usual, const communication_times& communications = {});
+
+/// What the communications of a job take whose ranks are all in one process, by the constants that `ringmaster tune`
+/// measures: a call that the ranks wait for, and the joint operation that moves their data. The job outlives it.
+communication_times tuned_communications(const training_job& job, const process_constants& machine);
 
 } // namespace ringmaster::training

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/drawing/svg_canvas.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "training/pictures/train_boxes.hpp"
 
@@ -269,7 +270,7 @@ private:
 };
 
 caf::error cannot_draw(std::string why) {
-  return make_error(errc::invalid_argument, std::move(why));
+  return invalid(std::move(why));
 }
 
 } // namespace
@@ -281,6 +282,26 @@ caf::expected<std::string> picture_of(const train_run& x, const training_outcome
   if (boxes.count() > pictured_boxes_max)
     boxes = boxes.in_columns(columns, found.end);
   return painter{x, found, boxes}.paint();
+}
+
+using namespace training;
+
+training_outcome first_of_stages(const training_outcome& found, const mesh& shape) {
+  const auto size = shape.stage_size();
+  ensure(size > 0 && found.ranks.size() % size == 0, "ranks are whole stages");
+  training_outcome result = found;
+  result.ranks.clear();
+  result.events.clear();
+  for (uint32_t rank = 0; rank < found.ranks.size(); rank += size)
+    result.ranks.push_back(found.ranks[rank]);
+  result.peak_rank = found.peak_rank / size;
+  for (auto x : found.events)
+    if (x.rank % size == 0) {
+      x.rank /= size;
+      x.peer /= size;
+      result.events.push_back(x);
+    }
+  return result;
 }
 
 } // namespace ringmaster

@@ -1,6 +1,7 @@
 #include "training/pictures/train_trace.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/trace_events.hpp"
@@ -123,8 +124,7 @@ caf::expected<std::string> trace_of(std::span<const traced_step> steps, uint64_t
   trace_events trace{picosecond_decimals};
   for (size_t i = 0; i < steps.size(); ++i) {
     ensure(steps[i].found != nullptr && steps[i].costs != nullptr, "a traced step has an outcome and costs");
-    if (auto problem = write_step(trace, i + 1, steps[i], bytes_max))
-      return problem;
+    RETURN_ERROR(write_step(trace, i + 1, steps[i], bytes_max));
   }
   return trace.take();
 }

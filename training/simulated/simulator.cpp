@@ -84,10 +84,9 @@ caf::expected<training_outcome> simulate(const strategy_function& program, const
                                          const cost_model& costs, bool with_events, uint64_t operations_max,
                                          const training_watch& watch) {
   if (world_size == 0)
-    return make_error(errc::invalid_argument, "a world needs at least one rank, not 0");
+    return invalid("a world needs at least one rank, not 0");
   if (trained.global_batch > UINT32_MAX)
-    return make_error(errc::invalid_argument,
-                      fmt::format("a global batch has at most {} samples, not {}", UINT32_MAX, trained.global_batch));
+    return invalid(fmt::format("a global batch has at most {} samples, not {}", UINT32_MAX, trained.global_batch));
   return simulated_world{trained, world_size, costs, with_events, operations_max, watch}.run(program);
 }
 

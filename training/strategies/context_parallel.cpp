@@ -75,17 +75,14 @@ strategy run_context_parallel(rank& self, const model& m, bool rings) {
 
 caf::error check_context_parallel(const model& m, uint32_t world_size) {
   if (m.for_real)
-    return make_error(errc::invalid_argument,
-                      "ranks that share positions need layers of attention that can work on some of them; those that "
-                      "are trained here take whole samples: ringmaster simulate train simulates it");
+    return invalid("ranks that share positions need layers of attention that can work on some of them; those that "
+                   "are trained here take whole samples: ringmaster simulate train simulates it");
   const auto shape = context_shape(m, world_size);
   if (shape.size() != world_size || (m.parallel.dp != 0 && m.parallel.dp != shape.data))
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks that share positions times {} data-parallel ones are not {} ranks",
-                                  shape.context, m.parallel.dp != 0 ? m.parallel.dp : shape.data, world_size));
+    return invalid(fmt::format("{} ranks that share positions times {} data-parallel ones are not {} ranks",
+                               shape.context, m.parallel.dp != 0 ? m.parallel.dp : shape.data, world_size));
   if (shape.context > position_run::of_max)
-    return make_error(errc::invalid_argument, fmt::format("{} ranks that share positions are more than {}",
-                                                          shape.context, position_run::of_max));
+    return invalid(fmt::format("{} ranks that share positions are more than {}", shape.context, position_run::of_max));
   return check_data_parallel(m, shape.data);
 }
 

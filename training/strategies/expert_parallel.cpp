@@ -14,8 +14,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 namespace ringmaster::training {
 
 namespace {
@@ -132,13 +130,11 @@ strategy run_expert_parallel(rank& self, const model& m) {
 
 caf::error check_expert_parallel(const model& m, uint32_t world_size) {
   if (m.for_real)
-    return make_error(errc::invalid_argument,
-                      "ranks that share experts need layers of experts and a router; those that are trained here have "
-                      "none: ringmaster simulate train simulates it");
+    return invalid("ranks that share experts need layers of experts and a router; those that are trained here have "
+                   "none: ringmaster simulate train simulates it");
   if (const auto count = expert_ranks(m, world_size); world_size % count != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks are no groups of {} that share experts: --experts must divide them",
-                                  world_size, count));
+    return invalid(fmt::format("{} ranks are no groups of {} that share experts: --experts must divide them",
+                               world_size, count));
   return check_data_parallel(m, world_size);
 }
 

@@ -8,7 +8,7 @@
 // Time: load / W + forward and backward + what they do not hide of 2 (L - 1) all_gathers and L reduce_scatters for
 // each micro-batch + update / W.
 // Memory: 3/W weights a layer, prefetch + 1 whole weights, two whole gradients, and the activations of one micro-batch.
-#include "training/strategies/fully_sharded.hpp"
+#include "training/strategies/tensor_parallel.hpp"
 
 #include <deque>
 

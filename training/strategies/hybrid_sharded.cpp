@@ -4,7 +4,7 @@
 // Where --shard is not given a group is 8 ranks where the world is more of them, or else half of the world.
 // Time: fsdp's over S ranks + what the backward does not hide of L all_reduces of 1/S of a layer.
 // Memory: fsdp's, with 3/S weights a layer.
-#include "training/strategies/fully_sharded.hpp"
+#include "training/strategies/tensor_parallel.hpp"
 
 #include "messages/errc.hpp"
 
@@ -31,8 +31,7 @@ strategy run_hybrid_sharded(rank& self, const model& m) {
 
 caf::error check_hybrid_sharded(const model& m, uint32_t world_size) {
   if (const auto count = sharers_of(m, world_size); world_size % count != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks are no groups of {}: --shard must divide them", world_size, count));
+    return invalid(fmt::format("{} ranks are no groups of {}: --shard must divide them", world_size, count));
   return check_data_parallel(m, world_size);
 }
 

@@ -66,12 +66,11 @@ strategy run_ordered_data_parallel(rank& self, const model& m) {
 caf::error check_ordered_data_parallel(const model& m, uint32_t world_size) {
   const auto parts = part_count(m, world_size);
   if (parts < world_size)
-    return make_error(errc::invalid_argument, fmt::format("{} {} too few for {}", counted(parts, "virtual rank"),
-                                                          parts == 1 ? "is" : "are", counted(world_size, "rank")));
+    return invalid(fmt::format("{} {} too few for {}", counted(parts, "virtual rank"), parts == 1 ? "is" : "are",
+                               counted(world_size, "rank")));
   if (m.virtual_ranks != 0 && m.global_batch < parts)
-    return make_error(errc::invalid_argument,
-                      fmt::format("a global batch of {} has none for each of {}: --virtual-ranks {} at most",
-                                  counted(m.global_batch, "sample"), counted(parts, "virtual rank"), m.global_batch));
+    return invalid(fmt::format("a global batch of {} has none for each of {}: --virtual-ranks {} at most",
+                               counted(m.global_batch, "sample"), counted(parts, "virtual rank"), m.global_batch));
   return check_data_parallel(m, parts);
 }
 

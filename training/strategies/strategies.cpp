@@ -32,8 +32,7 @@ const known_strategy* strategy_of(std::string_view name) {
 
 caf::error register_strategy(const known_strategy& added) {
   const auto refused = [&](std::string_view why) {
-    return make_error(errc::invalid_argument,
-                      fmt::format("the strategy \"{}\" cannot be registered: {}", added.name, why));
+    return invalid(fmt::format("the strategy \"{}\" cannot be registered: {}", added.name, why));
   };
   if (added.name.empty())
     return refused("it has no name");
@@ -116,15 +115,13 @@ range layers_of(const model& m, uint32_t part, uint32_t parts) {
 
 caf::error check_data_parallel(const model& m, uint32_t parts) {
   if (m.uneven && m.global_batch < parts)
-    return make_error(errc::invalid_argument,
-                      fmt::format("a global batch of {} has no sample for each of {}",
-                                  counted(m.global_batch, "sample"), counted(parts, "data-parallel rank")));
+    return invalid(fmt::format("a global batch of {} has no sample for each of {}", counted(m.global_batch, "sample"),
+                               counted(parts, "data-parallel rank")));
   if (!m.uneven && m.global_batch % parts != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("a global batch of {} does not divide among {}; {}{} would", m.global_batch,
-                                  counted(parts, "data-parallel rank"),
-                                  m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
-                                  (m.global_batch / parts + 1) * parts));
+    return invalid(fmt::format("a global batch of {} does not divide among {}; {}{} would", m.global_batch,
+                               counted(parts, "data-parallel rank"),
+                               m.global_batch < parts ? "" : fmt::format("{} or ", m.global_batch / parts * parts),
+                               (m.global_batch / parts + 1) * parts));
   return caf::none;
 }
 
@@ -132,10 +129,9 @@ caf::error check_mesh(const model& m, uint32_t world_size) {
   const auto tensor = std::max(m.parallel.tp, 1u), data = std::max(m.parallel.dp, 1u),
              context = std::max(m.parallel.cp, 1u);
   if (world_size % (uint64_t{tensor} * data * context) != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks are no multiple of {} tensor-parallel{} times {} data-parallel ones",
-                                  world_size, tensor,
-                                  context == 1 ? "" : fmt::format(" times {} context-parallel", context), data));
+    return invalid(fmt::format("{} ranks are no multiple of {} tensor-parallel{} times {} data-parallel ones",
+                               world_size, tensor,
+                               context == 1 ? "" : fmt::format(" times {} context-parallel", context), data));
   return caf::none;
 }
 

@@ -10,6 +10,7 @@
 #include "training/strategies/tensor_parallel.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 
 #include <fmt/format.h>
 
@@ -110,13 +111,11 @@ strategy run_tensor_parallel(rank& self, const model& m) {
 } // namespace
 
 caf::error check_tensor_parallel(const model& m, uint32_t world_size) {
-  if (auto problem = check_mesh(m, world_size))
-    return problem;
+  RETURN_ERROR(check_mesh(m, world_size));
   const auto shape = tensor_parallel_shape(m, world_size);
   if (shape.size() != world_size || (m.parallel.dp != 0 && m.parallel.dp != shape.data))
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} tensor-parallel ranks times {} data-parallel ones are not {} ranks", shape.tensor,
-                                  std::max(m.parallel.dp, 1u), world_size));
+    return invalid(fmt::format("{} tensor-parallel ranks times {} data-parallel ones are not {} ranks", shape.tensor,
+                               std::max(m.parallel.dp, 1u), world_size));
   return check_data_parallel(m, shape.data);
 }
 

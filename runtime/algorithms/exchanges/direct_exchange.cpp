@@ -1,4 +1,4 @@
-#include "runtime/algorithms/exchanges/direct_exchange.hpp"
+#include "runtime/algorithms/exchanges/exchanges.hpp"
 
 #include "runtime/schedule/collective.hpp"
 
@@ -168,6 +168,19 @@ schedule plan_direct_broadcast(const plan_request& request) {
 algorithm_cost cost_of_direct_broadcast(const plan_request& request) {
   const auto others = uint64_t{request.world_size} - 1;
   return {1, others * request.count, others, 1, others * request.count};
+}
+
+schedule plan_direct_send_recv(const plan_request& request) {
+  schedule_builder b{request};
+  if (request.rank == request.root)
+    b.send(0, request.peer, {buffer::input, 0, request.count});
+  else if (request.rank == request.peer)
+    b.recv(0, request.root, {buffer::output, 0, request.count});
+  return b.take(1);
+}
+
+algorithm_cost cost_of_direct_send_recv(const plan_request& request) {
+  return {1, request.count, 1, 1, request.count};
 }
 
 } // namespace ringmaster

@@ -1,4 +1,4 @@
-#include "runtime/algorithms/exchanges/direct_reduction.hpp"
+#include "runtime/algorithms/exchanges/exchanges.hpp"
 
 #include "runtime/schedule/collective.hpp"
 

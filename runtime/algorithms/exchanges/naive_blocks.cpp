@@ -1,4 +1,4 @@
-#include "runtime/algorithms/exchanges/naive_blocks.hpp"
+#include "runtime/algorithms/exchanges/exchanges.hpp"
 
 #include "runtime/schedule/collective.hpp"
 

@@ -1,4 +1,4 @@
-#include "runtime/algorithms/halvings/halving.hpp"
+#include "runtime/algorithms/halvings/halvings.hpp"
 
 namespace ringmaster {
 

@@ -1,9 +1,8 @@
-#include "runtime/algorithms/hierarchies/hierarchical_broadcast.hpp"
+#include "runtime/algorithms/hierarchies/hierarchies.hpp"
 
-#include "runtime/algorithms/hierarchies/counted_cost.hpp"
-#include "runtime/algorithms/hierarchies/host_shards.hpp"
+#include "runtime/algorithms/hierarchies/host_map.hpp"
 #include "runtime/algorithms/parts/pieces.hpp"
-#include "runtime/algorithms/rings/chain.hpp"
+#include "runtime/algorithms/rings/rings.hpp"
 #include "runtime/schedule/collective.hpp"
 
 namespace ringmaster {

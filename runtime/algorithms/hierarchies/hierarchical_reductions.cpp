@@ -1,9 +1,7 @@
-#include "runtime/algorithms/hierarchies/hierarchical_reductions.hpp"
+#include "runtime/algorithms/hierarchies/hierarchies.hpp"
 
-#include "runtime/algorithms/hierarchies/counted_cost.hpp"
-#include "runtime/algorithms/hierarchies/host_shards.hpp"
-#include "runtime/algorithms/rings/pairwise.hpp"
-#include "runtime/algorithms/rings/ring.hpp"
+#include "runtime/algorithms/hierarchies/host_map.hpp"
+#include "runtime/algorithms/rings/rings.hpp"
 #include "runtime/schedule/collective.hpp"
 
 #include <map>

@@ -54,4 +54,28 @@ private:
   uint32_t largest_ = 0;
 };
 
+/// A run of elements that every host gives to the ranks on it in equal parts: each rank has a shard. Where hosts have
+/// different numbers of ranks their shards have other bounds; between two bounds of any host lies a piece, which has
+/// one owner on each host. Across hosts, the owners of a piece deal with it among themselves.
+class host_shards {
+public:
+  host_shards(const host_map& hosts, uint64_t count);
+
+  block_range of(buffer where, uint32_t rank) const;
+  /// Those of the rank's shard, from the first on; none is empty.
+  std::vector<block_range> pieces(buffer where, uint32_t rank) const;
+  uint32_t owner(const block_range& piece, uint32_t host) const;
+  uint64_t largest_piece() const;
+
+private:
+  const host_map& hosts_;
+  uint64_t count_;
+  std::vector<uint64_t> bounds_; ///< Of all hosts' shards, sorted, the end among them.
+};
+
+/// What the schedules of all ranks take, by counting their messages: for algorithms whose cost has no short formula.
+/// Of a round in which ranks have several peers, a message has ended when all that was before it in its two ports has
+/// gone through, so the largest such sum over the messages is a bound of the round's.
+algorithm_cost counted_cost(const plan_request& request, schedule (*plan)(const plan_request&));
+
 } // namespace ringmaster

@@ -1,7 +1,7 @@
-#include "runtime/algorithms/rings/bruck.hpp"
+#include "runtime/algorithms/rings/rings.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/algorithms/parts/wrapped_blocks.hpp"
+#include "runtime/algorithms/parts/pieces.hpp"
 
 #include <bit>
 
@@ -114,9 +114,8 @@ algorithm_cost cost_of_bruck_all_gather(const plan_request& request) {
 caf::error check_bruck_all_to_all(const plan_request& request) {
   if (request.counts.empty())
     return caf::none;
-  return make_error(errc::invalid_argument,
-                    "bruck packs all_to_all's blocks by number and wants them all of one size: with counts by rank, "
-                    "take pairwise");
+  return invalid("bruck packs all_to_all's blocks by number and wants them all of one size: with counts by rank, "
+                 "take pairwise");
 }
 
 schedule plan_bruck_all_to_all(const plan_request& request) {

@@ -1,4 +1,4 @@
-#include "runtime/algorithms/rings/chain.hpp"
+#include "runtime/algorithms/rings/rings.hpp"
 
 #include "runtime/algorithms/parts/pieces.hpp"
 

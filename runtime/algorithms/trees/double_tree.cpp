@@ -1,4 +1,4 @@
-#include "runtime/algorithms/trees/double_tree.hpp"
+#include "runtime/algorithms/trees/trees.hpp"
 
 #include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/algorithms/trees/two_trees.hpp"

@@ -1,4 +1,4 @@
-#include "runtime/algorithms/trees/tree.hpp"
+#include "runtime/algorithms/trees/trees.hpp"
 
 #include "runtime/schedule/collective.hpp"
 

@@ -1,7 +1,7 @@
-#include "runtime/algorithms/trees/tree_blocks.hpp"
+#include "runtime/algorithms/trees/trees.hpp"
 
 #include "runtime/algorithms/parts/cost_counter.hpp"
-#include "runtime/algorithms/parts/wrapped_blocks.hpp"
+#include "runtime/algorithms/parts/pieces.hpp"
 #include "runtime/schedule/collective.hpp"
 
 #include <algorithm>

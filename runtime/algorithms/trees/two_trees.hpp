@@ -7,7 +7,7 @@
 namespace ringmaster {
 
 /// Two binary trees over N ranks, and when their links are used. What the double tree's schedules are made of; its
-/// algorithm is described in double_tree.hpp.
+/// algorithm is described in trees.hpp.
 ///
 /// Ranks are numbers here: 0 is above both trees and has their tops as its children. The others, 1 to N-1, are the
 /// nodes of both trees and have at most two children, all of them in one of the two trees.

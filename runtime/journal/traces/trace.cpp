@@ -4,7 +4,6 @@
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/traces/trace_places.hpp"
-#include "runtime/journal/traces/unfinished_ranks.hpp"
 #include "runtime/text/trace_events.hpp"
 
 #include <fmt/format.h>

@@ -37,4 +37,12 @@ private:
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// A column with cells on its left or right side.
+inline text_table::column left_column(std::string head, unsigned left_out = 0) {
+  return {std::move(head), text_side::left, left_out};
+}
+inline text_table::column right_column(std::string head, unsigned left_out = 0) {
+  return {std::move(head), text_side::right, left_out};
+}
+
 } // namespace ringmaster

@@ -1,4 +1,4 @@
-#include "actors/hosts/flight_recorder.hpp"
+#include "actors/hosts/journal.hpp"
 
 #include "runtime/invariants/ensure.hpp"
 #include "tests/runtime/invariants/broken_invariant.hpp"

@@ -1,5 +1,5 @@
 // The settings that processes compare before they train together, and what a run's trainer and journal get.
-#include "client/training/requested_settings.hpp"
+#include "client/training/model_checkpoint.hpp"
 
 #include "client/training/active_run.hpp"
 #include "tests/support/training/layer_like.hpp"

@@ -1,5 +1,5 @@
 // How often to write checkpoints, and what is left of the time.
-#include "planner/failures/checkpoint_interval.hpp"
+#include "planner/failures/goodput.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,6 @@
 
 #include "messages/errc.hpp"
 #include "planner/failures/goodput.hpp"
-#include "planner/failures/played_runs.hpp"
 
 #include <doctest/doctest.h>
 

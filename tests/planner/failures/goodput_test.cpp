@@ -2,7 +2,6 @@
 #include "planner/failures/goodput.hpp"
 
 #include "messages/errc.hpp"
-#include "planner/failures/checkpoint_interval.hpp"
 
 #include <doctest/doctest.h>
 

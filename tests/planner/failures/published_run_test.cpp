@@ -1,7 +1,6 @@
 // A published run: 16,384 H100 had 419 unexpected interruptions in 54 days, and more than 90 % effective training time
 // ("The Llama 3 Herd of Models", 2024, section 3.3.4). Its checkpoint and restart times are not published, so the tests
 // say for which ones the model agrees.
-#include "planner/failures/checkpoint_interval.hpp"
 #include "planner/failures/failure_simulation.hpp"
 #include "planner/failures/goodput.hpp"
 

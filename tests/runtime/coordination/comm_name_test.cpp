@@ -1,4 +1,4 @@
-#include "runtime/coordination/comm_name.hpp"
+#include "runtime/coordination/join_checks.hpp"
 
 #include <doctest/doctest.h>
 

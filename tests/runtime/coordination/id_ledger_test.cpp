@@ -1,6 +1,6 @@
 #include "runtime/coordination/id_ledger.hpp"
 
-#include "runtime/journal/operation_state.hpp"
+#include "runtime/journal/journal_store.hpp"
 
 #include <doctest/doctest.h>
 

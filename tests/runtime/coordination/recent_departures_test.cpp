@@ -1,4 +1,4 @@
-#include "runtime/coordination/recent_departures.hpp"
+#include "runtime/coordination/drain_desk.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,6 @@
 #include "runtime/drawing/drawing.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/drawing/lanes.hpp"
 #include "runtime/drawing/svg_canvas.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "runtime/health/orphan_wait.hpp"
+#include "runtime/health/connection_silence.hpp"
 
 #include <doctest/doctest.h>
 

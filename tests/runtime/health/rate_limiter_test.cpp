@@ -1,4 +1,4 @@
-#include "runtime/health/rate_limiter.hpp"
+#include "runtime/health/restart_intensity.hpp"
 
 #include <doctest/doctest.h>
 

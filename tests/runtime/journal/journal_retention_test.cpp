@@ -1,5 +1,5 @@
 // Which operations a journal knows when it keeps only its latest records.
-#include "runtime/journal/operation_state.hpp"
+#include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "tests/support/journal_directory.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -1,4 +1,4 @@
-#include "runtime/links/block_cuts.hpp"
+#include "runtime/links/link_frames.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/memory/huge_pages.hpp"
+#include "runtime/memory/mapped_memory.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/memory/device_memory.hpp"
-#include "runtime/memory/file_shortage.hpp"
+#include "runtime/memory/memory_directory.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 

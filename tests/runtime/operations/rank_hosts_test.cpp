@@ -1,4 +1,4 @@
-#include "runtime/operations/rank_hosts.hpp"
+#include "runtime/operations/waiting_ranks.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,3 @@
-#include "runtime/proof/outcome.hpp"
 #include "runtime/proof/rank_sets.hpp"
 #include "runtime/proof/symbol_buffer.hpp"
 

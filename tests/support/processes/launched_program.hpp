@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "tools/launch/scratch_directory.hpp"
 #include "tools/processes/child_process.hpp"
-#include "tools/processes/exit_status.hpp"
+#include "tools/processes/watched_process.hpp"
 
 #include <chrono>
 #include <csignal>

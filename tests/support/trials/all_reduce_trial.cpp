@@ -1,7 +1,7 @@
 #include "tests/support/trials/all_reduce_trial.hpp"
 
 #include "runtime/algorithms/registry.hpp"
-#include "runtime/operations/rank_hosts.hpp"
+#include "runtime/operations/waiting_ranks.hpp"
 #include "runtime/reduction/reducer.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "tests/support/schedule_interpreter.hpp"

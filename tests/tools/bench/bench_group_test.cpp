@@ -1,8 +1,8 @@
-#include "tools/bench/bench_group.hpp"
+#include "tools/bench/bench.hpp"
 
 #include "messages/errc.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
-#include "tools/bench/bench_sizes.hpp"
+#include "tools/bench/bench_options.hpp"
 
 #include <doctest/doctest.h>
 

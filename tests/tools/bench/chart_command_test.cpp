@@ -1,4 +1,4 @@
-#include "tools/bench/bench_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "tests/support/captured_command.hpp"
 #include "tests/support/file_content.hpp"

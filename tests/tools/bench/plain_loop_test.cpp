@@ -1,4 +1,4 @@
-#include "tools/bench/plain_loop.hpp"
+#include "tools/bench/memory_limit.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tools/clients/rank_layout.hpp"
+#include "tools/clients/free_devices.hpp"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "tools/clients/rank_layout.hpp"
+#include "tools/clients/free_devices.hpp"
 
 #include "tests/tools/clients/cluster_info.hpp"
 

@@ -5,9 +5,8 @@
 #include "tests/support/text_search.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
 #include "tests/tools/console/set_columns.hpp"
-#include "tools/cluster/cluster_commands.hpp"
-#include "tools/cluster/communicator_text.hpp"
 #include "tools/cluster/device_words.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 

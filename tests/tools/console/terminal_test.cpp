@@ -4,7 +4,7 @@
 #include "tests/support/captured_command.hpp"
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tools/journal/log_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 

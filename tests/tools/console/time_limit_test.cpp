@@ -1,4 +1,4 @@
-#include "tools/console/time_limit.hpp"
+#include "tools/console/ending_signals.hpp"
 
 #include <sys/time.h>
 #include <sys/wait.h>

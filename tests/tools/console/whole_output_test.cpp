@@ -1,8 +1,7 @@
 #include "tools/console/whole_output.hpp"
 
 #include "tests/support/captured_command.hpp"
-#include "tools/prove/prove_commands.hpp"
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tools/journal/log_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "runtime/journal/journal_store.hpp"
 #include "tests/support/captured_command.hpp"

@@ -1,4 +1,4 @@
-#include "tools/launch/absence_notice.hpp"
+#include "tools/launch/node_losses.hpp"
 
 #include "tests/support/processes/watched_children.hpp"
 

@@ -1,4 +1,4 @@
-#include "tools/launch/info_answers.hpp"
+#include "tools/launch/node_losses.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,6 @@
 #include "tools/launch/node_losses.hpp"
 
 #include "tests/support/processes/watched_children.hpp"
-#include "tools/launch/launch_words.hpp"
 
 #include <doctest/doctest.h>
 

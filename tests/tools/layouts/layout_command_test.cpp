@@ -1,4 +1,4 @@
-#include "tools/layouts/layout_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"

@@ -1,7 +1,5 @@
 #include "tests/support/file_content.hpp"
-#include "tools/prove/prove_commands.hpp"
-#include "tools/simulate/simulate_command.hpp"
-#include "tools/tune/tune_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"

@@ -1,17 +1,15 @@
 #include "tools/options/option_table.hpp"
 
 #include "messages/errc.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/tools/options/bench_of.hpp"
-#include "tools/bench/bench_commands.hpp"
 #include "tools/bench/bench_options.hpp"
-#include "tools/cluster/cluster_commands.hpp"
-#include "tools/demo/demo_command.hpp"
-#include "tools/demo/demo_options.hpp"
+#include "tools/demo/demo.hpp"
 #include "tools/journal/log_options.hpp"
 #include "tools/options/collective_options.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,8 +4,8 @@
 #include "runtime/algorithms/registry.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
+#include "tools/options/commands.hpp"
 #include "tools/options/program.hpp"
-#include "tools/simulate/simulate_command.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

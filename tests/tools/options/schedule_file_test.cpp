@@ -6,8 +6,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/tools/options/bench_of.hpp"
-#include "tools/prove/prove_commands.hpp"
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
-#include "tools/planning/plan_command.hpp"
+#include "tools/options/commands.hpp"
 #include "tools/planning/plan_report.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,3 @@
-#include "tools/planning/plan_command.hpp"
 
 #include "runtime/text/json_field.hpp"
 #include "tests/support/captured_command.hpp"
@@ -6,7 +5,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/tools/console/set_columns.hpp"
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 #include "training/search/strategy_search.hpp"
 
 #include <doctest/doctest.h>

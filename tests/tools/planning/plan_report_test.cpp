@@ -4,7 +4,7 @@
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
-#include "tools/planning/plan_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // What is refused of files with plans.
-#include "tools/planning/saved_plan.hpp"
+#include "tools/planning/plan_compare.hpp"
 
 #include "messages/errc.hpp"
 

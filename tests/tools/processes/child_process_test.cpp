@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "tests/support/processes/launched_program.hpp"
-#include "tools/launch/program_path.hpp"
+#include "tools/launch/program_processes.hpp"
 
 #include <doctest/doctest.h>
 

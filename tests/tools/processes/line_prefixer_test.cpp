@@ -1,4 +1,4 @@
-#include "tools/processes/line_prefixer.hpp"
+#include "tools/processes/watched_process.hpp"
 
 #include <doctest/doctest.h>
 

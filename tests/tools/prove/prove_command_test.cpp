@@ -1,4 +1,4 @@
-#include "tools/prove/prove_commands.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"

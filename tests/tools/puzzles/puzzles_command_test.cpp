@@ -1,4 +1,4 @@
-#include "tools/puzzles/puzzles_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "messages/errc.hpp"
 #include "runtime/text/json_field.hpp"

@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "tests/support/captured_command.hpp"
 #include "tests/support/text_search.hpp"
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 #include "training/search/strategy_search.hpp"
 #include "training/strategies/strategies.hpp"
 

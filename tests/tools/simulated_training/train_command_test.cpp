@@ -1,6 +1,5 @@
 #include "tests/support/file_content.hpp"
-#include "tools/planning/plan_command.hpp"
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include "planner/estimates/iteration_estimate.hpp"
 #include "planner/models/known_models.hpp"

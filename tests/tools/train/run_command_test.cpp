@@ -5,7 +5,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/training/data/small_images.hpp"
-#include "tools/train/run_command.hpp"
+#include "tools/options/commands.hpp"
 #include "training/checkpoints/checkpoint_directory.hpp"
 
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/clients/cluster_info.hpp"
-#include "tools/tune/tune_commands.hpp"
+#include "tools/options/commands.hpp"
 #include "tools/tune/tune_fit.hpp"
 #include "tools/tune/tune_measure.hpp"
 #include "tools/tune/tune_report.hpp"

@@ -6,7 +6,7 @@
 #include "tests/support/captured_command.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
-#include "tools/planning/plan_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 

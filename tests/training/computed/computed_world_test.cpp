@@ -3,7 +3,7 @@
 #include "tests/support/training/sociable_layer.hpp"
 #include "tests/support/training/trained_model.hpp"
 #include "tests/support/training/training_jobs.hpp"
-#include "training/computed/column_shards.hpp"
+#include "training/computed/model_parts.hpp"
 #include "training/computed/step_world.hpp"
 #include "training/layers/softmax_loss.hpp"
 

@@ -1,5 +1,5 @@
 // A model tried on what was held out.
-#include "training/computed/evaluation.hpp"
+#include "training/computed/sampled_batches.hpp"
 
 #include "messages/errc.hpp"
 #include "training/data/synthetic_digits.hpp"

@@ -1,5 +1,5 @@
 #include "messages/errc.hpp"
-#include "training/computed/memory_advice.hpp"
+#include "training/computed/free_memory.hpp"
 
 #include "tests/support/training/sociable_layer.hpp"
 #include "tests/support/training/training_jobs.hpp"

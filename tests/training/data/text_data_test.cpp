@@ -1,8 +1,8 @@
 #include "messages/errc.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/training/data/small_images.hpp"
-#include "training/data/byte_windows.hpp"
 #include "training/data/data_folder.hpp"
+#include "training/data/text_folder.hpp"
 
 #include <doctest/doctest.h>
 

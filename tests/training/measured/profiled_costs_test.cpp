@@ -3,7 +3,6 @@
 
 #include "messages/errc.hpp"
 #include "tests/support/training/training_jobs.hpp"
-#include "training/measured/tuned_communications.hpp"
 
 #include <doctest/doctest.h>
 

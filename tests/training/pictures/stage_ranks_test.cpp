@@ -1,4 +1,4 @@
-#include "training/pictures/stage_ranks.hpp"
+#include "training/pictures/train_picture.hpp"
 
 #include "training/strategies/strategies.hpp"
 

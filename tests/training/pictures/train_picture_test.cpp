@@ -4,7 +4,7 @@
 #include "tests/support/file_content.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
-#include "tools/simulate/simulate_command.hpp"
+#include "tools/options/commands.hpp"
 #include "training/pictures/train_boxes.hpp"
 #include "training/strategies/strategies.hpp"
 

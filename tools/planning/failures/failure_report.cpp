@@ -1,6 +1,10 @@
 #include "tools/planning/failures/failure_report.hpp"
 
+#include "messages/errc.hpp"
+#include "messages/try.hpp"
+#include "planner/failures/failure_simulation.hpp"
 #include "runtime/text/pages/text_table.hpp"
+#include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -33,15 +37,9 @@ std::string part_text(double part) {
 /// What each way to go on leaves. Where lines are too long it leaves columns out, in this order: smaller, steps a day,
 /// from to, waiting, effective, checkpoint.
 std::string recoveries_table(const failure_findings& found, const page_format& page) {
-  text_table table{{{"going on by", text_side::left},
-                    {"checkpoint", text_side::right, 6},
-                    {"effective", text_side::right, 5},
-                    {"goodput"},
-                    {"waiting", text_side::right, 4},
-                    {"smaller", text_side::right, 1},
-                    {"steps a day", text_side::right, 2},
-                    {"played"},
-                    {"from to", text_side::right, 3}}};
+  text_table table{{left_column("going on by"), right_column("checkpoint", 6), right_column("effective", 5),
+                    right_column("goodput"), right_column("waiting", 4), right_column("smaller", 1),
+                    right_column("steps a day", 2), right_column("played"), right_column("from to", 3)}};
   for (auto& each : found.recoveries) {
     auto& outcome = each.outcome;
     std::vector<std::string> cells{way_to_go_on(found.asked, outcome.how),
@@ -109,13 +107,11 @@ std::string report_of(const failure_findings& found, const page_format& page) {
     text += page.line(
       "The optimizer's state is shared by all copies (ZeRO): shrinking also goes back to the checkpoint");
   if (x.restart_s > x.repair_s)
-    text += page.line(
-      "A restart takes longer than a repair: continuing smaller is estimated to first order only; --plays simulates "
-      "it");
+    text += page.line("A restart takes longer than a repair: continuing smaller is estimated to first order only; "
+                      "--plays simulates it");
   else if (x.copies > 1 && x.checkpoint_write_s > a.mttf_s / 3)
-    text += page.line(
-      "A checkpoint takes over a third of the time between failures: the goodput of continuing smaller may be "
-      "several times too high; --plays simulates it");
+    text += page.line("A checkpoint takes over a third of the time between failures: the goodput of continuing smaller "
+                      "may be several times too high; --plays simulates it");
   if (found.best_goodput() < goodput_min)
     text += page.line(fmt::format("Next to nothing is kept: the job fails every {}, and a restart takes {}",
                                   long_duration_text(a.mttf_s), long_duration_text(x.restart_s)));
@@ -123,10 +119,10 @@ std::string report_of(const failure_findings& found, const page_format& page) {
   if (std::ranges::any_of(found.recoveries, [](auto& each) { return each.played.has_value(); }))
     text += page.line("played: goodput of the runs that were played, the mean; from to: the least and the most, in %");
   if (found.cheaper)
-    text += page.line(fmt::format("With {} standing by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, "
-                                  "theirs included",
-                                  counted(found.cheaper->spares, "host"), found.cheaper->spares,
-                                  part_text(found.cheaper->goodput), found.cheaper->gpu_hours));
+    text += page.line(
+      fmt::format("With {} standing by (--spares {}) {} is kept: a run takes {:.2f} of the GPU-hours, theirs included",
+                  counted(found.cheaper->spares, "host"), found.cheaper->spares, part_text(found.cheaper->goodput),
+                  found.cheaper->gpu_hours));
   return text;
 }
 
@@ -161,6 +157,96 @@ json_value json_of(const failure_findings& found) {
                        {"goodput_fraction", found.cheaper->goodput},
                        {"gpu_hours_fraction", found.cheaper->gpu_hours}};
   return json;
+}
+
+using namespace training;
+
+namespace {
+
+constexpr uint32_t spares_max = 65536, plays_max = 1000;
+
+caf::expected<double> parse_shape(const std::string& text) {
+  const auto x = decimal_in(text);
+  if (!x || !(*x >= life_shape_min && *x <= life_shape_max))
+    return invalid(fmt::format("\"{}\" is not a number from {} to {}", text, life_shape_min, life_shape_max));
+  return *x;
+}
+
+} // namespace
+
+void failure_options::add_to(option_table& table) {
+  auto duration = [&](const std::string& name, std::optional<double>& target) -> option& {
+    return table.parsed(name, target, parse_duration_s);
+  };
+  duration("--gpu-mttf", gpu_mttf_s)
+    .says("T", "mean time to failure of a GPU with its share of the host, such as 50000h: what failures leave of the "
+               "best plan")
+    .otherwise("nothing fails");
+  duration("--checkpoint-write", checkpoint_write_s).says("T", "that a checkpoint stops training").otherwise("30s");
+  duration("--checkpoint-every", interval_s).says("T", "training between two checkpoints").otherwise("the best");
+  duration("--restart", restart_s)
+    .says("T", "from a failure until training runs again, the detection included")
+    .otherwise("5min");
+  duration("--detection", detection_s).says("T", "from a failure until it is known").otherwise("2.5s");
+  duration("--repair", repair_s).says("T", "until a failed host is back").otherwise("24h");
+  table.number("--spares", spares, 0, spares_max).says("N", "hosts that stand by").otherwise("0");
+  table.flag("--shrink", shrink).says("also: those that are left repeat the step, in place of a restart");
+  duration("--join", join_s)
+    .says("T", "that training stops while a host joins one that shrank")
+    .otherwise("as --checkpoint-write");
+  duration("--run", run_s).says("T", "the run's length").otherwise("30d");
+  table.number("--plays", plays, 1, plays_max)
+    .says("N", "also simulates the run N times, failure by failure")
+    .otherwise("none");
+  table.parsed("--life-shape", life_shape, parse_shape)
+    .says("K", "of the Weibull distribution of hosts' lives that are played: below 1 the new fail, above it the old")
+    .otherwise("1, the exponential one");
+}
+
+std::string failure_options::given() const {
+  return gpu_mttf_s           ? "--gpu-mttf"
+         : checkpoint_write_s ? "--checkpoint-write"
+         : interval_s         ? "--checkpoint-every"
+         : restart_s          ? "--restart"
+         : detection_s        ? "--detection"
+         : repair_s           ? "--repair"
+         : spares             ? "--spares"
+         : shrink             ? "--shrink"
+         : join_s             ? "--join"
+         : run_s              ? "--run"
+         : plays              ? "--plays"
+         : life_shape         ? "--life-shape"
+                              : "";
+}
+
+caf::error failure_options::check() const {
+  auto refused = [](std::string why) { return invalid(std::move(why)); };
+  if (!gpu_mttf_s && !given().empty())
+    return refused(given() + " is of a run in which hosts fail: say how often, such as --gpu-mttf 50000h");
+  if (join_s && !shrink)
+    return refused("--join is of runs that shrink: give --shrink, too");
+  if (interval_s && *interval_s == 0)
+    return refused("--checkpoint-every must be longer than 0; without it, it is the best interval");
+  if (life_shape && !plays)
+    return refused("--life-shape is of runs that are played: say how many, such as --plays 10");
+  auto asked = question({});
+  return asked ? caf::none : std::move(asked.error());
+}
+
+caf::expected<failure_question> failure_options::question(failure_question x) const {
+  x.spares = spares.value_or(x.spares);
+  x.gpu_mttf_s = gpu_mttf_s.value_or(x.gpu_mttf_s);
+  x.checkpoint_write_s = checkpoint_write_s.value_or(x.checkpoint_write_s);
+  x.restart_s = restart_s.value_or(x.restart_s);
+  // A restart that is quicker than the default detection also detects failures in time.
+  x.detection_s = detection_s.value_or(std::min(x.detection_s, x.restart_s));
+  x.repair_s = repair_s.value_or(x.repair_s);
+  x.join_s = join_s.value_or(x.checkpoint_write_s); // as many bytes of each rank
+  x.run_s = run_s.value_or(x.run_s);
+  if (interval_s)
+    x.interval_s = std::max(*interval_s, x.step_s); // none is shorter
+  RETURN_ERROR(training::check(x));
+  return x;
 }
 
 } // namespace ringmaster

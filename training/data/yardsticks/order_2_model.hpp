@@ -1,6 +1,6 @@
 #pragma once
 
-#include "training/data/byte_windows.hpp"
+#include "training/data/text_folder.hpp"
 
 #include <array>
 #include <cstddef>

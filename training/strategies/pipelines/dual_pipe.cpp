@@ -8,6 +8,7 @@
 #include "training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -106,12 +107,10 @@ strategy run_dual_pipe(rank& self, const model& m) {
 }
 
 caf::error check_dual_pipe(const model& m, uint32_t world_size) {
-  auto refused = [](std::string why) { return make_error(errc::invalid_argument, "dualpipe: " + std::move(why)); };
-  if (auto problem = check_pipeline(m, world_size))
-    return problem;
+  auto refused = [](std::string why) { return invalid("dualpipe: " + std::move(why)); };
+  RETURN_ERROR(check_pipeline(m, world_size));
   const auto shape = pipeline_mesh(m, world_size);
-  if (auto problem = check_shared_layers(m, shape))
-    return problem;
+  RETURN_ERROR(check_shared_layers(m, shape));
   const auto count = pipeline_micro_batches(m, shape);
   if (shape.pipeline % 2 != 0)
     return refused(fmt::format("{} cannot be halved: it takes an even number of pipeline-parallel ranks",

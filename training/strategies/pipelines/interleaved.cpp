@@ -6,6 +6,7 @@
 #include "training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 
 #include <fmt/format.h>
 
@@ -35,9 +36,8 @@ strategy run_interleaved(rank& self, const model& m) {
 }
 
 caf::error check_interleaved(const model& m, uint32_t world_size) {
-  auto refused = [](std::string why) { return make_error(errc::invalid_argument, "interleaved: " + std::move(why)); };
-  if (auto problem = check_mesh(m, world_size))
-    return problem;
+  auto refused = [](std::string why) { return invalid("interleaved: " + std::move(why)); };
+  RETURN_ERROR(check_mesh(m, world_size));
   const auto shape = pipeline_mesh(m, world_size);
   const auto p = shape.pipeline;
   if (p < 2)
@@ -47,8 +47,7 @@ caf::error check_interleaved(const model& m, uint32_t world_size) {
   if (m.layers < uint64_t{p} * m.parallel.chunks)
     return refused(fmt::format("{} ranks of {} chunks need at least {} layers, not {}", p, m.parallel.chunks,
                                uint64_t{p} * m.parallel.chunks, m.layers));
-  if (auto problem = check_pipeline_of(m, shape, p))
-    return problem;
+  RETURN_ERROR(check_pipeline_of(m, shape, p));
   if (auto count = pipeline_micro_batches(m, shape); count % p != 0)
     return refused(fmt::format("{} micro-batches are no multiple of {} ranks; {} are", count, p, (count / p + 1) * p));
   return caf::none;

@@ -2,7 +2,6 @@
 #include "training/strategies/pipelines/pipeline_stage.hpp"
 
 #include <algorithm>
-#include <memory>
 
 namespace ringmaster::training {
 

@@ -2,6 +2,7 @@
 #include "training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -17,16 +18,13 @@ namespace {
 caf::error check_experts(const model& m, const mesh& shape) {
   const auto parts = shape.context * shape.tensor;
   if (shape.stage_size() % m.parallel.ep != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} of a stage cannot be groups of {} that share experts: --experts must divide "
-                                  "tensor {} x context {} x data {}",
-                                  counted(shape.stage_size(), "rank"), m.parallel.ep, shape.tensor, shape.context,
-                                  shape.data));
+    return invalid(fmt::format(
+      "{} of a stage cannot be groups of {} that share experts: --experts must divide tensor {} x context {} x data {}",
+      counted(shape.stage_size(), "rank"), m.parallel.ep, shape.tensor, shape.context, shape.data));
   if (m.parallel.ep % parts != 0 && parts % m.parallel.ep != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share "
-                                  "a sample's positions, tensor {} x context {}",
-                                  m.parallel.ep, parts, shape.tensor, shape.context));
+    return invalid(fmt::format("{} ranks that share experts are neither a part nor a multiple of the {} that share a "
+                               "sample's positions, tensor {} x context {}",
+                               m.parallel.ep, parts, shape.tensor, shape.context));
   return caf::none;
 }
 
@@ -61,20 +59,17 @@ model with_data(model m, uint32_t world_size) {
 
 caf::error check_pipeline_of(const model& m, const mesh& shape, uint32_t stages) {
   if (stages > m.layers)
-    return make_error(
-      errc::invalid_argument,
-      fmt::format(
-        "{} stages need a model of as many layers at least, not {}; more tensor-parallel or data-parallel ranks leave "
-        "fewer stages",
-        stages, m.layers));
+    return make_error(errc::invalid_argument,
+                      fmt::format("{} stages need a model of as many layers at least, not {}; more tensor-parallel or "
+                                  "data-parallel ranks leave fewer stages",
+                                  stages, m.layers));
   if (shape.data > 1)
     return check_data_parallel(m, shape.data);
   return caf::none;
 }
 
 caf::error check_pipeline(const model& m, uint32_t world_size) {
-  if (auto problem = check_mesh(m, world_size))
-    return problem;
+  RETURN_ERROR(check_mesh(m, world_size));
   auto shape = pipeline_mesh(m, world_size);
   return check_pipeline_of(m, shape, shape.pipeline);
 }
@@ -83,16 +78,13 @@ caf::error check_shared_layers(const model& m, const mesh& shape) {
   if (m.parallel.cp <= 1 && m.parallel.ep <= 1)
     return caf::none;
   if (m.for_real)
-    return make_error(errc::invalid_argument,
-                      "ranks that share positions or experts need layers of attention or experts that can be shared; "
-                      "those that are trained here cannot: ringmaster simulate train simulates it");
+    return invalid("ranks that share positions or experts need layers of attention or experts that can be shared; "
+                   "those that are trained here cannot: ringmaster simulate train simulates it");
   if (m.parallel.zero > 1)
-    return make_error(errc::invalid_argument,
-                      "with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
+    return invalid("with --context or --experts each rank has its stage's weights whole: --zero is 0 or 1");
   if (shape.context * uint64_t{shape.tensor} > position_run::of_max)
-    return make_error(errc::invalid_argument,
-                      fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
-                                  shape.context, position_run::of_max));
+    return invalid(fmt::format("tensor {} x context {} ranks that share positions are more than {}", shape.tensor,
+                               shape.context, position_run::of_max));
   return m.parallel.ep > 1 ? check_experts(m, shape) : caf::none;
 }
 

@@ -13,6 +13,7 @@
 #include "training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -45,9 +46,8 @@ mesh three_dimensional_shape(const model& m, uint32_t world_size) {
 
 caf::error check_three_dimensional(const model& m, uint32_t world_size) {
   if (world_size % std::max(m.parallel.cp, 1u) != 0)
-    return make_error(errc::invalid_argument,
-                      fmt::format("{} are no groups of {} that share positions: --context must divide them",
-                                  counted(world_size, "rank"), m.parallel.cp));
+    return invalid(fmt::format("{} are no groups of {} that share positions: --context must divide them",
+                               counted(world_size, "rank"), m.parallel.cp));
   const auto sides = with_sides(m, world_size);
   if (m.parallel.chunks > 1 && pipeline_mesh(sides, world_size).pipeline == 1)
     return make_error(
@@ -56,8 +56,7 @@ caf::error check_three_dimensional(const model& m, uint32_t world_size) {
                   "no next stage",
                   m.parallel.chunks, sides.parallel.tp, std::max(m.parallel.cp, 1u), sides.parallel.dp,
                   counted(world_size, "rank")));
-  if (auto problem = order_of(m).check(sides, world_size))
-    return problem;
+  RETURN_ERROR(order_of(m).check(sides, world_size));
   return check_shared_layers(m, pipeline_mesh(sides, world_size));
 }
 

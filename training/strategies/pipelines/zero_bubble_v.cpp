@@ -6,8 +6,7 @@
 #include "training/strategies/pipelines/pipeline.hpp"
 
 #include "messages/errc.hpp"
-
-#include <fmt/format.h>
+#include "messages/try.hpp"
 
 #include <algorithm>
 
@@ -85,8 +84,7 @@ strategy run_zero_bubble_v(rank& self, const model& m) {
 }
 
 caf::error check_zero_bubble_v(const model& m, uint32_t world_size) {
-  if (auto problem = check_mesh(m, world_size))
-    return problem;
+  RETURN_ERROR(check_mesh(m, world_size));
   auto shape = pipeline_mesh(m, world_size);
   return check_pipeline_of(m, shape, 2 * shape.pipeline);
 }

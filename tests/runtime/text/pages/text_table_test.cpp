@@ -7,8 +7,7 @@ using namespace ringmaster;
 namespace {
 
 text_table small_table() {
-  text_table table{
-    {{"name", text_side::left}, {"seconds", text_side::right, 2}, {"GB", text_side::right, 1}, {"note"}}};
+  text_table table{{left_column("name"), right_column("seconds", 2), right_column("GB", 1), right_column("note")}};
   table.add_row({"a", "1.25", "80.0", ""});
   table.add_row({"longer", "10.5", "7.5", ""});
   return table;

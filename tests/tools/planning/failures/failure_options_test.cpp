@@ -1,4 +1,4 @@
-#include "tools/planning/failures/failure_options.hpp"
+#include "tools/planning/failures/failure_report.hpp"
 
 #include "messages/errc.hpp"
 
