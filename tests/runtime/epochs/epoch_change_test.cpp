@@ -209,8 +209,8 @@ TEST_CASE("epoch change: where members may have lost each other's words, what ru
   using decision_kind = epoch_change;
   epoch_change epochs{{1}, proto::SHRINK, devices(3)};
   CHECK(epochs.way_lost("nodes a and b have no direct way").empty()); // nothing is under way
-  auto& op = epochs.operations().add(sum_of(epochs.ranks()), 0);
-  op.epoch = epochs.epoch();
+  auto& op = epochs.operations().add(sum_of(epochs.members().ranks()), 0);
+  op.epoch = epochs.state().epoch();
   op.attempts = 1;
   auto told = epochs.way_lost("nodes a and b have no direct way");
   REQUIRE(told.size() == 1);
@@ -225,7 +225,7 @@ TEST_CASE("epoch change: where members may have lost each other's words, what ru
   auto opened = std::get<decision_kind::epoch_opened>(told[0]);
   CHECK(opened.reason == "nodes a and b have no direct way");
   CHECK(opened.rerun == std::vector{op.sequence});
-  CHECK(epochs.ranks().size() == 3);
+  CHECK(epochs.members().ranks().size() == 3);
   CHECK(epochs.async_error().empty()); // no member was lost
 }
 
@@ -323,7 +323,7 @@ TEST_CASE("epoch change: it does not end while data is being moved, whatever els
       CHECK(count_of<epoch_change::stop_streams>(early) == 0);
       CHECK(count_of<epoch_change::communicator_gone>(early) == 0);
       CHECK(count_of<epoch_change::communicator_aborted>(early) == 0);
-      CHECK(x.must_defer());
+      CHECK(x.state().stop_is_deferred());
       auto told = x.transfer_finished();
       REQUIRE(count_of<epoch_change::stop_streams>(told) == 1);
       CHECK(count_of<epoch_change::communicator_gone>(told) == 0);
