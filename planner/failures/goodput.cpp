@@ -114,7 +114,7 @@ recovery_outcome outcome_of(const failure_question& asked, recovery how) {
   result.interval_s = interval_of(asked, mttf_s);
   const auto around = !shrinks || std::isinf(result.interval_s)
                         ? 1
-                        : kept_part(result.interval_s, asked.checkpoint_write_s, asked.restart_s, mttf_s);
+                        : kept_fraction(result.interval_s, asked.checkpoint_write_s, asked.restart_s, mttf_s);
   for (auto& x : states) {
     result.interruptions_a_day += 86400 * x.part * x.failure_rate;
     result.waiting += x.copies == 0 ? x.part : 0;
@@ -191,7 +191,7 @@ double kept_of_segments(double interval_s, double write_s, double failure_rate, 
   return (of_whole + cut_rate * (of_cut_training + of_cut_writes)) / mean_length;
 }
 
-double kept_part(double interval_s, double write_s, double restart_s, double mttf_s) {
+double kept_fraction(double interval_s, double write_s, double restart_s, double mttf_s) {
   ensure(restart_s >= 0 && mttf_s > 0, "a restart takes no negative time, and failures are apart");
   // w seconds pass without a failure with the probability e^(-w/mttf), so it takes e^(w/mttf) - 1 failures until they
   // do, and mttf for each. A failure costs a restart as well, which takes mttf (e^(restart/mttf) - 1) by the same rule.

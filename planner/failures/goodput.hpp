@@ -52,7 +52,7 @@ double young_interval(double write_s, double mttf_s);
 /// terms of the series in sqrt(write / 2 mttf); the MTTF where the write is twice as long, or longer.
 double daly_interval(double write_s, double mttf_s);
 
-/// The interval of which `kept_part` is the largest, to 1e-7 of it and better; it does not depend on the restart.
+/// The interval of which `kept_fraction` is the largest, to 1e-7 of it and better; it does not depend on the restart.
 double best_interval(double write_s, double mttf_s);
 
 /// Segments of interval_s of training and a write, one after the other. A failure, of which there are `failure_rate` a
@@ -62,6 +62,6 @@ double kept_of_segments(double interval_s, double write_s, double failure_rate, 
 
 /// The same with a restart after each failure, which a failure lets begin again: interval_s / E, with Daly's expected
 /// time of a segment, E = mttf e^(restart/mttf) (e^((interval + write)/mttf) - 1).
-double kept_part(double interval_s, double write_s, double restart_s, double mttf_s);
+double kept_fraction(double interval_s, double write_s, double restart_s, double mttf_s);
 
 } // namespace ringmaster::training

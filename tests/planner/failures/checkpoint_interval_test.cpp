@@ -30,13 +30,13 @@ TEST_CASE("checkpoint interval: no other keeps more than the best, and Daly's co
       CAPTURE(write);
       CAPTURE(mttf);
       const auto best = best_interval(write, mttf);
-      const auto kept = kept_part(best, write, 100, mttf);
+      const auto kept = kept_fraction(best, write, 100, mttf);
       for (auto factor : {0.5, 0.9, 0.99, 1.01, 1.1, 2.0})
-        CHECK(kept_part(factor * best, write, 100, mttf) < kept);
+        CHECK(kept_fraction(factor * best, write, 100, mttf) < kept);
       CHECK(best < mttf);
       CHECK(std::abs(daly_interval(write, mttf) - best) < std::abs(young_interval(write, mttf) - best));
       // The restart costs the same whatever the interval.
-      CHECK(kept_part(1.01 * best, write, 0, mttf) < kept_part(best, write, 0, mttf));
+      CHECK(kept_fraction(1.01 * best, write, 0, mttf) < kept_fraction(best, write, 0, mttf));
     }
   CHECK(best_interval(0, 3600) == 0);
   CHECK(best_interval(1e-12, 3600) == doctest::Approx(young_interval(1e-12, 3600)));
@@ -48,10 +48,10 @@ TEST_CASE("checkpoint interval: what is kept is the interval by Daly's expected 
       for (auto interval : {0.1 * mttf, mttf, 3 * mttf}) {
         const double restart = 200;
         const auto expected = mttf * std::exp(restart / mttf) * (std::exp((interval + write) / mttf) - 1);
-        CHECK(kept_part(interval, write, restart, mttf) == doctest::Approx(interval / expected).epsilon(1e-12));
+        CHECK(kept_fraction(interval, write, restart, mttf) == doctest::Approx(interval / expected).epsilon(1e-12));
       }
-  CHECK(kept_part(600, 30, 300, 1e30) == doctest::Approx(600.0 / 630));
-  CHECK(kept_part(0, 0, 300, 3600) == doctest::Approx(std::exp(-300.0 / 3600)));
+  CHECK(kept_fraction(600, 30, 300, 1e30) == doctest::Approx(600.0 / 630));
+  CHECK(kept_fraction(0, 0, 300, 3600) == doctest::Approx(std::exp(-300.0 / 3600)));
 }
 
 TEST_CASE("checkpoint interval: segments that are cut keep what a plain sum over the moments of their ends keeps") {

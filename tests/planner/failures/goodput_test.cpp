@@ -35,13 +35,13 @@ std::string why_refused(failure_question asked) {
 TEST_CASE("goodput: with a spare always there it is Daly's, at the best interval") {
   const auto x = outcome_of(thousand_gpus, recovery::restart);
   CHECK(x.interval_s == best_interval(30, 18'000));
-  CHECK(x.goodput == doctest::Approx(kept_part(x.interval_s, 30, 300, 18'000)).epsilon(1e-12));
+  CHECK(x.goodput == doctest::Approx(kept_fraction(x.interval_s, 30, 300, 18'000)).epsilon(1e-12));
   CHECK(x.effective == x.goodput);
   CHECK(x.interruptions_a_day == doctest::Approx(4.8));
   CHECK(x.waiting == 0);
   auto told = thousand_gpus;
   told.interval_s = 5000;
-  CHECK(outcome_of(told, recovery::restart).goodput == doctest::Approx(kept_part(5000, 30, 300, 18'000)));
+  CHECK(outcome_of(told, recovery::restart).goodput == doctest::Approx(kept_fraction(5000, 30, 300, 18'000)));
 }
 
 TEST_CASE("goodput: a job that waits for repairs does so as Erlang's loss formula says") {
