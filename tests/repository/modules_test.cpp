@@ -130,15 +130,15 @@ TEST_CASE("modules: an include that is not public is reported with its line") {
   const auto order = module_order::of(table);
   const auto judged_outside = [&](const std::string& text) {
     std::istringstream file{text};
-    return lines(order.private_includes("examples/x.cpp", file));
+    return lines(order.private_includes("examples/all_reduce.cpp", file));
   };
   CHECK(judged_outside("#include <ringmaster/client.hpp>\n#include <vector>\n#include <torch/torch.h>\n") == "");
   CHECK(judged_outside("\n#include \"cellar/key.hpp\"\n")
-        == "examples/x.cpp:2: \"cellar/key.hpp\" is not public: only <ringmaster/...> is");
+        == "examples/all_reduce.cpp:2: \"cellar/key.hpp\" is not public: only <ringmaster/...> is");
   CHECK(judged_outside("#include <roof/loft/beam.hpp>\n")
-        == "examples/x.cpp:1: \"roof/loft/beam.hpp\" is not public: only <ringmaster/...> is");
+        == "examples/all_reduce.cpp:1: \"roof/loft/beam.hpp\" is not public: only <ringmaster/...> is");
   CHECK(judged_outside("#include \"beside.hpp\"\n")
-        == "examples/x.cpp:1: \"beside.hpp\" is not public: only <ringmaster/...> is");
+        == "examples/all_reduce.cpp:1: \"beside.hpp\" is not public: only <ringmaster/...> is");
 }
 
 TEST_CASE("modules: an unsorted source is reported") {

@@ -4,7 +4,7 @@
 #include "runtime/reduction/datatypes.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/reduction/small_floats.hpp"
-#include "tests/support/small_float_reference.hpp"
+#include "tests/support/references/small_float_reference.hpp"
 
 #include <bit>
 #include <cmath>

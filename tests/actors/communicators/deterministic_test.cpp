@@ -2,7 +2,7 @@
 // algorithm, the route of the bytes and the ranks that die.
 #include "actors/configuration/settings.hpp"
 #include "runtime/algorithms/registry.hpp"
-#include "tests/support/rank_order_reference.hpp"
+#include "tests/support/references/rank_order_reference.hpp"
 #include "tests/support/simulated_client.hpp"
 
 #include <doctest/doctest.h>

@@ -4,7 +4,7 @@
 #include "messages/errc.hpp"
 #include "runtime/proof/proof.hpp"
 #include "runtime/reduction/reducer.hpp"
-#include "tests/support/rank_order_reference.hpp"
+#include "tests/support/references/rank_order_reference.hpp"
 
 #include <doctest/doctest.h>
 

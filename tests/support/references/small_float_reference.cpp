@@ -1,4 +1,4 @@
-#include "tests/support/small_float_reference.hpp"
+#include "tests/support/references/small_float_reference.hpp"
 
 #include <algorithm>
 #include <cmath>
