@@ -3,7 +3,7 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/reduction/reduce_op_registry.hpp"
 #include "runtime/schedule/collective.hpp"
-#include "tests/support/element.hpp"
+#include "tests/support/references/element.hpp"
 #include "tests/support/simulated_cluster.hpp"
 
 #include <cstdlib>

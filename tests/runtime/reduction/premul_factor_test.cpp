@@ -1,7 +1,7 @@
 #include "messages/errc.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/reduction/reduction_tiles.hpp"
-#include "tests/support/element.hpp"
+#include "tests/support/references/element.hpp"
 
 #include <doctest/doctest.h>
 

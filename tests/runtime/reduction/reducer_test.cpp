@@ -1,7 +1,7 @@
 #include "runtime/reduction/reducer.hpp"
 
 #include "messages/errc.hpp"
-#include "tests/support/element.hpp"
+#include "tests/support/references/element.hpp"
 
 #include <doctest/doctest.h>
 

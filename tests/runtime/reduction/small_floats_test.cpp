@@ -1,7 +1,7 @@
 #include "runtime/reduction/small_floats.hpp"
 
 #include "runtime/reduction/reduction_kernels.hpp"
-#include "tests/support/element.hpp"
+#include "tests/support/references/element.hpp"
 
 #include <doctest/doctest.h>
 

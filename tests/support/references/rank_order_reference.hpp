@@ -2,7 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/reduction/reduce_op_registry.hpp"
-#include "tests/support/element.hpp"
+#include "tests/support/references/element.hpp"
 
 #include <doctest/doctest.h>
 
