@@ -10,6 +10,7 @@
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/file_size_limit.hpp"
 

@@ -8,6 +8,7 @@
 #include "client/client.hpp"
 #include "messages/try.hpp"
 #include "runtime/configuration/routes.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/file_size_limit.hpp"
 #include "runtime/text/own_address.hpp"
@@ -132,6 +133,7 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& syst
   auto settings = node_settings(opts, result->memory_->path());
   settings.device.keep_memory_dir = keeper_of(result->memory_);
   result->name_ = settings.name;
+  set_log_node(result->name_);
   result->joined_ = settings.joined;
   settings.plays_rank = why == purpose::plays_rank;
   settings.job = job;

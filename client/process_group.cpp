@@ -6,6 +6,7 @@
 #include "client/rank_mailbox.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_text.hpp"
 

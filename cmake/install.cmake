@@ -59,6 +59,10 @@ install(DIRECTORY examples DESTINATION "${ringmaster_data_dir}" COMPONENT develo
 
 install(TARGETS ringmaster caf-run RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT programs)
 install(DIRECTORY bench/data/ DESTINATION "${ringmaster_data_dir}" COMPONENT programs)
+# Units are not enabled by the installation. systemd looks for both below /usr/lib.
+install(FILES deploy/systemd/ringmaster-coordinator.service "deploy/systemd/ringmaster-node@.service"
+  DESTINATION lib/systemd/system COMPONENT programs)
+install(FILES deploy/systemd/ringmaster.sysusers DESTINATION lib/sysusers.d RENAME ringmaster.conf COMPONENT programs)
 install(FILES CHANGELOG.md LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)
 # Debian wants the licence of each package here.

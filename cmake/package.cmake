@@ -22,7 +22,8 @@ set(CPACK_DEBIAN_PROGRAMS_DESCRIPTION "runtime and laboratory for collective com
 Simulated GPUs, streams and communicators as actors, in one process or in many: collectives that outlive a device that
 dies, and schedules and training strategies that can be proved, simulated and drawn.")
 file(WRITE "${PROJECT_BINARY_DIR}/package/conffiles" "/etc/ringmaster/caf-application.conf\n")
-set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/conffiles")
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/conffiles"
+  "${PROJECT_SOURCE_DIR}/deploy/systemd/postinst")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # The generated headers that are installed want the series of protobuf that has made them.

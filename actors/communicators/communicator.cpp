@@ -3,10 +3,10 @@
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "actors/communicators/journal_records.hpp"
+#include "runtime/logging/log.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 namespace ringmaster {
 
@@ -170,7 +170,7 @@ void communicator_state::tick() {
     options_.waiting->publish(options_.id, calls.waiting_ranks(epochs_->operations().latest().next()), now());
   const auto found = watch_->look(epochs_->members().present(), now());
   if (!found.overload.empty())
-    spdlog::info("communicator {}: {}", options_.id.value, found.overload);
+    log_info({.communicator = options_.id.value}, "communicator {}: {}", options_.id.value, found.overload);
   for (auto& [device, reason] : found.suspects)
     actions_->lose(device, reason, "suspicion", true);
   if (outbox_->flush_pending())

@@ -2,10 +2,10 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/communicators/journal_records.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <iterator>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 namespace ringmaster {
@@ -162,8 +162,8 @@ void epoch_actions::act(epoch_change::spare_wanted& x) {
 
 void epoch_actions::act(epoch_change::epoch_opened& x) {
   auto& ranks = epochs_.members().ranks();
-  spdlog::info("communicator {}: epoch {} on {}, {} to run again: {}", options_.id.value, x.epoch,
-               counted(ranks.size(), "device"), counted(x.rerun.size(), "operation"), x.reason);
+  log_info({.communicator = options_.id.value}, "communicator {}: epoch {} on {}, {} to run again: {}",
+           options_.id.value, x.epoch, counted(ranks.size(), "device"), counted(x.rerun.size(), "operation"), x.reason);
   out_.journal(record_of_epoch(x, options_.id, ranks));
   for (auto device : members_.set_ranks(ranks))
     watch_.forget(device);
@@ -202,7 +202,7 @@ void epoch_actions::act(epoch_change::communicator_aborted& x) {
   record.mutable_communicator_aborted()->set_comm_id(options_.id.value);
   record.mutable_communicator_aborted()->set_reason(x.reason);
   out_.journal(std::move(record));
-  spdlog::info("{}", epochs_.async_error());
+  log_info({.communicator = options_.id.value}, "{}", epochs_.async_error());
 }
 
 void epoch_actions::act(epoch_change::communicator_gone& x) {

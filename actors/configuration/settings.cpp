@@ -5,7 +5,6 @@
 #include "runtime/configuration/routes.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <unistd.h>
@@ -143,16 +142,6 @@ std::function<caf::error()> keeper_of(std::shared_ptr<memory_directory> memory) 
                    memory->path().string());
     return caf::none;
   };
-}
-
-void start_log(const options& opts) {
-  constexpr auto name = "ringmaster";
-  auto logger = spdlog::get(name);
-  if (!logger)
-    logger = spdlog::stderr_color_mt(name);
-  logger->set_pattern("%H:%M:%S.%e %^%l%$ %v");
-  logger->set_level(spdlog::level::from_str(opts.log.level == "warn" ? "warning" : opts.log.level));
-  spdlog::set_default_logger(std::move(logger));
 }
 
 } // namespace ringmaster

@@ -35,7 +35,4 @@ uint64_t memory_file_bytes(const options& opts);
 /// "shrink", "replace", "abort"; the options have been validated.
 proto::FailurePolicy parse_policy(const std::string& text);
 
-/// Sends what the actors log to standard error, from the configured level on. Calling it again changes the level.
-void start_log(const options& opts);
-
 } // namespace ringmaster

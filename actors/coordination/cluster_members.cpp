@@ -5,6 +5,7 @@
 #include "messages/received_handles.hpp"
 #include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "runtime/text/version_text.hpp"
@@ -153,7 +154,8 @@ void cluster_members::device_ready(const proto::DeviceReady& x, const device_han
   *joined.mutable_metadata() = metadata;
   joined.set_node_id(x.node_id());
   joined.set_node_name(devices.name_of(node));
-  spdlog::debug("device 0x{:x} joined, on {}", id_of(x.metadata()), devices.place_of(node));
+  log_info({.node = devices.name_of(node), .device = id_of(x.metadata()).value}, "device 0x{:x} joined, on {}",
+           id_of(x.metadata()), devices.place_of(node));
   coordinator_.journal(std::move(record));
   coordinator_.info.serve();
   coordinator_.devices_freed();
@@ -200,9 +202,9 @@ void cluster_members::node_gone(node_id id, const caf::error& reason, bool left)
   gone.set_left(left);
   note_departure(std::move(gone));
   if (left)
-    spdlog::debug("node {} has left: {}", place, cause);
+    log_info({.node = its_name}, "node {} has left: {}", place, cause);
   else
-    spdlog::info("node {} is lost: {}", place, cause);
+    log_info({.node = its_name}, "node {} is lost: {}", place, cause);
   introduce_nodes(); // no node need connect to it
   coordinator_.drains.node_gone(id, place, reason);
 }
@@ -213,14 +215,16 @@ void cluster_members::record_end(device_id id, const known_device& device, const
   if (left) {
     record.mutable_device_left()->set_device_id(id.value);
     record.mutable_device_left()->set_cause(how.cause);
-    spdlog::debug("{} has left: {}", text_of(device.metadata), how.cause);
+    log_info({.node = coordinator_.devices.name_of(device.node), .device = id.value}, "{} has left: {}",
+             text_of(device.metadata), how.cause);
   } else {
     auto& died = *record.mutable_device_died();
     died.set_device_id(id.value);
     died.set_cause(how.cause);
     died.set_noticed_by(how.noticed_by);
     died.set_noticed_ns(how.noticed_ns);
-    spdlog::info("{} is lost, noticed by {}: {}", text_of(device.metadata), how.noticed_by, how.cause);
+    log_info({.node = coordinator_.devices.name_of(device.node), .device = id.value}, "{} is lost, noticed by {}: {}",
+             text_of(device.metadata), how.noticed_by, how.cause);
   }
   coordinator_.journal(std::move(record));
   proto::ClusterInfo::Gone gone;

@@ -4,11 +4,11 @@
 #include "actors/coordination/communicator_creation.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
 #include "messages/try.hpp"
+#include "runtime/logging/log.hpp"
 
 #include <algorithm>
 #include <caf/send.hpp>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 namespace ringmaster {
 
@@ -141,7 +141,7 @@ void coordinator_state::communicator_ended(communicator_id id, const caf::error&
 }
 
 void coordinator_state::communicator_failed(communicator_id id, const caf::error& reason, const device_ids& left) {
-  spdlog::error("communicator {} has failed: {}", id, render(reason));
+  log_error({.communicator = id.value}, "communicator {} has failed: {}", id, render(reason));
   proto::ClusterInfo::Gone gone;
   gone.set_what(proto::ClusterInfo::Gone::COMMUNICATOR);
   gone.set_id(id.value);

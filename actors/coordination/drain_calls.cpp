@@ -3,6 +3,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/coordination/coordinator_requests.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
-#include <spdlog/spdlog.h>
 
 namespace ringmaster {
 
@@ -48,7 +48,8 @@ caf::result<proto::DrainResponse> drain_calls::drain(const proto::DrainRequest& 
   auto number = coordinator_.next_number();
   auto limit = request_limit(x.timeout_ns());
   calls_[number] = {coordinator_.calling_peer, *node, limit, promise};
-  spdlog::info("node {} is drained: its devices leave their communicators", coordinator_.devices.place_of(*node));
+  log_info({.node = coordinator_.devices.name_of(*node)}, "node {} is drained: its devices leave their communicators",
+           coordinator_.devices.place_of(*node));
   desk_.begin(*node, number);
   coordinator_.self->delayed_send(coordinator_.self, limit, atom::expire_v, number);
   serve();

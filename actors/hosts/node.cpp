@@ -7,6 +7,7 @@
 #include "messages/version.hpp"
 #include "messages/wire_ids.hpp"
 #include "runtime/health/clock_estimates.hpp"
+#include "runtime/logging/log.hpp"
 
 #include <caf/actor_system_config.hpp>
 #include <caf/blocking_actor.hpp>
@@ -204,7 +205,7 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
     if (known->second.half_made_until)
       tell_again(known->second, make_error(errc::unreachable, "a half-made connection is complete"));
     if (known->second.apart) {
-      spdlog::info("there is a direct connection to node {} again", x.peer());
+      log_info({.node = x.peer()}, "there is a direct connection to node {} again", x.peer());
       tell_apart(known->second, {});
     }
     return;
@@ -216,9 +217,10 @@ void node_state::not_met(known_peer& peer, const caf::error& why, bool half_made
   constexpr auto try_again = std::chrono::seconds{5};
   auto now = self->clock().now();
   if (!std::exchange(peer.warned, true))
-    spdlog::warn("there is no direct connection to node {}: messages to it pass through the coordinator's process, "
-                 "and so do blocks if its memory cannot be read: {}",
-                 peer.where.name(), render(why));
+    log_warn({.node = peer.where.name()},
+             "there is no direct connection to node {}: messages to it pass through the coordinator's process, "
+             "and so do blocks if its memory cannot be read: {}",
+             peer.where.name(), render(why));
   tell_apart(peer, why);
   if (half_made)
     peer.half_made_until = now + loss_limit();

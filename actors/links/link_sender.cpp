@@ -3,6 +3,7 @@
 #include "actors/scheduling/awake_clock.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/links/link_checksum.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 
 #include <fmt/format.h>
@@ -214,8 +215,9 @@ void link_sender::serve() {
     if (result < 0) {
       if (errno == EFAULT && frame_ && frame_->block) {
         frame_->block->damaged = true;
-        spdlog::error("device {:#x}: the system cannot read its memory, which was truncated or whose disk is full",
-                      frame_->block->window.device);
+        log_error({.device = frame_->block->window.device.value},
+                  "device {:#x}: the system cannot read its memory, which was truncated or whose disk is full",
+                  frame_->block->window.device);
       }
       return close();
     }

@@ -218,6 +218,9 @@ std::vector<option_entry> option_entries(options& x) {
      "a rank without a message for this long counts as hung, and its step runs again without it", ns(1s), day},
     words("log", "level", &x.log.level, "the least severe messages that are written", "trace", "debug", "info", "warn",
           "error", "off"),
+    words("log", "format", &x.log.format,
+          "\"text\": a line with date, time and level; \"json\": an object a line, for programs that collect logs",
+          "text", "json"),
   };
 }
 

@@ -127,6 +127,7 @@ struct options {
 
   struct {
     std::string level = "info";
+    std::string format = "text";
   } log;
 };
 

@@ -6,6 +6,7 @@
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/text/comma_list.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/quantity_text.hpp"

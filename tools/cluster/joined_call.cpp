@@ -2,6 +2,7 @@
 
 #include "actors/configuration/settings.hpp"
 #include "messages/try.hpp"
+#include "runtime/logging/log.hpp"
 #include "tools/clients/cluster_connection.hpp"
 
 namespace ringmaster {

@@ -8,6 +8,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/health/connection_silence.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
 #include "runtime/text/quantity_parse.hpp"

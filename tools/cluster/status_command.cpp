@@ -5,6 +5,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/logging/log.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/cluster/info_text.hpp"
 #include "tools/cluster/status_text.hpp"

@@ -14,6 +14,7 @@
 #include "tools/options/configured_call.hpp"
 #include "tools/train/run_report.hpp"
 #include "training/measured/profiled_costs.hpp"
+#include "training/pictures/event_file.hpp"
 #include "training/pictures/loss_picture.hpp"
 #include "training/pictures/train_trace.hpp"
 
@@ -30,6 +31,10 @@ namespace ringmaster {
 namespace {
 
 using namespace training;
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 class run_call final : public configured_call {
 public:
@@ -66,6 +71,12 @@ private:
       RETURN_ERROR(try_files());
     if (leads())
       yardstick_ = yardstick_of(*what);
+    if (leads() && !opts_.tensorboard.empty()) {
+      auto made = event_file::create(opts_.tensorboard, seconds_since_1970());
+      if (!made)
+        return with_context("--tensorboard", made.error());
+      events_.emplace(std::move(*made));
+    }
     if (!opts_.json && leads())
       fmt::print(to.out, "{}{}", beginning_text(opts_, *what), yardstick_text(yardstick_));
     std::fflush(to.out); // also for a reader of a file
@@ -139,11 +150,12 @@ private:
                  predicted ? prediction_text(found, *predicted) : "");
     std::fflush(to.out); // before files are written
     const bool drawn = wrote(to, opts_.svg, draw(what, found));
+    const bool listed = wrote_events(to);
     const bool traced = !predicted || wrote(to, opts_.trace, trace(found, predicted->measured_costs));
     if (found.not_kept) // the most important line comes last
       return make_error(code_of(found.not_kept),
                         fmt::format("the trained model is in no checkpoint: {}", render(found.not_kept)));
-    return drawn && traced ? exit_ok : exit_failed;
+    return drawn && traced && listed ? exit_ok : exit_failed;
   }
 
   /// Whether the file was written, if it was wanted; reports either.
@@ -183,6 +195,7 @@ private:
     steps_.erase(steps_.lower_bound(found.steps_done), steps_.end()); // these were done, and then lost
     if (opts_.json)
       fmt::print(to.out, "{}", run_json(opts_, what, yardstick_, found, steps_, notes_, seconds_taken(), {}, why));
+    wrote_events(to);
     if (auto problem = draw(what, found))
       fmt::print(to.err, "{}: {}\n", called_, render(problem));
   }
@@ -198,11 +211,19 @@ private:
         done_again_.insert(x.step);
       steps_.erase(steps_.lower_bound(x.step), steps_.end()); // the run went back before them
       steps_[x.step] = x;
+      add_events(x.step + 1, {{"loss/training", x.loss},
+                              {"accuracy/training", x.accuracy},
+                              {"speed/samples_per_second", static_cast<double>(batch) / std::max(x.seconds, 1e-9)},
+                              {"speed/step_seconds", x.seconds},
+                              {"run/ranks", static_cast<double>(x.ranks)},
+                              {"run/attempts", static_cast<double>(x.attempts)}});
       line.at(static_cast<double>(x.step + 1) / whole, step_text(steps_, x.step, batch, opts_.model->of_text));
       while (!opts_.json && opts_.svg.empty() && steps_.size() > steps_of_line)
         steps_.erase(steps_.begin());
     };
     result.epoch_done = [this, &to, &line](const epoch_report& x) {
+      const auto samples = static_cast<double>(std::max<uint64_t>(x.held_out.samples, 1));
+      add_events(x.steps, {{"loss/held_out", x.held_out.loss / samples}});
       if (!opts_.json)
         line.print(to.out, epoch_text(x, opts_.epochs, opts_.model->of_text));
     };
@@ -216,6 +237,25 @@ private:
     };
     result.stops = [this] { return (ended_by_ = ended_by_ == 0 ? ending_signal() : ended_by_) != 0; };
     return result;
+  }
+
+  /// Adds an event for TensorBoard. A disk that fills up ends the file and not the training.
+  void add_events(uint64_t step, std::initializer_list<event_file::scalar> values) {
+    if (!events_ || not_written_)
+      return;
+    const auto now = seconds_since_1970();
+    not_written_ = events_->add(step, now, {values.begin(), values.size()});
+    if (!not_written_ && now - flushed_at_ >= 1) {
+      flushed_at_ = now;
+      not_written_ = events_->flush();
+    }
+  }
+
+  /// Whether all events are in their file; reports if they are not.
+  bool wrote_events(const console& to) {
+    if (events_ && !not_written_)
+      not_written_ = events_->flush();
+    return !events_ || wrote(to, events_->path().string(), not_written_);
   }
 
   caf::error trace(const run_outcome& found, const predicted_step& by) const {
@@ -261,6 +301,9 @@ private:
   run_options opts_;
   std::optional<launched_process> launched_; ///< If it is one of several.
   std::map<uint64_t, step_report> steps_;    ///< The latest; all of them if they are written or drawn.
+  std::optional<event_file> events_;         ///< For TensorBoard, if wanted.
+  caf::error not_written_;                   ///< Why events are missing in it.
+  double flushed_at_ = 0;                    ///< Seconds since 1970.
   std::set<uint64_t> done_again_;            ///< The first steps that were repeated after the run had gone back.
   std::vector<std::string> notes_;
   std::optional<double> yardstick_; ///< yardstick_of.

@@ -230,6 +230,8 @@ void run_options::add_results_to(option_table& table) {
   table.file("--trace", trace)
     .says("FILE", "one of these as a trace for ui.perfetto.dev or chrome://tracing, beside the simulated one");
   table.file("--svg", svg).says("FILE", "a picture of the loss");
+  table.file("--tensorboard", tensorboard)
+    .says("DIR", "writes loss, accuracy and speed there as it trains, for `tensorboard --logdir DIR`");
 }
 
 caf::error run_options::check_ranks(const std::optional<launched_process>& started) {

@@ -54,7 +54,7 @@ struct run_options : strategy_options {
   training::optimizer by{.kind = training::optimizer_kind::adam};
   uint64_t seed = 1234;
   bool deterministic = false, mirror = false, no_mirror = false, resume = false, json = false;
-  std::string checkpoint, svg, trace;
+  std::string checkpoint, svg, trace, tensorboard;
   bool predicts = false;
   std::optional<uint64_t> kill_at;
   std::string precision_name = "float32";

@@ -60,6 +60,21 @@ TEST_CASE("train: a model learns, and its results are printed") {
   CHECK(found.out.find("36 steps in ") != std::string::npos);
 }
 
+TEST_CASE("train: --tensorboard writes a file of events, and a directory that cannot be made ends the command early") {
+  temporary_directory directory;
+  auto found = train_digits({"--epochs", "1", "--ranks", "2", "--tensorboard", directory.path().string()});
+  CHECK(found.code == exit_ok);
+  const auto file = std::filesystem::directory_iterator{directory.path()}->path();
+  CHECK(found.out.find("Wrote " + file.string() + ".\n") != std::string::npos);
+  const auto events = content_of(file);
+  for (auto tag : {"loss/training", "accuracy/training", "speed/step_seconds", "loss/held_out"})
+    CHECK_MESSAGE(events.find(tag) != std::string::npos, tag);
+
+  found = train_digits({"--epochs", "1", "--tensorboard", (file / "below").string()});
+  CHECK(found.code == exit_failed);
+  CHECK(found.err.find("--tensorboard: cannot make the directory " + (file / "below").string()) != std::string::npos);
+}
+
 TEST_CASE("train: the losses are those of one rank with any strategy and number of ranks") {
   const std::vector<std::string> model{"--sizes", "32-24-16",    "--global-batch", "30",
                                        "--json",  "--precision", "float64"};
