@@ -333,6 +333,7 @@ void trainer_state::commit() {
     record.set_strategy(std::string{strategy_for(*settings_->job, change_->ranks().sides()).name});
     record.set_attempts(report.attempts);
     record.set_loss(report.loss);
+    record.set_seconds(report.seconds);
     record_->put(std::move(record));
   }
   settings_->watcher.step_done(report);
