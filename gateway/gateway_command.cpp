@@ -5,8 +5,8 @@
 #include "client/cluster.hpp"
 #include "gateway/course/course_gateway.hpp"
 #include "gateway/http/http_gateway.hpp"
+#include "gateway/http_command_options.hpp"
 #include "messages/errc.hpp"
-#include "runtime/text/endpoint.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/options/configured_call.hpp"
@@ -15,7 +15,6 @@
 #include <caf/scoped_actor.hpp>
 #include <cstring>
 #include <fmt/format.h>
-#include <optional>
 #include <spdlog/spdlog.h>
 
 namespace ringmaster::gateway {
@@ -49,22 +48,12 @@ class gateway_call final : public configured_call {
                               "protocol (port 0: any free port)")
       .otherwise(usual_grpc)
       .offers_files();
-    table.text("--http", http_)
-      .says("HOST:PORT", "where to serve HTTP (port 0: any free port)")
-      .otherwise("no HTTP");
+    add_http_options(table, http_, http_options_);
     table.closing("Without --join and RINGMASTER_COORDINATOR the cluster is one in this process.");
     table.add_example("ringmaster-gateway --join 127.0.0.1:7077", "gRPC clients connect to 127.0.0.1:50051");
   }
 
-  caf::error check() override {
-    if (http_.empty())
-      return caf::none;
-    auto where = parse_endpoint(http_);
-    if (!where)
-      return with_context("--http", where.error());
-    http_at_ = *where;
-    return caf::none;
-  }
+  caf::error check() override { return check_http_options(http_, http_options_); }
 
   caf::expected<int> run(const console& to) override {
     start_log(cfg_.values());
@@ -80,8 +69,9 @@ class gateway_call final : public configured_call {
     for (auto& line : (*course)->summary())
       spdlog::info("{}", line);
     std::unique_ptr<http_gateway> http;
-    if (http_at_) {
-      auto started = http_gateway::start(system, coordinator, *http_at_);
+    if (!http_.empty()) {
+      http_options_.coordinator = coordinator_elsewhere(cfg_.values());
+      auto started = http_gateway::start(system, coordinator, http_options_);
       if (!started)
         return std::move(started.error());
       http = std::move(*started);
@@ -91,7 +81,7 @@ class gateway_call final : public configured_call {
   }
 
   std::string grpc_, http_;
-  std::optional<endpoint> http_at_;
+  http_options http_options_;
 };
 
 } // namespace
