@@ -1,7 +1,7 @@
 #include "gateway/http/read_routes.hpp"
 
 #include "gateway/http/api_request.hpp"
-#include "gateway/http/metrics/cluster_gauges.hpp"
+#include "gateway/http/metrics/process_metrics.hpp"
 #include "gateway/http/operator_routes.hpp"
 #include "gateway/http/page_files.hpp"
 #include "gateway/http/state/journal_search.hpp"

@@ -1,6 +1,6 @@
 #include "gateway/http/state/cluster_feed.hpp"
 
-#include "gateway/http/metrics/cluster_gauges.hpp"
+#include "gateway/http/state/cluster_metrics.hpp"
 #include "gateway/http/state/record_json.hpp"
 #include "gateway/http/state/status_changes.hpp"
 #include "messages/errc.hpp"
@@ -110,7 +110,7 @@ bool cluster_feed::read_page(new_records& news) {
   journal_error_ = page ? caf::error{} : page.error();
   if (!page) {
     facts_.has_journal = code_of(page.error()) != errc::refused;
-    return facts_.has_journal;
+    return false;
   }
   if (page->last_index() < facts_.folded) {
     forget();

@@ -147,7 +147,7 @@ TEST_CASE("events: a reader that does not read is dropped, and delays no other")
   CHECK(quick.read_until("the last word").find("the last word") != std::string::npos);
 }
 
-TEST_CASE("events: readers are told that the gateway stops") {
+TEST_CASE("events: the gateway closes all streams when it stops") {
   served_cluster served;
   served.await_ready();
   loopback_client reader{served.port};

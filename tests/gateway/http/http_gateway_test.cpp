@@ -251,6 +251,26 @@ TEST_CASE("http gateway: hostile names do not become markup") {
   CHECK(refused->body.find("<script>") == std::string::npos);
 }
 
+TEST_CASE("http gateway: every file of the page is part of the program") {
+  served_cluster served;
+  const std::filesystem::path folder = std::string{RINGMASTER_SOURCE_DIR} + "/gateway/web";
+  if (!std::filesystem::exists(folder / "index.html"))
+    return;
+  for (auto& entry : std::filesystem::directory_iterator{folder}) {
+    const auto extension = entry.path().extension();
+    if (extension != ".html" && extension != ".js" && extension != ".css" && extension != ".svg")
+      continue;
+    std::ifstream file{entry.path(), std::ios::binary};
+    const std::string bytes{std::istreambuf_iterator<char>{file}, {}};
+    const auto name = entry.path().filename().string();
+    const auto answer = served.client().Get(name == "index.html" ? "/" : "/" + name);
+    REQUIRE(answer);
+    CHECK_MESSAGE(answer->status == 200, name);
+    CHECK_MESSAGE(answer->body == bytes, name);
+    CHECK(answer->get_header_value("Cache-Control") == "no-cache");
+  }
+}
+
 TEST_CASE("http gateway: without a coordinator it says so, and serves the last state") {
   served_cluster served;
   served.await_ready();

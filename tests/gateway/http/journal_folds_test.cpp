@@ -1,5 +1,6 @@
-#include "gateway/http/metrics/cluster_gauges.hpp"
 #include "gateway/http/metrics/journal_totals.hpp"
+#include "gateway/http/metrics/process_metrics.hpp"
+#include "gateway/http/state/cluster_metrics.hpp"
 #include "gateway/http/state/record_json.hpp"
 #include "gateway/http/state/timeline.hpp"
 #include "gateway/http/state/training_runs.hpp"

@@ -14,7 +14,4 @@ void write_cluster(metric_page& page, const proto::ClusterStatus& x, const clust
 /// The latest step of each training, by its short name.
 void write_trainings(metric_page& page, const training_runs& runs);
 
-/// Memory, processor time, descriptors and start of this process, with the names that Prometheus gives them.
-void write_process(metric_page& page);
-
 } // namespace ringmaster::gateway
