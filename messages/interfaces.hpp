@@ -123,7 +123,7 @@ using journal_actor = caf::typed_actor<
   caf::reacts_to<proto::Records>,
   // Answers when everything before it is durable.
   caf::replies_to<proto::JournalFlushRequest>::with<proto::JournalFlushResponse>,
-  // The latest records, oldest first.
+  // Records, oldest first: the latest, or from an index on.
   caf::replies_to<proto::JournalTailRequest>::with<proto::JournalTailResponse>,
   // INTERNAL: write the batch.
   caf::reacts_to<atom::flush>>;

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/journal/queries/journal_page.hpp"
 #include "runtime/journal/record_text.hpp"
 
 #include <fmt/format.h>
@@ -130,17 +131,21 @@ proto::JournalFlushResponse flush_now(self_pointer self, const proto::JournalFlu
   return response;
 }
 
-proto::JournalTailResponse tail(journal_state& state, uint32_t count) {
-  proto::JournalTailResponse response;
+proto::JournalTailResponse tail(journal_state& state, const proto::JournalTailRequest& x) {
   auto err = state.write();
-  auto records = state.options.store->tail(std::min(count, state.options.tail_records_max));
-  if (records)
-    for (auto& record : *records)
-      *response.add_records() = std::move(record);
-  else
-    err = std::move(records.error());
-  set_error_in(response, err);
-  return response;
+  auto& store = *state.options.store;
+  journal_page_limits limits;
+  limits.records_max = state.options.tail_records_max;
+  auto page = journal_page(store, x, limits);
+  if (!page) {
+    proto::JournalTailResponse refused;
+    set_error_in(refused, page.error());
+    return refused;
+  }
+  if (store.waits_for_disk() && store.sync() != journal_sync::always)
+    page->set_unsynced(state.written - state.synced);
+  set_error_in(*page, err);
+  return std::move(*page);
 }
 
 // An exit message overtakes the records in the mailbox; a request to itself comes after them. What a slow disk keeps
@@ -224,7 +229,7 @@ journal_actor::behavior_type journal(self_pointer self, journal_options options)
         enqueue(self, std::move(record));
     },
     [self](const proto::JournalFlushRequest& x) { return flush_now(self, x); },
-    [self](const proto::JournalTailRequest& request) { return tail(self->state, request.records_max()); },
+    [self](const proto::JournalTailRequest& request) { return tail(self->state, request); },
     [self](atom::flush) { on_flush(self); },
   };
 }

@@ -20,6 +20,7 @@ void step_record::put(proto::TrainingStep x, const running_step& step, std::stri
   x.set_strategy(std::string{strategy_name});
   x.set_attempts(report.attempts);
   x.set_loss(report.loss);
+  x.set_seconds(report.seconds);
   const auto number = ++recordings_;
   latest_ = {number, x.step(), self_->clock().now() + settings_.limit};
   self_->send(settings_.coordinator, std::move(x));

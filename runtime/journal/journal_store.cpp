@@ -55,9 +55,8 @@ caf::expected<bool> journal_store::selects(const record_filter& filter, const pr
 }
 
 caf::error journal_store::read(const record_filter& filter, const record_visitor& visit) const {
-  auto kinds = record_kinds();
-  if (!filter.kind.empty() && std::find(kinds.begin(), kinds.end(), filter.kind) == kinds.end())
-    return invalid(fmt::format("there is no kind of record '{}'; allowed are {}", filter.kind, fmt::join(kinds, ", ")));
+  if (auto err = check_kind(filter.kind))
+    return err;
   if (filter.last != 0)
     return read_last(filter, visit);
   caf::error failure;

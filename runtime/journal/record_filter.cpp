@@ -1,5 +1,10 @@
 #include "runtime/journal/record_filter.hpp"
 
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 
@@ -20,6 +25,13 @@ operation_key key(uint64_t communicator, uint64_t sequence) {
 
 std::span<const std::string_view> record_kinds() {
   return kinds;
+}
+
+caf::error check_kind(const std::string& kind) {
+  if (kind.empty() || std::ranges::find(kinds, kind) != kinds.end())
+    return caf::none;
+  return invalid(
+    fmt::format("there is no kind of record '{}'; allowed are {}", kind, fmt::join(record_kinds(), ", ")));
 }
 
 std::string_view kind_of(const Record& record) {

@@ -3,6 +3,8 @@
 #include "messages/ids.hpp"
 #include "messages/journal.pb.h"
 
+#include <caf/error.hpp>
+
 #include <compare>
 #include <optional>
 #include <span>
@@ -24,6 +26,8 @@ std::string_view kind_of(const proto::Record& record);
 /// "coordinator", "node", "device", "communicator", "epoch", "operation", "rank", "checkpoint", "command", "fault",
 /// "training", and "unknown" for records of a later version.
 std::span<const std::string_view> record_kinds();
+/// Errors: invalid_argument, naming what is allowed, if the kind is neither empty nor one of record_kinds().
+caf::error check_kind(const std::string& kind);
 
 /// The operation that the record belongs to, if any.
 std::optional<operation_key> operation_of(const proto::Record& record);

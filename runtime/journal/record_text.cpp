@@ -276,6 +276,10 @@ std::string text_of(const Record& record, const record_text_options& opts) {
   return fmt::format("{}  {}", time_text(record, opts), event_text(record, opts));
 }
 
+std::string sentence_of(const Record& record) {
+  return event_text(record, {});
+}
+
 std::string day_of(const Record& record, std::chrono::seconds utc_offset) {
   return fmt::format("{:%Y-%m-%d}", calendar(record, utc_offset));
 }

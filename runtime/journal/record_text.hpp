@@ -22,6 +22,9 @@ struct record_text_options {
 /// sizes and durations have units, and control characters in text of others are escaped.
 std::string text_of(const proto::Record& record, const record_text_options& opts = {});
 
+/// The same without the time.
+std::string sentence_of(const proto::Record& record);
+
 /// The short name of a training run. Runs are numbered by the nanosecond of their start; the name is six hexadecimal
 /// digits made of it. A small number is its own name.
 std::string training_name(uint64_t run);

@@ -8,6 +8,7 @@
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/clients/free_devices.hpp"
 #include "tools/demo/demo.hpp"
+#include "tools/demo/web_demo.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>
@@ -73,7 +74,14 @@ class demo_call final : public configured_call {
   void declare_options(option_table& table) override {
     story_.add_to(table);
     join_options(table);
-    table.common({"--devices", "--elements", "--op", "--algorithm", "--kill", "--kill-rank", "--seed", "--join"});
+    table.flag("--web", web_)
+      .says("opens a live page of a cluster of three processes, with all-reduces that never end and "
+            "a training");
+    table.number("--web-port", web_options_.port, 1, 65535)
+      .says("P", "where 127.0.0.1 serves the page; any free port if it is in use");
+    table.add_example("ringmaster demo --web", "the page in a browser");
+    table.common({"--web", "--devices", "--elements", "--op", "--algorithm", "--kill", "--kill-rank", "--seed",
+                  "--join"});
   }
 
   caf::error check() override {
@@ -89,6 +97,8 @@ class demo_call final : public configured_call {
   }
 
   caf::expected<int> run(const console& to) override {
+    if (web_)
+      return show_page();
     if (story_.seed == 0)
       story_.seed = std::random_device{}() % 1000000 + 1;
     auto opts = settings_of(story_, cfg_.values(), is_given("device.memory-bytes"));
@@ -106,6 +116,13 @@ class demo_call final : public configured_call {
                                                                                  : "; ./run build makes ringmaster");
     fmt::print("{}\n", *right ? "Every result was right." : "A result was WRONG.");
     return *right ? exit_ok : exit_failed;
+  }
+
+  /// On the cluster of --join or the environment, or else on one that is started for it.
+  caf::expected<int> show_page() {
+    if (const auto where = coordinator_elsewhere(cfg_.values()); !where.empty())
+      return run_web_demo(where, web_options_);
+    return start_cluster_around({"--web", fmt::format("--web-port={}", web_options_.port)});
   }
 
   /// Of a cluster of other processes.
@@ -146,6 +163,8 @@ class demo_call final : public configured_call {
   }
 
   demo_options story_;
+  bool web_ = false;
+  web_demo_options web_options_;
 };
 
 } // namespace

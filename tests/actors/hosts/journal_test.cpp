@@ -45,7 +45,11 @@ public:
     return books_.flush_error;
   }
   bool waits_for_disk() const noexcept override { return books_.on_disk; }
-  const proto::JournalState& state() const override { return state_; }
+  const proto::JournalState& state() const override {
+    state_.set_first_index(1);
+    state_.set_last_index(books_.records.size());
+    return state_;
+  }
   caf::expected<std::optional<proto::OperationState>> operation(operation_key) const override {
     return std::optional<proto::OperationState>{};
   }
@@ -54,9 +58,9 @@ public:
   }
 
 protected:
-  caf::error scan(direction towards, uint64_t, const record_visitor& visit) const override {
-    for (size_t i = 0; i < books_.records.size(); ++i) {
-      auto index = towards == direction::oldest_first ? i : books_.records.size() - 1 - i;
+  caf::error scan(direction towards, uint64_t after, const record_visitor& visit) const override {
+    for (size_t i = after; i < books_.records.size(); ++i) {
+      auto index = towards == direction::oldest_first ? i : books_.records.size() - 1 - (i - after);
       auto record = books_.records[index];
       if (!visit(index + 1, record))
         break;
@@ -66,7 +70,7 @@ protected:
 
 private:
   account& books_;
-  proto::JournalState state_;
+  mutable proto::JournalState state_;
 };
 
 struct fixture {
@@ -274,6 +278,33 @@ TEST_CASE("journal: the tail includes what has just been sent") {
   CHECK(tail(2) == std::vector<uint64_t>{4, 5});
   CHECK(tail(100) == std::vector<uint64_t>{3, 4, 5});
   CHECK(tail(0).empty());
+}
+
+TEST_CASE("journal: a client reads it from an index on, and learns what is not durable yet") {
+  fixture f{journal_sync::interval};
+  for (uint64_t device = 1; device <= 5; ++device)
+    f.send(device_died(device, "x"));
+  proto::JournalTailRequest request;
+  request.set_records_max(2);
+  request.set_forward(true);
+  request.set_after(1);
+  auto page = f.system.ask<proto::JournalTailResponse>(f.actor, request);
+  REQUIRE(page);
+  CHECK(page->error().empty());
+  CHECK(std::vector<uint64_t>(page->indices().begin(), page->indices().end()) == std::vector<uint64_t>{2, 3});
+  CHECK(page->records(0).device_died().device_id() == 2);
+  CHECK(page->last_index() == 5);
+  CHECK(page->unsynced() == 5);
+  CHECK(f.flush().success());
+  request.set_after(page->searched_last());
+  page = f.system.ask<proto::JournalTailResponse>(f.actor, request);
+  REQUIRE(page);
+  CHECK(page->indices(0) == 4);
+  CHECK(page->unsynced() == 0);
+  request.set_kind("nonsense");
+  page = f.system.ask<proto::JournalTailResponse>(f.actor, request);
+  REQUIRE(page);
+  CHECK(page->code() == static_cast<uint32_t>(errc::invalid_argument));
 }
 
 TEST_CASE("journal: an exit message does not overtake records") {

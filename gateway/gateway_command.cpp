@@ -1,0 +1,96 @@
+#include "gateway/gateway_command.hpp"
+
+#include "actors/calls/await_down.hpp"
+#include "runtime/logging/log.hpp"
+#include "client/cluster.hpp"
+#include "gateway/course/course_gateway.hpp"
+#include "gateway/http/http_gateway.hpp"
+#include "gateway/http_command_options.hpp"
+#include "messages/errc.hpp"
+#include "tools/clients/cluster_connection.hpp"
+#include "tools/console/ending_signals.hpp"
+#include "tools/options/configured_call.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/scoped_actor.hpp>
+#include <cstring>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster::gateway {
+
+namespace {
+
+constexpr auto usual_grpc = "127.0.0.1:50051";
+
+/// Runs until a signal arrives. Errors: the coordinator has exited.
+caf::expected<int> run_until_ended(caf::actor_system& system, const coordinator_actor& coordinator) {
+  constexpr auto look_every = std::chrono::milliseconds{250}; // an idle process should rarely wake
+  caf::scoped_actor self{system};
+  self->monitor(coordinator);
+  for (;;) {
+    if (auto down = await_down(*self, look_every))
+      return with_context("the coordinator", make_error(errc::unreachable, render(down->reason)));
+    if (auto signal = ending_signal()) {
+      spdlog::info("ends on signal {}", strsignal(signal));
+      return exit_ok;
+    }
+  }
+}
+
+class gateway_call final : public configured_call {
+  void declare_options(option_table& table) override {
+    table.about("Serves a cluster to clients in other languages: the course protocol over gRPC, and HTTP. It is a "
+                "client of the cluster in a process of its own. Exits on SIGTERM or SIGINT. See docs/GATEWAY.md.");
+    join_options(table);
+    table.text("--grpc", grpc_)
+      .says("FILE|HOST:PORT", "a file with listeners and dialects; or where to listen for the lab's form of the "
+                              "protocol (port 0: any free port)")
+      .otherwise(usual_grpc)
+      .offers_files();
+    add_http_options(table, http_, http_options_);
+    table.closing("Without --join and RINGMASTER_COORDINATOR the cluster is one in this process.");
+    table.add_example("ringmaster-gateway --join 127.0.0.1:7077", "gRPC clients connect to 127.0.0.1:50051");
+  }
+
+  caf::error check() override { return check_http_options(http_, http_options_); }
+
+  caf::expected<int> run(const console& to) override {
+    start_log(cfg_.values());
+    block_ending_signals();
+    caf::actor_system system{cfg_};
+    auto where = open_cluster("ringmaster-gateway", system, cfg_.values(), to.err);
+    if (!where)
+      return std::move(where.error());
+    auto& coordinator = (*where)->coordinator();
+    auto course = course_gateway::start(system, coordinator, grpc_.empty() ? usual_grpc : grpc_);
+    if (!course)
+      return std::move(course.error());
+    for (auto& line : (*course)->summary())
+      spdlog::info("{}", line);
+    std::unique_ptr<http_gateway> http;
+    if (!http_.empty()) {
+      http_options_.coordinator = coordinator_elsewhere(cfg_.values());
+      auto started = http_gateway::start(system, coordinator, http_options_);
+      if (!started)
+        return std::move(started.error());
+      http = std::move(*started);
+      spdlog::info("{}", http->summary());
+    }
+    return run_until_ended(system, coordinator);
+  }
+
+  std::string grpc_, http_;
+  http_options http_options_;
+};
+
+} // namespace
+
+tool_command gateway_command() {
+  auto result = tool_command::of<gateway_call>("ringmaster-gateway",
+                                               "serves a cluster over gRPC and HTTP to clients in other languages");
+  result.program = "";
+  return result;
+}
+
+} // namespace ringmaster::gateway
