@@ -177,6 +177,10 @@ void node_state::visited(const std::string& peer_name, const caf::strong_actor_p
   known.where.set_name(peer_name);
   known.met = peer->address();
   self->monitor(caf::actor_cast<caf::actor>(peer));
+  proto::NodeApart noted;
+  noted.set_peer(options.name);
+  noted.set_visit_noted(true);
+  self->send(caf::actor_cast<node_actor>(peer), std::move(noted), caf::strong_actor_ptr{});
   tell_apart(known, {});
 }
 
@@ -194,12 +198,17 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
       visited(x.peer(), peer);
     return; // else it has left
   }
+  if (x.visit_noted()) {
+    known->second.visit_noted = true;
+    return;
+  }
   known->second.trying = false;
   if (peer) {
     proto::NodeApart visit;
     visit.set_peer(options.name);
     self->send(caf::actor_cast<node_actor>(peer), std::move(visit), self->ctrl());
     known->second.met = peer->address();
+    known->second.visit_noted = false;
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
     if (known->second.half_made_until)
@@ -267,6 +276,8 @@ void node_state::on_down(const caf::down_msg& x) {
     auto& peer = lost->second;
     peer.met = nullptr;
     peer.not_before = self->clock().now() + loss_limit();
+    if (!peer.visit_noted)
+      peer.half_made_until = peer.not_before;
     lost_way(peer, x.reason);
     self->delayed_send(self, loss_limit(), peer.where);
     return;

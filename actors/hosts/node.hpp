@@ -69,9 +69,11 @@ private:
     /// A connection that was lost is not made again before. The other end may not know that it is lost: then CAF would
     /// go on with the old one for its pending messages, and do not report when that ends.
     std::chrono::steady_clock::time_point not_before = {};
-    /// A try of ours came to nothing, but the other end may have taken the connection for made: what it says is lost
-    /// until it knows better, which is at this time.
+    /// The other end may believe that there is a connection, and does not watch it: a try of ours failed, or the
+    /// connection was lost before our visit arrived. What it sends is lost until it knows better, which is at this
+    /// time.
     std::optional<std::chrono::steady_clock::time_point> half_made_until = {};
+    bool visit_noted = false; ///< The other end watches the connection, and reports if it is lost.
     bool trying = false;
     std::chrono::steady_clock::time_point again_at = {}; ///< When it is tried again.
     bool apart = false;                                  ///< As reported to the coordinator.

@@ -297,6 +297,7 @@ TEST_CASE("seeds: whatever happens between processes and to them, each operation
 
 TEST_CASE("seeds: those beyond the first thousands that once found a fault find none") {
   // 9061: a connection stalls for good while it is made, and its accepting end takes it for made.
-  for (uint64_t seed : {9061})
+  // 2447: a connection is lost before its accepting end has met the node that made it.
+  for (uint64_t seed : {2447, 9061})
     CHECK(play_on_nodes(seed, false).problem == "");
 }
