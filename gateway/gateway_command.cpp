@@ -57,6 +57,10 @@ class gateway_call final : public configured_call {
   }
 
   caf::error check() override {
+    auto listeners = listeners_of(grpc_.empty() ? usual_grpc : grpc_);
+    if (!listeners)
+      return with_context("--grpc", listeners.error());
+    listeners_ = std::move(*listeners);
     if (http_.empty())
       return caf::none;
     auto where = parse_endpoint(http_);
@@ -74,7 +78,7 @@ class gateway_call final : public configured_call {
     if (!where)
       return std::move(where.error());
     auto& coordinator = (*where)->coordinator();
-    auto course = course_gateway::start(system, coordinator, grpc_.empty() ? usual_grpc : grpc_);
+    auto course = course_gateway::start(system, coordinator, std::move(listeners_));
     if (!course)
       return std::move(course.error());
     for (auto& line : (*course)->summary())
@@ -91,6 +95,7 @@ class gateway_call final : public configured_call {
   }
 
   std::string grpc_, http_;
+  std::vector<listener_options> listeners_;
   std::optional<endpoint> http_at_;
 };
 
