@@ -5,6 +5,7 @@ find_path(GATEWAY_GRPC_INCLUDE_DIR grpcpp/grpcpp.h)
 find_library(GATEWAY_GRPCPP_LIBRARY grpc++)
 find_library(GATEWAY_GRPC_LIBRARY grpc)
 find_library(GATEWAY_GPR_LIBRARY gpr)
+find_library(GATEWAY_ABSL_LIBRARY absl_synchronization) # gRPC's headers use its mutex
 # The protobuf files of the health and reflection services.
 find_path(GATEWAY_GRPC_PROTO_DIR grpc/reflection/v1alpha/reflection.proto PATHS /usr/share/grpc-proto)
 find_path(GATEWAY_HTTPLIB_INCLUDE_DIR httplib.h)
@@ -15,7 +16,8 @@ find_library(GATEWAY_PROMETHEUS_LIBRARY prometheus-cpp-core)
 include(FindPackageHandleStandardArgs)
 set(GatewayLibraries_FIND_QUIETLY TRUE)
 find_package_handle_standard_args(GatewayLibraries REQUIRED_VARS
-  GATEWAY_GRPCPP_LIBRARY GATEWAY_GRPC_LIBRARY GATEWAY_GPR_LIBRARY GATEWAY_GRPC_INCLUDE_DIR GATEWAY_GRPC_PROTO_DIR
+  GATEWAY_GRPCPP_LIBRARY GATEWAY_GRPC_LIBRARY GATEWAY_GPR_LIBRARY GATEWAY_ABSL_LIBRARY
+  GATEWAY_GRPC_INCLUDE_DIR GATEWAY_GRPC_PROTO_DIR
   GATEWAY_HTTPLIB_LIBRARY GATEWAY_HTTPLIB_INCLUDE_DIR GATEWAY_PROMETHEUS_LIBRARY GATEWAY_PROMETHEUS_INCLUDE_DIR)
 
 if(GatewayLibraries_FOUND AND NOT TARGET Gateway::grpc)
@@ -23,7 +25,8 @@ if(GatewayLibraries_FOUND AND NOT TARGET Gateway::grpc)
   add_library(Gateway::grpc INTERFACE IMPORTED)
   set_target_properties(Gateway::grpc PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${GATEWAY_GRPC_INCLUDE_DIR}"
-    INTERFACE_LINK_LIBRARIES "${GATEWAY_GRPCPP_LIBRARY};${GATEWAY_GRPC_LIBRARY};${GATEWAY_GPR_LIBRARY};Threads::Threads")
+    INTERFACE_LINK_LIBRARIES
+      "${GATEWAY_GRPCPP_LIBRARY};${GATEWAY_GRPC_LIBRARY};${GATEWAY_GPR_LIBRARY};${GATEWAY_ABSL_LIBRARY};Threads::Threads")
   add_library(Gateway::httplib INTERFACE IMPORTED)
   set_target_properties(Gateway::httplib PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${GATEWAY_HTTPLIB_INCLUDE_DIR}"

@@ -9,6 +9,7 @@
 #include "runtime/text/endpoint.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/console/ending_signals.hpp"
+#include "tools/console/ready_file.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <caf/actor_system.hpp>
@@ -49,9 +50,9 @@ class gateway_call final : public configured_call {
                               "protocol (port 0: any free port)")
       .otherwise(usual_grpc)
       .offers_files();
-    table.text("--http", http_)
-      .says("HOST:PORT", "where to serve HTTP (port 0: any free port)")
-      .otherwise("no HTTP");
+    table.text("--http", http_).says("HOST:PORT", "where to serve HTTP (port 0: any free port)").otherwise("no HTTP");
+    table.file("--ready-file", ready_file_)
+      .says("F", "a file that is written when all addresses are listened at; it has a line for each, as the log has");
     table.closing("Without --join and RINGMASTER_COORDINATOR the cluster is one in this process.");
     table.add_example("ringmaster-gateway --join 127.0.0.1:7077", "gRPC clients connect to 127.0.0.1:50051");
   }
@@ -63,7 +64,7 @@ class gateway_call final : public configured_call {
     listeners_ = std::move(*listeners);
     if (http_.empty())
       return caf::none;
-    auto where = parse_endpoint(http_);
+    auto where = parse_listening_address(http_);
     if (!where)
       return with_context("--http", where.error());
     http_at_ = *where;
@@ -81,20 +82,27 @@ class gateway_call final : public configured_call {
     auto course = course_gateway::start(system, coordinator, std::move(listeners_));
     if (!course)
       return std::move(course.error());
-    for (auto& line : (*course)->summary())
+    std::string addresses;
+    auto report = [&](const std::string& line) {
       spdlog::info("{}", line);
+      addresses += line + '\n';
+    };
+    for (auto& line : (*course)->summary())
+      report(line);
     std::unique_ptr<http_gateway> http;
     if (http_at_) {
       auto started = http_gateway::start(system, coordinator, *http_at_);
       if (!started)
         return std::move(started.error());
       http = std::move(*started);
-      spdlog::info("{}", http->summary());
+      report(http->summary());
     }
+    if (auto problem = ready_file_.empty() ? caf::error{} : write_ready_file(ready_file_, addresses))
+      return problem;
     return run_until_ended(system, coordinator);
   }
 
-  std::string grpc_, http_;
+  std::string grpc_, http_, ready_file_;
   std::vector<listener_options> listeners_;
   std::optional<endpoint> http_at_;
 };

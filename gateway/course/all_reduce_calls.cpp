@@ -24,8 +24,8 @@ struct wanted_all_reduce {
 
 /// The request for the communicator's present members. A rank without an address has the lowest of its device's.
 /// Errors: invalid_argument; out_of_range.
-caf::expected<proto::CollectiveRequest> translate(const course_desk_state& desk, const course_communicator& communicator,
-                                                  const wanted_all_reduce& wanted) {
+caf::expected<proto::CollectiveRequest> translate(
+  const course_desk_state& desk, const course_communicator& communicator, const wanted_all_reduce& wanted) {
   for (auto& [rank, address] : wanted.addresses)
     if (rank >= communicator.first_size())
       return invalid(fmt::format("memAddrs names rank {}, and the communicator has ranks 0 to {}", rank,
@@ -120,8 +120,7 @@ private:
     request.set_commid(communicator->now().value);
     request.set_readonly(true);
     desk_.ask<gpu_sim::GetCommStatusResponse>(
-      call_,
-      [me = shared_from_this(), problem](const gpu_sim::GetCommStatusResponse& x) { me->again(x, problem); },
+      call_, [me = shared_from_this(), problem](const gpu_sim::GetCommStatusResponse& x) { me->again(x, problem); },
       std::move(request));
   }
 

@@ -30,10 +30,10 @@ call_registry::ticket::~ticket() {
 caf::error call_registry::ticket::reserve(uint64_t bytes) {
   std::lock_guard guard{owner_->mutex_};
   if (bytes > owner_->bytes_max_ - owner_->bytes_)
-    return make_error(errc::too_many, fmt::format("messages of {} are under way at this address, and {} more exceed "
-                                                  "its limit of {}: try again later",
-                                                  bytes_text(owner_->bytes_), bytes_text(bytes),
-                                                  bytes_text(owner_->bytes_max_)));
+    return make_error(errc::too_many,
+                      fmt::format("messages of {} are under way at this address, and {} more exceed "
+                                  "its limit of {}: try again later",
+                                  bytes_text(owner_->bytes_), bytes_text(bytes), bytes_text(owner_->bytes_max_)));
   owner_->bytes_ += bytes;
   bytes_ += bytes;
   return caf::none;

@@ -42,8 +42,8 @@ caf::expected<std::vector<device_id>> choose_devices(course_desk_state& desk, co
   const auto free = static_cast<size_t>(std::ranges::count(candidates, size_t{0}, &candidate::users));
   const auto usable = desk.form().on_shortage == dialect::shortage::share ? candidates.size() : free;
   if (usable < wanted)
-    return make_error(errc::too_few_devices, fmt::format("CommInit wants {} devices, and of {} {} are free", wanted,
-                                                         candidates.size(), free));
+    return make_error(errc::too_few_devices,
+                      fmt::format("CommInit wants {} devices, and of {} {} are free", wanted, candidates.size(), free));
   std::vector<device_id> result;
   for (size_t i = 0; i < wanted; ++i)
     result.push_back(candidates[i].device);
@@ -114,8 +114,9 @@ void init_at_addresses(course_desk_state& desk, const call_pointer& call, const 
 
 /// A call that names a communicator and is passed on.
 template <class Request, class Forwarded, class Answer>
-void pass_on(course_desk_state& desk, const call_pointer& call,
-             std::function<void(course_communicator&)> when_done = [](course_communicator&) {}) {
+void pass_on(
+  course_desk_state& desk, const call_pointer& call,
+  std::function<void(course_communicator&)> when_done = [](course_communicator&) {}) {
   auto request = request_of<Request>(call);
   if (!request)
     return;

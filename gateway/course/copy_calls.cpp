@@ -57,14 +57,13 @@ private:
     ++under_way_;
     const auto began = desk_.now();
     desk_.self->request(desk_.options.coordinator, call_->left(began), std::move(request), std::move(block))
-      .then(
-        [me = shared_from_this(), index, bytes, began](const gpu_sim::MemcpyResponse& x, const byte_block& part) {
-          me->took(error_in(x), index, bytes, part, began);
-        },
-        [me = shared_from_this()](const caf::error& problem) {
-          me->call_->fail(course_desk_state::no_answer(problem));
-          me->has_failed_ = true;
-        });
+      .then([me = shared_from_this(), index, bytes,
+             began](const gpu_sim::MemcpyResponse& x,
+                    const byte_block& part) { me->took(error_in(x), index, bytes, part, began); },
+            [me = shared_from_this()](const caf::error& problem) {
+              me->call_->fail(course_desk_state::no_answer(problem));
+              me->has_failed_ = true;
+            });
   }
 
   void took(caf::error problem, size_t index, uint64_t bytes, const byte_block& part,
@@ -74,8 +73,8 @@ private:
     if (has_failed_)
       return;
     if (!problem && !what_.to_device && part.size() != bytes)
-      problem = make_error(errc::corrupt, fmt::format("device 0x{:x} answers with {} of {} bytes", device_, part.size(),
-                                                      bytes));
+      problem = make_error(errc::corrupt,
+                           fmt::format("device 0x{:x} answers with {} of {} bytes", device_, part.size(), bytes));
     if (problem) {
       has_failed_ = true;
       return call_->fail(problem);
@@ -138,7 +137,8 @@ void copy(course_desk_state& desk, const call_pointer& call) {
   auto then = [&desk, call, what](device_id device) { copy_with(desk, call, std::move(*what), device); };
   if (call->origin().place)
     return with_called_device(desk, call, then);
-  desk.with_device(call, [&desk, id = what->device] { return desk.devices->with_id(id); }, then);
+  desk.with_device(
+    call, [&desk, id = what->device] { return desk.devices->with_id(id); }, then);
 }
 
 } // namespace ringmaster::gateway

@@ -7,7 +7,6 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-#include <limits>
 #include <string>
 
 namespace ringmaster::gateway {
@@ -38,7 +37,7 @@ bool read_fields(CodedInputStream& in, Take take) {
 template <class Take>
 bool read_message(CodedInputStream& in, Take take) {
   uint32_t size = 0;
-  if (!in.ReadVarint32(&size) || size > static_cast<uint32_t>(std::numeric_limits<int>::max()))
+  if (!in.ReadVarint32(&size) || static_cast<int64_t>(size) > in.BytesUntilLimit())
     return false;
   const auto outer = in.PushLimit(static_cast<int>(size));
   const bool is_good = read_fields(in, take);

@@ -10,8 +10,8 @@
 namespace ringmaster::gateway {
 
 course_call::course_call(call_registry::ticket_pointer ticket, call_origin origin, grpc::ByteBuffer request,
-                         reply reply)
-  : ticket_(std::move(ticket)), origin_(std::move(origin)), request_(std::move(request)), reply_(std::move(reply)) {
+                         reply answers)
+  : ticket_(std::move(ticket)), origin_(std::move(origin)), request_(std::move(request)), reply_(std::move(answers)) {
   ticket_->owner().add(this);
 }
 

@@ -19,8 +19,8 @@ namespace ringmaster::gateway {
 
 /// What a client has called, and how.
 struct call_origin {
-  std::string method;             ///< "/gpu_sim.GPUCoordinator/CommInit"
-  std::optional<size_t> place;    ///< The device at whose address the call has arrived: its place in the listener's list.
+  std::string method;          ///< "/gpu_sim.GPUCoordinator/CommInit"
+  std::optional<size_t> place; ///< The device at whose address the call has arrived: its place in the listener's list.
   std::optional<uint64_t> device; ///< Of the metadata `device-id`.
   std::optional<uint64_t> stream; ///< Of the metadata `streamid`.
   /// Of a StreamSend: what its first chunk says, for the others. They come one after the other.
@@ -35,7 +35,7 @@ public:
   /// Sends the answer, or the error.
   using reply = std::function<void(const caf::error& problem, grpc::ByteBuffer answer)>;
 
-  course_call(call_registry::ticket_pointer ticket, call_origin origin, grpc::ByteBuffer request, reply reply);
+  course_call(call_registry::ticket_pointer ticket, call_origin origin, grpc::ByteBuffer request, reply answers);
   ~course_call();
   course_call(const course_call&) = delete;
   course_call& operator=(const course_call&) = delete;

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "actors/calls/answers.hpp"
-#include "gateway/dialects/communicator_table.hpp"
 #include "gateway/course/desk_messages.hpp"
+#include "gateway/dialects/communicator_table.hpp"
 #include "gateway/dialects/device_table.hpp"
 #include "gateway/dialects/listener_file.hpp"
 #include "messages/interfaces.hpp"

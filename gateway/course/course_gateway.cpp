@@ -18,28 +18,26 @@ namespace {
 
 // Limits of a connection.
 constexpr int header_bytes_max = 16 << 10;
-constexpr int streams_max = 256;              ///< Calls of one connection at a time.
+constexpr int streams_max = 256;                 ///< Calls of one connection at a time.
 constexpr int message_overhead_bytes = 64 << 10; ///< Beside the data.
-constexpr int idle_ms = 30 * 60 * 1000;       ///< Then an unused connection is closed.
+constexpr int idle_ms = 30 * 60 * 1000;          ///< Then an unused connection is closed.
 constexpr int keepalive_ms = 60 * 1000, keepalive_timeout_ms = 20 * 1000;
 constexpr int client_pings_ms = 5 * 1000; ///< A client that pings more often loses its connection.
 /// Data under way at a listener, in messages of full size.
 constexpr uint64_t full_messages_max = 4;
 
-grpc::ServerBuilder limited_builder(const dialect& form, const grpc::ResourceQuota& quota) {
-  grpc::ServerBuilder result;
-  result.SetMaxReceiveMessageSize(static_cast<int>(form.message_bytes_max) + message_overhead_bytes);
-  result.SetMaxSendMessageSize(-1);
-  result.SetResourceQuota(quota);
-  result.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, header_bytes_max);
-  result.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, streams_max);
-  result.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, idle_ms);
-  result.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
-  result.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_timeout_ms);
-  result.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  result.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, client_pings_ms);
-  result.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0); // two gateways at one port would share its clients
-  return result;
+void set_limits(grpc::ServerBuilder& builder, const dialect& form, const grpc::ResourceQuota& quota) {
+  builder.SetMaxReceiveMessageSize(static_cast<int>(form.message_bytes_max) + message_overhead_bytes);
+  builder.SetMaxSendMessageSize(-1);
+  builder.SetResourceQuota(quota);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, header_bytes_max);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, streams_max);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, idle_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, client_pings_ms);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0); // two gateways at one port would share its clients
 }
 
 } // namespace
@@ -86,9 +84,11 @@ public:
 
 private:
   caf::error listen_at(endpoint& where, std::optional<size_t> place, const grpc::ResourceQuota& quota) {
-    services_.push_back(std::make_unique<course_service>(
-      registry_, place, [desk = desk_](const call_pointer& call) { caf::anon_send(desk, call); }));
-    auto builder = limited_builder(options_.form, quota);
+    services_.push_back(std::make_unique<course_service>(registry_, place, [desk = desk_](const call_pointer& call) {
+      caf::anon_send(desk, call);
+    }));
+    grpc::ServerBuilder builder;
+    set_limits(builder, options_.form, quota);
     int port = 0;
     builder.AddListeningPort(text_of(where), grpc::InsecureServerCredentials(), &port);
     builder.RegisterCallbackGenericService(services_.back().get());
@@ -116,9 +116,8 @@ private:
 course_gateway::course_gateway() = default;
 course_gateway::~course_gateway() = default;
 
-caf::expected<std::unique_ptr<course_gateway>> course_gateway::start(caf::actor_system& system,
-                                                                     const coordinator_actor& coordinator,
-                                                                     std::vector<listener_options> listeners) {
+caf::expected<std::unique_ptr<course_gateway>> course_gateway::start(
+  caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners) {
   grpc::EnableDefaultHealthCheckService(true);
   std::unique_ptr<course_gateway> result{new course_gateway};
   for (auto& x : listeners) {

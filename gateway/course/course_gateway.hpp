@@ -17,9 +17,8 @@ namespace ringmaster::gateway {
 class course_gateway {
 public:
   /// Starts to listen; port 0 is any free port. Errors: io_error for an address that cannot be listened at.
-  static caf::expected<std::unique_ptr<course_gateway>> start(caf::actor_system& system,
-                                                              const coordinator_actor& coordinator,
-                                                              std::vector<listener_options> listeners);
+  static caf::expected<std::unique_ptr<course_gateway>> start(
+    caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners);
   /// Stops to listen; calls under way are answered with UNAVAILABLE.
   ~course_gateway();
   course_gateway(const course_gateway&) = delete;

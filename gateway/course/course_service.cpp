@@ -50,14 +50,12 @@ caf::error no_message() {
   return invalid("the call has no request");
 }
 
-} // namespace
-
 /// One request, one answer.
-class course_service::unary_call final : public answering_reactor {
+class unary_call final : public answering_reactor {
 public:
-  unary_call(course_service& service, grpc::GenericCallbackServerContext& context, call_origin origin,
+  unary_call(const call_server& serve, grpc::GenericCallbackServerContext& context, call_origin origin,
              call_registry::ticket_pointer ticket)
-    : answering_reactor(context), service_(service), origin_(std::move(origin)), ticket_(std::move(ticket)) {
+    : answering_reactor(context), serve_(serve), origin_(std::move(origin)), ticket_(std::move(ticket)) {
     StartRead(&request_);
   }
 
@@ -66,25 +64,25 @@ public:
       return end(no_message(), {});
     if (auto problem = ticket_->reserve(request_.Length()))
       return end(problem, {});
-    service_.serve_(std::make_shared<course_call>(ticket_, std::move(origin_), std::move(request_),
-                                                  [this](const caf::error& problem, grpc::ByteBuffer answer) {
-                                                    end(problem, std::move(answer));
-                                                  }));
+    serve_(std::make_shared<course_call>(ticket_, std::move(origin_), std::move(request_),
+                                         [this](const caf::error& problem, grpc::ByteBuffer answer) {
+                                           end(problem, std::move(answer));
+                                         }));
   }
 
 private:
-  course_service& service_;
+  const call_server& serve_;
   call_origin origin_;
   call_registry::ticket_pointer ticket_;
   grpc::ByteBuffer request_;
 };
 
 /// StreamSend: each chunk is a call of its own, and the next one is read when it is answered.
-class course_service::chunk_call final : public answering_reactor {
+class chunk_call final : public answering_reactor {
 public:
-  chunk_call(course_service& service, grpc::GenericCallbackServerContext& context, call_origin origin,
+  chunk_call(const call_server& serve, grpc::GenericCallbackServerContext& context, call_origin origin,
              call_registry::ticket_pointer ticket)
-    : answering_reactor(context), service_(service), origin_(std::move(origin)), ticket_(std::move(ticket)) {
+    : answering_reactor(context), serve_(serve), origin_(std::move(origin)), ticket_(std::move(ticket)) {
     origin_.chunks_stream = std::make_shared<std::optional<uint64_t>>();
     StartRead(&chunk_);
   }
@@ -93,10 +91,10 @@ public:
     if (!ok)
       return chunks_ == 0 ? end(no_message(), {}) : end(caf::none, std::move(latest_answer_));
     ++chunks_;
-    service_.serve_(std::make_shared<course_call>(ticket_, origin_, std::move(chunk_),
-                                                  [this](const caf::error& problem, grpc::ByteBuffer answer) {
-                                                    took(problem, std::move(answer));
-                                                  }));
+    serve_(std::make_shared<course_call>(ticket_, origin_, std::move(chunk_),
+                                         [this](const caf::error& problem, grpc::ByteBuffer answer) {
+                                           took(problem, std::move(answer));
+                                         }));
   }
 
 private:
@@ -107,12 +105,14 @@ private:
     StartRead(&chunk_);
   }
 
-  course_service& service_;
+  const call_server& serve_;
   call_origin origin_;
   call_registry::ticket_pointer ticket_;
   grpc::ByteBuffer chunk_, latest_answer_;
   uint64_t chunks_ = 0;
 };
+
+} // namespace
 
 grpc::ServerGenericBidiReactor* course_service::CreateReactor(grpc::GenericCallbackServerContext* context) {
   if (context->method() == reflection_method)
@@ -126,8 +126,8 @@ grpc::ServerGenericBidiReactor* course_service::CreateReactor(grpc::GenericCallb
   if (!ticket)
     return new refused_call{refuse(*context, ticket.error())};
   if (origin->method == methods::stream_send)
-    return new chunk_call{*this, *context, std::move(*origin), std::move(*ticket)};
-  return new unary_call{*this, *context, std::move(*origin), std::move(*ticket)};
+    return new chunk_call{serve_, *context, std::move(*origin), std::move(*ticket)};
+  return new unary_call{serve_, *context, std::move(*origin), std::move(*ticket)};
 }
 
 bool course_service::serves(std::string_view method) const {

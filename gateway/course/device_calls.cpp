@@ -152,9 +152,11 @@ course::DeviceMetadata metadata_for_clients(const course_desk_state& desk, const
 void with_called_device(course_desk_state& desk, const call_pointer& call, std::function<void(device_id)> then) {
   const auto& origin = call->origin();
   if (origin.place)
-    return desk.with_device(call, [&desk, place = *origin.place] { return desk.devices->at_place(place); }, then);
+    return desk.with_device(
+      call, [&desk, place = *origin.place] { return desk.devices->at_place(place); }, then);
   if (origin.device)
-    return desk.with_device(call, [&desk, id = *origin.device] { return desk.devices->with_id(id); }, then);
+    return desk.with_device(
+      call, [&desk, id = *origin.device] { return desk.devices->with_id(id); }, then);
   call->fail(invalid("which device? Call its own address, or name it by the metadata `device-id`"));
 }
 
@@ -275,8 +277,8 @@ void setup_communication(course_desk_state& desk, const call_pointer& call) {
     addresses.push_back(i->second);
   }
   if (request->rank().value() >= ranks)
-    return call->fail(invalid(fmt::format("rankToAddress has {} ranks, and this is rank {}", ranks,
-                                          request->rank().value())));
+    return call->fail(
+      invalid(fmt::format("rankToAddress has {} ranks, and this is rank {}", ranks, request->rank().value())));
   auto find = [&desk, addresses] { return desk.devices->at_addresses(addresses); };
   desk.with_device(call, find, [&desk, call](const std::vector<device_id>& devices) {
     const auto* known = desk.communicators.latest_of(devices.front());
@@ -297,8 +299,7 @@ void reset_gpu(course_desk_state& desk, const call_pointer& call) {
 void device_heartbeat(course_desk_state& desk, const call_pointer& call) {
   with_called_device(desk, call, [&desk, call](device_id device) {
     desk.ask<gpu_sim::GetDeviceMetadataResponse>(
-      call,
-      [call](const gpu_sim::GetDeviceMetadataResponse&) { succeed<course::HeartbeatResponse>(call); },
+      call, [call](const gpu_sim::GetDeviceMetadataResponse&) { succeed<course::HeartbeatResponse>(call); },
       to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
   });
 }

@@ -51,8 +51,8 @@ public:
   std::vector<member> members() const;
 
   bool in_group = false;
-  bool has_run = false; ///< An operation was called.
-  caf::error failed;    ///< Of the latest operation.
+  bool has_run = false;   ///< An operation was called.
+  caf::error failed;      ///< Of the latest operation.
   time_point last_used{}; ///< In the future while a call waits for it: until then at most.
 
 private:

@@ -20,15 +20,14 @@ void device_table::update(const proto::ClusterInfo& cluster) {
     joined.insert(device_id{x.metadata().deviceid().value()});
   }
   std::erase_if(spares_, [&](auto& entry) { return joined.count(present(entry.first)) == 0; });
-  std::erase_if(known_,
-                [&](auto& entry) { return joined.count(entry.first) == 0 && spares_.count(entry.first) == 0; });
+  std::erase_if(known_, [&](auto& entry) { return joined.count(entry.first) == 0 && spares_.count(entry.first) == 0; });
   if (!has_places_)
     return;
   for (auto& place : places_)
     if (place && joined.erase(*place) == 0)
       place.reset();
   for (auto device : joined) {
-    auto free = std::ranges::find(places_, std::nullopt);
+    auto free = std::ranges::find(places_, std::optional<device_id>{});
     if (free != places_.end())
       *free = device;
     else if (ports_.empty())
@@ -87,10 +86,9 @@ caf::expected<device_id> device_table::with_id(uint64_t id) const {
 caf::expected<device_id> device_table::at_place(size_t place) const {
   ensure(has_places_ && place < places_.size(), "a place is one of the list's");
   if (!places_[place])
-    return make_error(errc::unknown_device, ports_.empty()
-                                              ? "the device is lost, and no other has joined"
-                                              : fmt::format("no device of the cluster is at {} at present",
-                                                            text_of(ports_[place])));
+    return make_error(errc::unknown_device, ports_.empty() ? "the device is lost, and no other has joined"
+                                                           : fmt::format("no device of the cluster is at {} at present",
+                                                                         text_of(ports_[place])));
   return *places_[place];
 }
 
@@ -147,8 +145,8 @@ caf::expected<uint64_t> device_table::address(device_id device, uint64_t address
   auto* memory = memory_of(device);
   if (!form_.addresses) {
     for (auto& [lost, spare] : spares_)
-      if (auto* former = memory_of(lost); former && memory && present(lost) == device && address >= former->min
-                                          && address < former->max)
+      if (auto* former = memory_of(lost);
+          former && memory && present(lost) == device && address >= former->min && address < former->max)
         return memory->min + (address - former->min);
     return address; // the device checks it
   }

@@ -26,8 +26,8 @@ struct cluster_memory {
 };
 
 /// The devices of the cluster as clients of one listener know them: their ids, addresses of memory, and ports. Where
-/// the dialect numbers devices or they have ports, each of the cluster's devices has a place in that list; a place whose
-/// device is lost gets another one. A device that a spare has replaced stands for the spare. Pure.
+/// the dialect numbers devices or they have ports, each of the cluster's devices has a place in that list; a place
+/// whose device is lost gets another one. A device that a spare has replaced stands for the spare. Pure.
 class device_table {
 public:
   device_table(const dialect& form, std::vector<endpoint> ports);
@@ -56,7 +56,8 @@ public:
   /// What clients see of a device.
   uint64_t id_for_clients(device_id device) const;
   cluster_memory seen_memory(cluster_memory x) const;
-  /// The cluster's address of a range that a client names; one in the memory of a lost device is in its spare's. Errors: out_of_range, with the window.
+  /// The cluster's address of a range that a client names; one in the memory of a lost device is in its spare's.
+  /// Errors: out_of_range, with the window.
   caf::expected<uint64_t> address(device_id device, uint64_t address, uint64_t bytes) const;
 
 private:
@@ -67,7 +68,7 @@ private:
   std::vector<endpoint> ports_;
   const bool has_places_;
   std::map<device_id, cluster_memory> known_;
-  std::map<device_id, device_id> spares_;     ///< By the lost device.
+  std::map<device_id, device_id> spares_; ///< By the lost device.
   std::vector<std::optional<device_id>> places_;
 };
 

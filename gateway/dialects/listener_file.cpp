@@ -88,7 +88,7 @@ caf::error set_window(listener_options& x, std::string_view text) {
 
 caf::error set_devices(listener_options& x, std::string_view text) {
   for (auto& word : words_of(text)) {
-    auto address = parse_endpoint(word);
+    auto address = parse_listening_address(word);
     if (!address)
       return std::move(address.error());
     x.devices.push_back(*address);
@@ -99,10 +99,9 @@ caf::error set_devices(listener_options& x, std::string_view text) {
 const std::map<std::string, setter, std::less<>>& keys() {
   using form = dialect;
   static const std::map<std::string, setter, std::less<>> result{
-    {"address", [](auto& x, auto text) { return store(x.address, parse_endpoint(text)); }},
+    {"address", [](auto& x, auto text) { return store(x.address, parse_listening_address(text)); }},
     {"call-limit", limit(&form::call_limit)},
-    {"calls-max",
-     [](auto& x, auto text) { return store(x.form.calls_max, parse_whole(text, 1, UINT32_MAX)); }},
+    {"calls-max", [](auto& x, auto text) { return store(x.form.calls_max, parse_whole(text, 1, UINT32_MAX)); }},
     {"chunk", word(&form::chunk, {{"field", form::chunk_name::field}, {"header", form::chunk_name::header}})},
     {"count", word(&form::count, {{"elements", form::count_unit::elements}, {"bytes", form::count_unit::bytes}})},
     {"datatype", [](auto& x, auto text) { return store(x.form.datatype, parse_datatype(text)); }},
@@ -127,8 +126,7 @@ const std::map<std::string, setter, std::less<>>& keys() {
                                       {"shrink", form::loss_policy::shrink},
                                       {"replace", form::loss_policy::replace},
                                       {"abort", form::loss_policy::abort}})},
-    {"on-shortage",
-     word(&form::on_shortage, {{"share", form::shortage::share}, {"refuse", form::shortage::refuse}})},
+    {"on-shortage", word(&form::on_shortage, {{"share", form::shortage::share}, {"refuse", form::shortage::refuse}})},
     {"peer", word(&form::peer, {{"rank", form::peer_name::rank}, {"device", form::peer_name::device}})},
     {"reduce-op",
      [](auto& x, auto text) {
@@ -214,6 +212,16 @@ private:
 
 } // namespace
 
+caf::expected<endpoint> parse_listening_address(std::string_view text) {
+  constexpr std::string_view any = ":0";
+  if (!text.ends_with(any))
+    return parse_endpoint(text);
+  auto result = parse_endpoint(fmt::format("{}:1", text.substr(0, text.size() - any.size())));
+  if (result)
+    result->port = 0;
+  return result;
+}
+
 caf::expected<std::vector<listener_options>> parse_listeners(std::string_view text) {
   listener_reader reader;
   size_t number = 0;
@@ -233,7 +241,7 @@ caf::expected<std::vector<listener_options>> parse_listeners(std::string_view te
 }
 
 caf::expected<std::vector<listener_options>> listeners_of(const std::string& file_or_address) {
-  const auto address = parse_endpoint(file_or_address);
+  const auto address = parse_listening_address(file_or_address);
   std::error_code ignored;
   if (address && !std::filesystem::exists(file_or_address, ignored)) {
     listener_options lab;

@@ -19,6 +19,9 @@ struct listener_options {
   dialect form;
 };
 
+/// "host:port" to listen at; port 0 is any free port. Errors: invalid_argument.
+caf::expected<endpoint> parse_listening_address(std::string_view text);
+
 /// The listeners of a configuration file: a section for each, with `key = value` lines and comments after ";" or "#".
 /// Errors: invalid_argument, with the line.
 caf::expected<std::vector<listener_options>> parse_listeners(std::string_view text);

@@ -10,7 +10,7 @@ namespace {
 
 using time_point = course_communicator::time_point;
 
-gpu_sim::DeviceMetadata device(uint64_t id) {
+gpu_sim::DeviceMetadata member_device(uint64_t id) {
   gpu_sim::DeviceMetadata result;
   result.mutable_deviceid()->set_value(id);
   result.mutable_minmemaddr()->set_value(id << 40);
@@ -22,7 +22,7 @@ gpu_sim::CommInitResponse made_of(uint64_t id, const std::vector<uint64_t>& devi
   gpu_sim::CommInitResponse result;
   result.set_commid(id);
   for (auto x : devices)
-    *result.add_devices() = device(x);
+    *result.add_devices() = member_device(x);
   return result;
 }
 
@@ -98,8 +98,7 @@ TEST_CASE("communicator table: what was destroyed is unknown, with the reason") 
   table.remove(7, communicator_table::end::expired);
   auto gone = table.find(7);
   CHECK(code_of(gone.error()) == errc::unknown_communicator);
-  CHECK(render(gone.error())
-        == "communicator 7 was not used for the time of idle-limit, and was destroyed");
+  CHECK(render(gone.error()) == "communicator 7 was not used for the time of idle-limit, and was destroyed");
   CHECK(render(table.find(8).error()) == "communicator 8 was not made by CommInit at this address");
   CHECK_FALSE(table.is_finalized(7));
   table.add(made_of(9, {1}), start);

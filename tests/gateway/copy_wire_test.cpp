@@ -81,8 +81,7 @@ TEST_CASE("copy wire: every beginning of a request, and every changed byte of it
   for (size_t size = 1; size < whole.size(); ++size) {
     auto buffer = buffer_of(whole.substr(0, size));
     const auto copy = read_copy(buffer);
-    CHECK_FALSE(copy);
-    refused += code_of(copy.error()) == errc::invalid_argument ? 1 : 0;
+    refused += !copy && code_of(copy.error()) == errc::invalid_argument ? 1 : 0;
   }
   CHECK(refused == whole.size() - 1);
   for (size_t i = 0; i < whole.size(); ++i)

@@ -63,11 +63,11 @@ public:
       context.AddMetadata(name, value);
     outcome<Response> result;
     std::promise<void> done;
-    grpc::TemplatedGenericStub<Request, Response>{channel_}.UnaryCall(
-      &context, "/gpu_sim." + method, {}, &request, &result.value, [&](grpc::Status status) {
-        result.status = std::move(status);
-        done.set_value();
-      });
+    grpc::TemplatedGenericStub<Request, Response>{channel_}.UnaryCall(&context, "/gpu_sim." + method, {}, &request,
+                                                                      &result.value, [&](grpc::Status status) {
+                                                                        result.status = std::move(status);
+                                                                        done.set_value();
+                                                                      });
     done.get_future().wait();
     const auto& trailing = context.GetServerTrailingMetadata();
     if (auto code = trailing.find("ringmaster-code"); code != trailing.end())

@@ -8,16 +8,17 @@ namespace {
 
 constexpr auto with_devices = "[lab]\naddress = 127.0.0.1:0\n"
                               "devices = 127.0.0.1:0, 127.0.0.1:0, 127.0.0.1:0\n";
-constexpr size_t count = 100;
+constexpr size_t numbers_count = 100;
 const std::vector<double> numbers = [] {
   std::vector<double> result;
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < numbers_count; ++i)
     result.push_back(static_cast<double>(i) * 0.5);
   return result;
 }();
 
 uint64_t address_of(course_client& device) {
-  return device.call<course::GetDeviceMetadataResponse>("GPUDevice/GetDeviceMetadata", course::GetDeviceMetadataRequest{})
+  return device
+    .call<course::GetDeviceMetadataResponse>("GPUDevice/GetDeviceMetadata", course::GetDeviceMetadataRequest{})
     .answer()
     .metadata()
     .minmemaddr()
@@ -27,7 +28,7 @@ uint64_t address_of(course_client& device) {
 course::BeginSendRequest send_of(uint64_t address, uint32_t to) {
   course::BeginSendRequest result;
   result.mutable_sendbuffaddr()->set_value(address);
-  result.set_numbytes(count * sizeof(double));
+  result.set_numbytes(numbers_count * sizeof(double));
   result.mutable_dstrank()->set_value(to);
   return result;
 }
@@ -36,13 +37,12 @@ course::BeginReceiveRequest receive_of(uint64_t stream, uint64_t address, uint32
   course::BeginReceiveRequest result;
   result.mutable_streamid()->set_value(stream);
   result.mutable_recvbuffaddr()->set_value(address);
-  result.set_numbytes(count * sizeof(double));
+  result.set_numbytes(numbers_count * sizeof(double));
   result.mutable_srcrank()->set_value(from);
   return result;
 }
 
-int poll_stream(course_client& device, uint64_t stream, int in_progress = 0,
-                const course_client::metadata& with = {}) {
+int poll_stream(course_client& device, uint64_t stream, int in_progress = 0, const course_client::metadata& with = {}) {
   course::GetStreamStatusRequest request;
   request.mutable_streamid()->set_value(stream);
   for (;;) {
@@ -77,13 +77,12 @@ TEST_CASE("device calls: between two devices, each at its own address") {
   coordinator.copy_to_device(made.devices(0).deviceid().value(), from, numbers);
   const auto sent = source.call<course::BeginSendResponse>("GPUDevice/BeginSend", send_of(from, 1)).answer();
   CHECK(sent.initiated());
-  CHECK(target
-          .call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(sent.streamid().value(), to, 0))
+  CHECK(target.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(sent.streamid().value(), to, 0))
           .answer()
           .initiated());
   CHECK(poll_stream(target, sent.streamid().value()) == course::SUCCESS);
   CHECK(poll_stream(source, sent.streamid().value()) == course::SUCCESS);
-  CHECK(coordinator.copy_to_host<double>(made.devices(1).deviceid().value(), to, count) == numbers);
+  CHECK(coordinator.copy_to_host<double>(made.devices(1).deviceid().value(), to, numbers_count) == numbers);
 }
 
 TEST_CASE("device calls: a client streams into a posted receive") {
@@ -96,7 +95,7 @@ TEST_CASE("device calls: a client streams into a posted receive") {
   const auto sent = target.stream_send({chunk_of(77, 0, 300), chunk_of(0, 300, 1), chunk_of(0, 301, 499)});
   CHECK(sent.answer().success());
   CHECK(poll_stream(target, 77) == course::SUCCESS);
-  CHECK(coordinator.copy_to_host<double>(made.devices(1).deviceid().value(), to, count) == numbers);
+  CHECK(coordinator.copy_to_host<double>(made.devices(1).deviceid().value(), to, numbers_count) == numbers);
 }
 
 TEST_CASE("device calls: without addresses of devices the metadata names one, and a receive's stream does") {
@@ -108,13 +107,12 @@ TEST_CASE("device calls: without addresses of devices the metadata names one, an
   const auto receive = receive_of(5, to, 0);
   CHECK(client.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive).status_code()
         == grpc::INVALID_ARGUMENT);
-  CHECK(client
-          .call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive, course_client::usual_limit, target)
+  CHECK(client.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive, course_client::usual_limit, target)
           .answer()
           .initiated());
   CHECK(client.stream_send({chunk_of(0, 0, 800)}, {{"streamid", "5"}}).answer().success());
   CHECK(poll_stream(client, 5) == course::SUCCESS);
-  CHECK(client.copy_to_host<double>(device, to, count) == numbers);
+  CHECK(client.copy_to_host<double>(device, to, numbers_count) == numbers);
 }
 
 TEST_CASE("device calls: chunks with the stream as a number, and with a header before the first") {
@@ -125,8 +123,8 @@ TEST_CASE("device calls: chunks with the stream as a number, and with a header b
   const auto to = address_of(target);
   auto check_arrived = [&](uint64_t stream) {
     CHECK(poll_stream(target, stream) == course::SUCCESS);
-    CHECK(coordinator.copy_to_host<double>(made.devices(1).deviceid().value(), to, count) == numbers);
-    coordinator.copy_to_device(made.devices(1).deviceid().value(), to, std::vector<double>(count, 0.0));
+    CHECK(coordinator.copy_to_host<double>(made.devices(1).deviceid().value(), to, numbers_count) == numbers);
+    coordinator.copy_to_device(made.devices(1).deviceid().value(), to, std::vector<double>(numbers_count, 0.0));
   };
   CHECK(target.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(300, to, 0)).ok());
   auto as_number = chunk_of(0, 0, 800);
@@ -156,14 +154,15 @@ TEST_CASE("device calls: peers named by device, with numbered devices and a wind
   CHECK(made.devices(1).maxmemaddr().value() == 0x11000);
   coordinator.copy_to_device(1, 0x1000, numbers);
   const auto sent = source.call<course::BeginSendResponse>("GPUDevice/BeginSend", send_of(0x1000, 2)).answer();
-  CHECK(
-    target.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(sent.streamid().value(), 0x2000, 1))
-      .ok());
+  CHECK(target
+          .call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(sent.streamid().value(), 0x2000, 1))
+          .ok());
   CHECK(poll_stream(target, sent.streamid().value(), 1) == 2);
-  auto copy = course_client::to_host(0, 0x2000, count * sizeof(double)); // the id is of no matter at its own address
-  CHECK(numbers_in<double>(target.call<course::MemcpyResponse>("GPUDevice/Memcpy", copy).answer().devicetohost()
-                             .dstdata())
-        == numbers);
+  auto copy = course_client::to_host(0, 0x2000,
+                                     numbers_count * sizeof(double)); // the id is of no matter at its own address
+  CHECK(
+    numbers_in<double>(target.call<course::MemcpyResponse>("GPUDevice/Memcpy", copy).answer().devicetohost().dstdata())
+    == numbers);
 }
 
 TEST_CASE("device calls: SetupCommunication without CommInit") {
@@ -181,17 +180,16 @@ TEST_CASE("device calls: SetupCommunication without CommInit") {
   }
   auto source = served.client_of_device(2), target = served.client_of_device(0);
   const auto from = address_of(source), to = address_of(target);
-  CHECK(source
-          .call<course::MemcpyResponse>("GPUDevice/Memcpy", course_client::to_device(0, from, bytes_of(numbers)))
-          .ok());
+  CHECK(
+    source.call<course::MemcpyResponse>("GPUDevice/Memcpy", course_client::to_device(0, from, bytes_of(numbers))).ok());
   const auto sent = source.call<course::BeginSendResponse>("GPUDevice/BeginSend", send_of(from, 0)).answer();
   CHECK(target.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(sent.streamid().value(), to, 2))
           .ok());
   CHECK(poll_stream(target, sent.streamid().value()) == course::SUCCESS);
-  auto copy = course_client::to_host(0, to, count * sizeof(double));
-  CHECK(numbers_in<double>(
-          target.call<course::MemcpyResponse>("GPUDevice/Memcpy", copy).answer().devicetohost().dstdata())
-        == numbers);
+  auto copy = course_client::to_host(0, to, numbers_count * sizeof(double));
+  CHECK(
+    numbers_in<double>(target.call<course::MemcpyResponse>("GPUDevice/Memcpy", copy).answer().devicetohost().dstdata())
+    == numbers);
 }
 
 TEST_CASE("device calls: a device's address serves no coordinator, and errors have codes") {

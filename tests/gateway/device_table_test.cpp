@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t memory_bytes = 0x10000;
 
-gpu_sim::DeviceMetadata device(uint64_t id) {
+gpu_sim::DeviceMetadata device_number(uint64_t id) {
   gpu_sim::DeviceMetadata result;
   result.mutable_deviceid()->set_value(id);
   result.mutable_minmemaddr()->set_value(id << 40);
@@ -21,7 +21,7 @@ gpu_sim::DeviceMetadata device(uint64_t id) {
 proto::ClusterInfo cluster_of(std::vector<uint64_t> ids) {
   proto::ClusterInfo result;
   for (auto id : ids)
-    *result.add_devices()->mutable_metadata() = device(id);
+    *result.add_devices()->mutable_metadata() = device_number(id);
   return result;
 }
 
@@ -42,17 +42,17 @@ dialect numbered_from(uint64_t first) {
 TEST_CASE("device table: in the lab's form ids and addresses are those of the cluster") {
   const dialect lab;
   device_table table{lab, {}};
-  table.learn(device(3));
+  table.learn(device_number(3));
   CHECK_FALSE(table.has_places());
   CHECK(*table.with_id(3) == device_id{3});
   CHECK(*table.address(device_id{3}, 0x1234, 8) == 0x1234);
-  CHECK(table.seen_memory(cluster_memory::of(device(3))).min == uint64_t{3} << 40);
+  CHECK(table.seen_memory(cluster_memory::of(device_number(3))).min == uint64_t{3} << 40);
 }
 
 TEST_CASE("device table: a window of addresses is the beginning of a device's memory") {
   const auto form = with_window(0x100);
   device_table table{form, {}};
-  table.learn(device(2));
+  table.learn(device_number(2));
   const device_id two{2};
   CHECK(*table.address(two, 0x1000, 0x100) == uint64_t{2} << 40);
   CHECK(*table.address(two, 0x1080, 1) == (uint64_t{2} << 40) + 0x80);
@@ -66,8 +66,8 @@ TEST_CASE("device table: a window of addresses is the beginning of a device's me
 TEST_CASE("device table: a window does not exceed the device's memory") {
   const auto form = with_window(1 << 30);
   device_table table{form, {}};
-  table.learn(device(2));
-  CHECK(table.seen_memory(cluster_memory::of(device(2))).max == 0x1000 + memory_bytes);
+  table.learn(device_number(2));
+  CHECK(table.seen_memory(cluster_memory::of(device_number(2))).max == 0x1000 + memory_bytes);
   CHECK(code_of(table.address(device_id{2}, 0x1000, memory_bytes + 1).error()) == errc::out_of_range);
 }
 
@@ -105,12 +105,12 @@ TEST_CASE("device table: devices with addresses are found by their ports") {
 TEST_CASE("device table: a spare stands for the device that it has replaced") {
   const dialect lab;
   device_table table{lab, {}};
-  table.learn(device(1));
-  table.replaced(device_id{1}, device(5));
+  table.learn(device_number(1));
+  table.replaced(device_id{1}, device_number(5));
   CHECK(*table.with_id(1) == device_id{5});
   CHECK(*table.address(device_id{5}, (uint64_t{1} << 40) + 0x40, 8) == (uint64_t{5} << 40) + 0x40);
   CHECK(*table.address(device_id{5}, (uint64_t{5} << 40) + 0x40, 8) == (uint64_t{5} << 40) + 0x40);
-  table.replaced(device_id{5}, device(6));
+  table.replaced(device_id{5}, device_number(6));
   CHECK(*table.with_id(1) == device_id{6});
   CHECK(*table.address(device_id{6}, (uint64_t{1} << 40) + 0x40, 8) == (uint64_t{6} << 40) + 0x40);
   table.update(cluster_of({2, 3}));
@@ -121,7 +121,7 @@ TEST_CASE("device table: a spare takes the lost device's number") {
   const auto form = numbered_from(0);
   device_table table{form, {}};
   table.update(cluster_of({1, 2, 3}));
-  table.replaced(device_id{1}, device(3));
+  table.replaced(device_id{1}, device_number(3));
   CHECK(*table.with_id(0) == device_id{3});
   CHECK(table.id_for_clients(device_id{3}) == 0);
   CHECK(code_of(table.with_id(2).error()) == errc::unknown_device);

@@ -15,15 +15,30 @@ using namespace ringmaster::test;
 
 namespace {
 
-constexpr auto lab = "[lab]\naddress = 127.0.0.1:0\n";
-
-using answer = course_client::outcome<course::GroupStartResponse>;
-
 /// A call with these bytes as its request.
 grpc::Status call_with(course_client& client, const std::string& method, const std::string& bytes) {
   const grpc::Slice slice{bytes};
   const grpc::ByteBuffer request{&slice, 1};
   return client.call<grpc::ByteBuffer>(method, request).status;
+}
+
+namespace wire = grpc::reflection::v1alpha;
+
+/// The answer of the reflection service to one request.
+wire::ServerReflectionResponse reflected(course_client& client, const wire::ServerReflectionRequest& request) {
+  struct asker : grpc::ClientBidiReactor<wire::ServerReflectionRequest, wire::ServerReflectionResponse> {
+    void OnDone(const grpc::Status& status) override { done.set_value(status.ok()); }
+    wire::ServerReflectionResponse answer;
+    std::promise<bool> done;
+  } run;
+  grpc::ClientContext context;
+  grpc::TemplatedGenericStub<wire::ServerReflectionRequest, wire::ServerReflectionResponse>{client.channel()}
+    .PrepareBidiStreamingCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", {}, &run);
+  run.StartRead(&run.answer);
+  run.StartWriteLast(&request, {});
+  run.StartCall();
+  CHECK(run.done.get_future().get());
+  return run.answer;
 }
 
 /// A raw connection.
@@ -65,7 +80,7 @@ TEST_CASE("limits: metadata that is no number, and a header beyond its limit") {
   CHECK(with("streamid", "-1") == grpc::INVALID_ARGUMENT);
   CHECK(with("device-id", "99") == grpc::NOT_FOUND);
   CHECK(with("other", std::string(100'000, 'x')) == grpc::RESOURCE_EXHAUSTED);
-  CHECK(client.comm_init(1).success());
+  CHECK(served.client_of().comm_init(1).success());
 }
 
 TEST_CASE("limits: a message beyond its limit") {
@@ -128,7 +143,7 @@ TEST_CASE("limits: connections that say nothing, or nonsense, disturb no other")
 }
 
 TEST_CASE("limits: a client that does not read its answers slows no other") {
-  served_cluster served{lab, 1, {"--device.memory-bytes=16MiB"}};
+  served_cluster served{lab_listener, 1, {"--device.memory-bytes=16MiB"}};
   auto client = served.client_of();
   const auto made = client.comm_init(1);
   const auto device = made.devices(0).deviceid().value(), low = made.devices(0).minmemaddr().value();
@@ -161,7 +176,7 @@ TEST_CASE("limits: a client that does not read its answers slows no other") {
 }
 
 TEST_CASE("limits: three hundred clients, each on a connection of its own") {
-  served_cluster served{lab, 2};
+  served_cluster served{lab_listener, 2};
   const auto made = served.client_of().comm_init(2);
   std::vector<std::unique_ptr<course_client>> clients;
   for (int i = 0; i < 300; ++i)
@@ -202,45 +217,21 @@ TEST_CASE("limits: the health service answers") {
 }
 
 TEST_CASE("limits: reflection shows the lab's package and field numbers") {
-  namespace wire = grpc::reflection::v1alpha;
   served_cluster served;
-  struct asker : grpc::ClientBidiReactor<wire::ServerReflectionRequest, wire::ServerReflectionResponse> {
-    void OnReadDone(bool ok) override {
-      if (!ok)
-        return;
-      answers.push_back(answer);
-      requests.pop_front();
-      StartRead(&answer);
-      requests.empty() ? StartWritesDone() : StartWrite(&requests.front());
-    }
-    void OnDone(const grpc::Status&) override { done.set_value(); }
-    std::deque<wire::ServerReflectionRequest> requests;
-    wire::ServerReflectionResponse answer;
-    std::vector<wire::ServerReflectionResponse> answers;
-    std::promise<void> done;
-  } run;
-  run.requests.resize(4);
-  run.requests[0].set_list_services("");
-  run.requests[1].set_file_containing_symbol("gpu_sim.GPUCoordinator");
-  run.requests[2].set_file_by_filename("gpu_sim.proto");
-  run.requests[3].set_file_containing_symbol("ringmaster.proto.Record");
-  grpc::ClientContext context;
   auto client = served.client_of();
-  grpc::TemplatedGenericStub<wire::ServerReflectionRequest, wire::ServerReflectionResponse>{client.channel()}
-    .PrepareBidiStreamingCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", {}, &run);
-  run.StartRead(&run.answer);
-  run.StartWrite(&run.requests.front());
-  run.StartCall();
-  run.done.get_future().wait();
-  REQUIRE(run.answers.size() == 4);
-  CHECK(run.answers[0].list_services_response().service(0).name() == "gpu_sim.GPUCoordinator");
+  wire::ServerReflectionRequest request;
+  request.set_list_services("");
+  CHECK(reflected(client, request).list_services_response().service(0).name() == "gpu_sim.GPUCoordinator");
+  request.set_file_containing_symbol("gpu_sim.GPUCoordinator");
+  const auto found = reflected(client, request).file_descriptor_response().file_descriptor_proto(0);
   google::protobuf::FileDescriptorProto file;
-  REQUIRE(file.ParseFromString(run.answers[1].file_descriptor_response().file_descriptor_proto(0)));
+  REQUIRE(file.ParseFromString(found));
   CHECK(file.package() == "gpu_sim");
   CHECK(file.service_size() == 2);
   for (auto& method : file.service(0).method())
     CHECK(method.input_type().starts_with(".gpu_sim."));
-  CHECK(run.answers[2].file_descriptor_response().file_descriptor_proto(0)
-        == run.answers[1].file_descriptor_response().file_descriptor_proto(0));
-  CHECK(run.answers[3].error_response().error_code() == grpc::NOT_FOUND);
+  request.set_file_by_filename("gpu_sim.proto");
+  CHECK(reflected(client, request).file_descriptor_response().file_descriptor_proto(0) == found);
+  request.set_file_containing_symbol("ringmaster.proto.Record");
+  CHECK(reflected(client, request).error_response().error_code() == grpc::NOT_FOUND);
 }

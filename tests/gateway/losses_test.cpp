@@ -6,7 +6,7 @@ using namespace ringmaster::test;
 
 namespace {
 
-constexpr size_t count = 1000;
+constexpr size_t losses_count = 1000;
 
 /// Calls GroupStart, AllReduceRing and GroupEnd with SUM, by the ranks and addresses of CommInit.
 void all_reduce_in_group(course_client& client, const course::CommInitResponse& made) {
@@ -16,7 +16,7 @@ void all_reduce_in_group(course_client& client, const course::CommInitResponse& 
   end.set_commid(made.commid());
   course::AllReduceRingRequest request;
   request.set_commid(made.commid());
-  request.set_count(count);
+  request.set_count(losses_count);
   for (int rank = 0; rank < made.devices_size(); ++rank)
     (*request.mutable_memaddrs())[static_cast<uint32_t>(rank)] = made.devices(rank).minmemaddr();
   CHECK(client.call<course::GroupStartResponse>("GPUCoordinator/GroupStart", start).ok());
@@ -28,14 +28,15 @@ void all_reduce_in_group(course_client& client, const course::CommInitResponse& 
 void copy_in(course_client& client, const course::CommInitResponse& made) {
   double value = 1;
   for (auto& device : made.devices()) {
-    client.copy_to_device(device.deviceid().value(), device.minmemaddr().value(), std::vector<double>(count, value));
+    client.copy_to_device(device.deviceid().value(), device.minmemaddr().value(),
+                          std::vector<double>(losses_count, value));
     value *= 10;
   }
 }
 
 std::vector<double> copy_out(course_client& client, const course::CommInitResponse& made, int rank) {
   auto& device = made.devices(rank);
-  return client.copy_to_host<double>(device.deviceid().value(), device.minmemaddr().value(), count);
+  return client.copy_to_host<double>(device.deviceid().value(), device.minmemaddr().value(), losses_count);
 }
 
 std::string lab_with(const std::string& line) {
@@ -53,7 +54,7 @@ TEST_CASE("losses: under shrink the others sum their values while the client pol
   all_reduce_in_group(client, made);
   CHECK(client.poll_status(made.commid()) == course::SUCCESS);
   for (int rank : {0, 2, 3})
-    CHECK(copy_out(client, made, rank) == std::vector<double>(count, 1101));
+    CHECK(copy_out(client, made, rank) == std::vector<double>(losses_count, 1101));
   course::MemcpyResponse none;
   const auto lost = client.call<course::MemcpyResponse>(
     "GPUCoordinator/Memcpy",
@@ -61,7 +62,7 @@ TEST_CASE("losses: under shrink the others sum their values while the client pol
   CHECK(lost.status_code() == grpc::NOT_FOUND);
   all_reduce_in_group(client, made); // by the ranks of CommInit, with the address of the lost one
   CHECK(client.poll_status(made.commid()) == course::SUCCESS);
-  CHECK(copy_out(client, made, 3) == std::vector<double>(count, 3303));
+  CHECK(copy_out(client, made, 3) == std::vector<double>(losses_count, 3303));
 }
 
 TEST_CASE("losses: under replace a spare has the lost device's rank, id and addresses") {
@@ -73,10 +74,10 @@ TEST_CASE("losses: under replace a spare has the lost device's rank, id and addr
   all_reduce_in_group(client, made);
   CHECK(client.poll_status(made.commid()) == course::SUCCESS);
   for (int rank = 0; rank < 4; ++rank)
-    CHECK(copy_out(client, made, rank) == std::vector<double>(count, 1111));
+    CHECK(copy_out(client, made, rank) == std::vector<double>(losses_count, 1111));
   all_reduce_in_group(client, made);
   CHECK(client.poll_status(made.commid()) == course::SUCCESS);
-  CHECK(copy_out(client, made, 2) == std::vector<double>(count, 4444));
+  CHECK(copy_out(client, made, 2) == std::vector<double>(losses_count, 4444));
 }
 
 TEST_CASE("losses: under abort the status is FAILED, and stays so") {
@@ -98,9 +99,9 @@ TEST_CASE("losses: outside a group AllReduceRing answers after the others have s
   served.kill_in_round(made.devices(0).deviceid().value(), 1);
   course::AllReduceRingRequest request;
   request.set_commid(made.commid());
-  request.set_count(count);
+  request.set_count(losses_count);
   CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request).answer().success());
-  CHECK(copy_out(client, made, 1) == std::vector<double>(count, 110));
+  CHECK(copy_out(client, made, 1) == std::vector<double>(losses_count, 110));
 }
 
 TEST_CASE("losses: a device that dies between two calls is noticed in the second") {
@@ -114,9 +115,9 @@ TEST_CASE("losses: a device that dies between two calls is noticed in the second
   }
   course::AllReduceRingRequest request;
   request.set_commid(made.commid());
-  request.set_count(count);
+  request.set_count(losses_count);
   CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request).answer().success());
-  CHECK(copy_out(client, made, 0) == std::vector<double>(count, 11));
+  CHECK(copy_out(client, made, 0) == std::vector<double>(losses_count, 11));
 }
 
 TEST_CASE("losses: a failed operation outside a group is an error with our code") {
@@ -127,7 +128,7 @@ TEST_CASE("losses: a failed operation outside a group is an error with our code"
   served.kill_in_round(made.devices(1).deviceid().value(), 1);
   course::AllReduceRingRequest request;
   request.set_commid(made.commid());
-  request.set_count(count);
+  request.set_count(losses_count);
   const auto failed = client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request);
   CHECK((failed.status_code() == grpc::UNAVAILABLE || failed.status_code() == grpc::ABORTED));
   CHECK(failed.code != "");

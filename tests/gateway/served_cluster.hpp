@@ -16,12 +16,15 @@
 
 namespace ringmaster::test {
 
+/// Of the lab's form, at any free port.
+constexpr auto lab_listener = "[lab]\naddress = 127.0.0.1:0\n";
+
 /// A cluster in this process, and a gateway that serves it on loopback addresses.
 class served_cluster {
 public:
   /// `listeners`: as in a configuration file; `options`: of the cluster.
-  explicit served_cluster(std::string_view listeners = "[lab]\naddress = 127.0.0.1:0\n",
-                          uint32_t devices = 4, std::vector<std::string> options = {"--device.memory-bytes=1MiB"})
+  explicit served_cluster(std::string_view listeners = lab_listener, uint32_t devices = 4,
+                          std::vector<std::string> options = {"--device.memory-bytes=1MiB"})
     : settings_(std::make_unique<configuration>()) {
     options.push_back("--device.count=" + std::to_string(devices));
     options.push_back("--log.level=off");
@@ -34,9 +37,7 @@ public:
   }
 
   /// A new client of a listener's coordinator services, or of one of its devices.
-  course_client client_of(size_t listener = 0) const {
-    return course_client{gateway_->listeners()[listener].address};
-  }
+  course_client client_of(size_t listener = 0) const { return course_client{gateway_->listeners()[listener].address}; }
   course_client client_of_device(size_t device, size_t listener = 0) const {
     return course_client{gateway_->listeners()[listener].devices[device]};
   }
