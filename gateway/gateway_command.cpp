@@ -1,14 +1,15 @@
 #include "gateway/gateway_command.hpp"
 
 #include "actors/calls/await_down.hpp"
-#include "runtime/logging/log.hpp"
 #include "client/cluster.hpp"
 #include "gateway/course/course_gateway.hpp"
 #include "gateway/http/http_gateway.hpp"
 #include "gateway/http_command_options.hpp"
 #include "messages/errc.hpp"
+#include "runtime/logging/log.hpp"
 #include "tools/clients/cluster_connection.hpp"
 #include "tools/console/ending_signals.hpp"
+#include "tools/console/ready_file.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <caf/actor_system.hpp>
@@ -49,11 +50,19 @@ class gateway_call final : public configured_call {
       .otherwise(usual_grpc)
       .offers_files();
     add_http_options(table, http_, http_options_);
+    table.file("--ready-file", ready_file_)
+      .says("F", "a file that is written when all addresses are listened at; it has a line for each, as the log has");
     table.closing("Without --join and RINGMASTER_COORDINATOR the cluster is one in this process.");
     table.add_example("ringmaster-gateway --join 127.0.0.1:7077", "gRPC clients connect to 127.0.0.1:50051");
   }
 
-  caf::error check() override { return check_http_options(http_, http_options_); }
+  caf::error check() override {
+    auto listeners = listeners_of(grpc_.empty() ? usual_grpc : grpc_);
+    if (!listeners)
+      return with_context("--grpc", listeners.error());
+    listeners_ = std::move(*listeners);
+    return check_http_options(http_, http_options_);
+  }
 
   caf::expected<int> run(const console& to) override {
     start_log(cfg_.values());
@@ -63,11 +72,16 @@ class gateway_call final : public configured_call {
     if (!where)
       return std::move(where.error());
     auto& coordinator = (*where)->coordinator();
-    auto course = course_gateway::start(system, coordinator, grpc_.empty() ? usual_grpc : grpc_);
+    auto course = course_gateway::start(system, coordinator, std::move(listeners_));
     if (!course)
       return std::move(course.error());
-    for (auto& line : (*course)->summary())
+    std::string addresses;
+    auto report = [&](const std::string& line) {
       spdlog::info("{}", line);
+      addresses += line + '\n';
+    };
+    for (auto& line : (*course)->summary())
+      report(line);
     std::unique_ptr<http_gateway> http;
     if (!http_.empty()) {
       http_options_.coordinator = coordinator_elsewhere(cfg_.values());
@@ -75,12 +89,15 @@ class gateway_call final : public configured_call {
       if (!started)
         return std::move(started.error());
       http = std::move(*started);
-      spdlog::info("{}", http->summary());
+      report(http->summary());
     }
+    if (auto problem = ready_file_.empty() ? caf::error{} : write_ready_file(ready_file_, addresses))
+      return problem;
     return run_until_ended(system, coordinator);
   }
 
-  std::string grpc_, http_;
+  std::string grpc_, http_, ready_file_;
+  std::vector<listener_options> listeners_;
   http_options http_options_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/dialects/listener_file.hpp"
 #include "messages/interfaces.hpp"
 
 #include <caf/actor_system.hpp>
@@ -11,24 +12,28 @@
 
 namespace ringmaster::gateway {
 
-/// The course protocol over gRPC: one server for each listener of a configuration file.
+/// The course protocol over gRPC: for each listener one address of the coordinator's services, and one for each of its
+/// devices. Health and reflection are served, too.
 class course_gateway {
 public:
-  /// Starts to listen. `where`: "host:port" for the lab's own form of the protocol, or a file with listeners. Errors:
-  /// io_error for a file that cannot be read and an address that cannot be listened at; corrupt for a mistake in the
-  /// file, with its line.
-  static caf::expected<std::unique_ptr<course_gateway>> start(caf::actor_system& system, coordinator_actor coordinator,
-                                                              const std::string& where);
+  /// Starts to listen; port 0 is any free port. Errors: io_error for an address that cannot be listened at.
+  static caf::expected<std::unique_ptr<course_gateway>> start(
+    caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners);
   /// Stops to listen; calls under way are answered with UNAVAILABLE.
   ~course_gateway();
   course_gateway(const course_gateway&) = delete;
   course_gateway& operator=(const course_gateway&) = delete;
 
-  /// A line for each address, for the log: "gRPC at 127.0.0.1:50051, dialect lab".
+  /// The listeners with the ports that they have got.
+  std::vector<listener_options> listeners() const;
+  /// A line for each listener, for the log: "gRPC lab at 127.0.0.1:50051, devices at ...".
   std::vector<std::string> summary() const;
 
 private:
-  course_gateway() = default;
+  class listener;
+  course_gateway();
+
+  std::vector<std::unique_ptr<listener>> listeners_;
 };
 
 } // namespace ringmaster::gateway

@@ -17,6 +17,7 @@
 #include "tools/cluster/adoption.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/own_memory.hpp"
+#include "tools/console/ready_file.hpp"
 #include "tools/options/commands.hpp"
 #include "tools/options/configured_call.hpp"
 
@@ -38,19 +39,6 @@
 namespace ringmaster {
 
 namespace {
-
-/// Writes a new file and renames it, so that a reader never sees an incomplete one.
-caf::error write_port_file(const std::string& path, uint16_t port) {
-  auto draft = path + ".new";
-  auto text = std::to_string(port);
-  int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  bool written = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (file >= 0)
-    ::close(file);
-  if (!written || ::rename(draft.c_str(), path.c_str()) != 0)
-    return make_error(errc::io_error, fmt::format("cannot write the port file {}: {}", path, std::strerror(errno)));
-  return caf::none;
-}
 
 /// The launcher's job, and how to report ranks that leave: by lines "lost 3" and "finalized 3" to a pipe that the
 /// launcher reads.
@@ -187,7 +175,7 @@ class coordinator_call final : public configured_call {
                                     render(port.error())));
     spdlog::info("coordinator at {} (configuration: {})", text_of(endpoint{listens_at, *port}), configuration_origin());
     if (!port_file_.empty())
-      RETURN_ERROR(write_port_file(port_file_, *port));
+      RETURN_ERROR(write_ready_file(port_file_, std::to_string(*port)));
     caf::scoped_actor self{system};
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <unistd.h>
 
@@ -58,7 +59,7 @@ cluster_launch::cluster_launch(command_line line, std::vector<node_place> nodes,
 
 int cluster_launch::run() {
   join_deadline_ = now() + line_.timeout;
-  auto ran = start_coordinator(own_address()) && start_nodes() && await_joined() && run_program();
+  auto ran = start_coordinator(own_address()) && start_nodes() && await_joined() && start_gateway() && run_program();
   stop_all();
   if (ran)
     report_early_ends(); // the coordinator has noticed all exits by now
@@ -151,6 +152,29 @@ bool cluster_launch::await_joined() {
   if (ended(coordinator_))
     say(fmt::format("the coordinator {}", coordinator_->describe_end()));
   report_missing(missing_nodes_in(info_->kept_output()));
+  return false;
+}
+
+/// A client of the program may connect at once, so this waits until it listens.
+bool cluster_launch::start_gateway() {
+  if (line_.gateway.empty())
+    return true;
+  auto directory = scratch_directory::make();
+  if (!directory) {
+    say(render(directory.error()));
+    return false;
+  }
+  const auto ready_file = directory->path() + "/ready";
+  gateway_ = start_or_say(watch_, "gateway", {.arguments = gateway_command(line_, address_, ready_file)});
+  if (gateway_ == nullptr)
+    return false;
+  auto is_ready = [&] { return std::filesystem::exists(ready_file); };
+  while (!is_ready() && !ended(gateway_) && stop_signal_ == 0 && now() < join_deadline_)
+    wait_until(std::min(join_deadline_, now() + port_file_poll), [&] { return ended(gateway_); });
+  if (is_ready() || stop_signal_ != 0)
+    return stop_signal_ == 0;
+  say(ended(gateway_) ? fmt::format("the gateway {}", gateway_->describe_end())
+                      : fmt::format("the gateway did not listen within {}", in_seconds(line_.timeout)));
   return false;
 }
 
@@ -303,6 +327,8 @@ void cluster_launch::stop_all() {
   // devices and does not report a loss.
   if (program_.started())
     watch_.end_orphans(earlier_orphans_);
+  if (gateway_ != nullptr)
+    stop({gateway_});
   stop(nodes_);
   if (coordinator_ != nullptr)
     stop({coordinator_});
@@ -350,6 +376,8 @@ void cluster_launch::on_signal(process_watch::received_signal received) {
   // A second signal kills.
   for (auto* node : nodes_)
     node->signal(received.number);
+  if (gateway_ != nullptr)
+    gateway_->signal(received.number);
   if (coordinator_ != nullptr)
     coordinator_->signal(received.number);
   kill_at_ = stopping_ || kill_at_ != time_point::max() ? now() : now() + grace;

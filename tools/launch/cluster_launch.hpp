@@ -14,11 +14,11 @@
 
 namespace ringmaster::launch {
 
-/// Runs one cluster: starts the coordinator, the nodes and the program, and stops all three. If the program's processes
-/// are ranks, they are also the nodes.
+/// Runs one cluster: starts the coordinator, the nodes, the gateway if one is wanted, and the program, and stops all of
+/// them. If the program's processes are ranks, they are also the nodes.
 ///
-///   coordinator listens -> nodes started -> all joined -> program runs -> nodes stop -> coordinator stops
-///          \______________________\______________\____________________________/
+///   coordinator listens -> nodes started -> all joined -> gateway listens -> program runs -> all stop
+///          \______________________\______________\_________________\______________/
 ///                        after a failure or a signal, all are stopped
 ///
 /// Single use.
@@ -48,6 +48,7 @@ private:
   bool start_coordinator(const std::string& host);
   bool start_nodes();
   bool await_joined();
+  bool start_gateway();
   void report_missing(const std::set<std::string>& missing);
   bool run_program();
   void report_failed_ranks();
@@ -76,6 +77,7 @@ private:
   time_point join_deadline_;
   watched_process* coordinator_ = nullptr;
   std::vector<watched_process*> nodes_; ///< In the order of `places_`.
+  watched_process* gateway_ = nullptr;  ///< Null: there is none, or it is the program.
   watched_process* info_ = nullptr;     ///< Waits for nodes to join, or for ranks on other hosts.
   program_processes program_;
   absence_notice absences_;

@@ -65,6 +65,7 @@ void command_line::add_to(option_table& table) {
   table.form("--local N [options] [--] PROGRAM [ARGUMENT...]");
   table.form("--hostfile FILE [options] [--] PROGRAM [ARGUMENT...]");
   table.form("--ranks N [--hostfile FILE] [options] [--] PROGRAM [ARGUMENT...]");
+  table.form("--local N --gateway WHERE [options] [[--] PROGRAM [ARGUMENT...]]");
   table.about(
     "Starts a coordinator on this host and nodes here or on other hosts, waits until all have joined, runs PROGRAM "
     "with "
@@ -92,6 +93,11 @@ void command_line::add_to(option_table& table) {
     .also("--config-file")
     .says("FILE", "configuration of all processes, at the same path on every host");
   table.text("--journal", journal).says("DIR", "directory of the coordinator's operation log").offers_directories();
+  table.text("--gateway", gateway)
+    .says("WHERE", "also starts ringmaster-gateway, which serves gRPC there: HOST:PORT, or a file with listeners; "
+                   "without PROGRAM until a signal comes")
+    .offers_files();
+  table.text("--gateway-http", http).says("HOST:PORT", "where that serves HTTP").otherwise("nowhere");
   table.text("--address", address)
     .says("HOST", "the address or name of this host at which all processes reach the coordinator, such as ::1")
     .otherwise("127.0.0.1, or ::1 without IPv4; with other hosts, the address that leads to them");
@@ -124,6 +130,7 @@ void command_line::add_to(option_table& table) {
                 "--conf", "--journal"});
   table.add_example("caf-run --local 4 -- ringmaster demo", "a coordinator, 4 nodes with 2 devices each, the demo");
   table.add_example("caf-run --ranks 4 -- ./my_program", "a coordinator, and my_program as ranks 0 to 3");
+  table.add_example("caf-run --local 4 --gateway 127.0.0.1:50051", "4 nodes, and clients connect by gRPC");
   table.add_example("caf-run --hostfile hosts -- ./my_program", "nodes on other hosts, by ssh");
 }
 
@@ -191,7 +198,11 @@ caf::error command_line::check() const {
     return wrong("--ranks N makes every process of PROGRAM a node: omit --local, or give --hostfile FILE");
   if (tags_output && ranks == 0)
     return wrong("--tag-output is for --ranks: the lines of one PROGRAM are its own");
-  if (program.empty())
+  if (!http.empty() && gateway.empty())
+    return wrong("--gateway-http is for --gateway WHERE");
+  if (program.empty() && !gateway.empty() && ranks > 0)
+    return wrong("--ranks starts PROGRAM as ranks, and there is none: name it, or give --local N");
+  if (program.empty() && gateway.empty())
     return wrong("no PROGRAM: name what to run after the options, such as caf-run --local 2 -- ./my_program");
   return caf::none;
 }

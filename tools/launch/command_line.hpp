@@ -29,9 +29,13 @@ struct command_line {
   std::string remote_binary;                 ///< `ringmaster` on the remote hosts; empty: the same path as here.
   bool conf_places_nodes = false;            ///< The file of `conf` says where nodes listen.
   std::string ssh = "ssh";
-  std::string job;                  ///< Identifies the run to its ranks and coordinator: RINGMASTER_JOB.
-  bool prints_completion = false;   ///< The program handles it where it is the only argument.
-  std::vector<std::string> program; ///< With its arguments. `check` refuses an empty one.
+  std::string gateway;            ///< Where ringmaster-gateway serves gRPC, its --grpc; empty: there is none.
+  std::string gateway_binary;     ///< `ringmaster-gateway`; set by the command: the one beside caf-run.
+  std::string http;               ///< Where it serves HTTP, its --http; empty: nowhere.
+  std::string job;                ///< Identifies the run to its ranks and coordinator: RINGMASTER_JOB.
+  bool prints_completion = false; ///< The program handles it where it is the only argument.
+  /// With its arguments. `check` refuses an empty one, except with a gateway, which then is the program.
+  std::vector<std::string> program;
 
   /// Adds all options. This object must not move afterwards.
   void add_to(option_table& table);

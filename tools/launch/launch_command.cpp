@@ -90,6 +90,13 @@ class launch_call final : public command_call {
       return make_error(errc::io_error, "cannot read /proc/self/exe");
     if (line_.binary.empty())
       line_.binary = directory + "/ringmaster";
+    line_.gateway_binary = directory + "/ringmaster-gateway";
+    if (line_.program.empty()) {
+      line_.program = {line_.gateway_binary, "--grpc", line_.gateway};
+      if (!line_.http.empty())
+        line_.program.insert(line_.program.end(), {"--http", line_.http});
+      line_.gateway.clear(); // it is the program
+    }
     auto program = find_program(line_.program.front(), variable("PATH"), directory);
     if (!program) {
       fmt::print(to.err, "caf-run: {}\n", render(program.error()));

@@ -106,6 +106,14 @@ argument_list gone_command(const command_line& line, const node_place& place, co
           "--json"};
 }
 
+argument_list gateway_command(const command_line& line, const std::string& address, const std::string& ready_file) {
+  argument_list result{line.gateway_binary, "--join", address, "--grpc", line.gateway, "--ready-file", ready_file};
+  if (!line.http.empty())
+    result.insert(result.end(), {"--http", line.http});
+  add_conf(line, result);
+  return result;
+}
+
 argument_list absent_command(const command_line& line, const std::vector<std::string>& ranks,
                              const std::string& address) {
   argument_list result{line.binary, "absent", "--join", address, "--timeout", "3s"};

@@ -42,6 +42,9 @@ argument_list info_command(const command_line& line, const std::vector<std::stri
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
                            std::chrono::seconds limit);
 
+/// `ringmaster-gateway`, which writes `ready_file` when it listens.
+argument_list gateway_command(const command_line& line, const std::string& address, const std::string& ready_file);
+
 /// `ringmaster absent`, which reports exited ranks; `ranks`: from `program_processes::ended`.
 argument_list absent_command(const command_line& line, const std::vector<std::string>& ranks,
                              const std::string& address);

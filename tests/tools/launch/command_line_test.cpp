@@ -146,3 +146,12 @@ TEST_CASE("command_line: the devices of a node are taken from the file, but opti
   CHECK(devices_of({"--device.count=5"}, file) == "5");
   CHECK(devices_of({"--conf=c.conf"}, "[device]\ncount=0\n").starts_with("c.conf: device.count: "));
 }
+
+TEST_CASE("command_line: with a gateway no program is needed, except for ranks") {
+  CHECK(refusal({"--local", "2", "--gateway", "127.0.0.1:50051"}) == "accepted");
+  CHECK(refusal({"--local", "2", "--gateway", "a.conf", "--gateway-http", "127.0.0.1:0", "--", "prog"}) == "accepted");
+  CHECK(refusal({"--ranks", "2", "--gateway", "127.0.0.1:50051"})
+        == "--ranks starts PROGRAM as ranks, and there is none: name it, or give --local N");
+  CHECK(refusal({"--local", "2", "--gateway-http", "127.0.0.1:0", "--", "prog"})
+        == "--gateway-http is for --gateway WHERE");
+}

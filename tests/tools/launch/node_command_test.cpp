@@ -32,6 +32,19 @@ TEST_CASE("node_command: coordinator, node and info get what they need") {
                          "--json"});
 }
 
+TEST_CASE("node_command: the gateway gets its addresses and the coordinator's") {
+  auto line = some_line();
+  line.gateway_binary = "/opt/gateway";
+  line.gateway = "127.0.0.1:50051";
+  CHECK(gateway_command(line, "h:7000", "/tmp/r")
+        == argument_list{"/opt/gateway", "--join", "h:7000", "--grpc", "127.0.0.1:50051", "--ready-file", "/tmp/r"});
+  line.http = "127.0.0.1:8080";
+  line.conf = "a.conf";
+  CHECK(gateway_command(line, "h:7000", "/tmp/r")
+        == argument_list{"/opt/gateway", "--join", "h:7000", "--grpc", "127.0.0.1:50051", "--ready-file", "/tmp/r",
+                         "--http", "127.0.0.1:8080", "--conf", "a.conf"});
+}
+
 TEST_CASE("node_command: the coordinator leaves loopback only where another host is to join") {
   auto coordinator = coordinator_command(some_line(), "p", false);
   CHECK(argument_list(coordinator.end() - 2, coordinator.end()) == argument_list{"--host", "0.0.0.0"});

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "gateway/course/course_call.hpp"
+#include "gateway/dialects/dialect.hpp"
+
+#include <grpcpp/generic/async_generic_service.h>
+
+#include <functional>
+#include <optional>
+
+namespace ringmaster::gateway {
+
+using call_server = std::function<void(call_pointer)>;
+
+/// Receives all calls of one gRPC server as bytes, and hands those of the course protocol to `serve`. It also answers
+/// reflection. Unknown methods are UNIMPLEMENTED.
+class course_service final : public grpc::CallbackGenericService {
+public:
+  /// `place`: the device that the server is the address of; none: it has the coordinator's services, too. `registry`
+  /// counts and ends the calls. `serve` may be called by several threads at once.
+  course_service(std::shared_ptr<call_registry> registry, std::optional<size_t> place, call_server serve)
+    : registry_(std::move(registry)), place_(place), serve_(std::move(serve)) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
+
+private:
+  caf::expected<call_origin> origin_of(const grpc::GenericCallbackServerContext& context) const;
+  bool serves(std::string_view method) const;
+
+  const std::shared_ptr<call_registry> registry_;
+  const std::optional<size_t> place_;
+  const call_server serve_;
+};
+
+} // namespace ringmaster::gateway

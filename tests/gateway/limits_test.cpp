@@ -1,0 +1,237 @@
+// Requests that are none, too many or too large, and clients that do not read.
+#include "tests/gateway/served_cluster.hpp"
+
+#include "grpc/health/v1/health.pb.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
+
+#include <arpa/inet.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+
+namespace {
+
+/// A call with these bytes as its request.
+grpc::Status call_with(course_client& client, const std::string& method, const std::string& bytes) {
+  const grpc::Slice slice{bytes};
+  const grpc::ByteBuffer request{&slice, 1};
+  return client.call<grpc::ByteBuffer>(method, request).status;
+}
+
+namespace wire = grpc::reflection::v1alpha;
+
+/// The answer of the reflection service to one request.
+wire::ServerReflectionResponse reflected(course_client& client, const wire::ServerReflectionRequest& request) {
+  struct asker : grpc::ClientBidiReactor<wire::ServerReflectionRequest, wire::ServerReflectionResponse> {
+    void OnDone(const grpc::Status& status) override { done.set_value(status.ok()); }
+    wire::ServerReflectionResponse answer;
+    std::promise<bool> done;
+  } run;
+  grpc::ClientContext context;
+  grpc::TemplatedGenericStub<wire::ServerReflectionRequest, wire::ServerReflectionResponse>{client.channel()}
+    .PrepareBidiStreamingCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", {}, &run);
+  run.StartRead(&run.answer);
+  run.StartWriteLast(&request, {});
+  run.StartCall();
+  CHECK(run.done.get_future().get());
+  return run.answer;
+}
+
+/// A raw connection.
+int connected(uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in there{};
+  there.sin_family = AF_INET;
+  there.sin_port = htons(port);
+  there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(::connect(fd, reinterpret_cast<sockaddr*>(&there), sizeof there) == 0);
+  return fd;
+}
+
+} // namespace
+
+TEST_CASE("limits: bytes that are no request are refused") {
+  served_cluster served;
+  auto client = served.client_of();
+  const std::string garbage{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10};
+  for (auto method : {"CommInit", "GetCommStatus", "GroupStart", "GroupEnd", "AllReduceRing", "AllReduce",
+                      "NaiveAllReduce", "Memcpy", "CommDestroy", "CommFinalize", "CommRemoveDevice"})
+    CHECK_MESSAGE(call_with(client, std::string{"GPUCoordinator/"} + method, garbage).error_code()
+                    == grpc::INVALID_ARGUMENT,
+                  method);
+  CHECK(client.comm_init(1).success());
+}
+
+TEST_CASE("limits: metadata that is no number, and a header beyond its limit") {
+  served_cluster served;
+  auto client = served.client_of();
+  const course::GetDeviceMetadataRequest request;
+  auto with = [&](const std::string& name, const std::string& value) {
+    return client
+      .call<course::GetDeviceMetadataResponse>("GPUDevice/GetDeviceMetadata", request, course_client::usual_limit,
+                                               {{name, value}})
+      .status.error_code();
+  };
+  CHECK(with("device-id", "first") == grpc::INVALID_ARGUMENT);
+  CHECK(with("streamid", "-1") == grpc::INVALID_ARGUMENT);
+  CHECK(with("device-id", "99") == grpc::NOT_FOUND);
+  CHECK(with("other", std::string(100'000, 'x')) == grpc::RESOURCE_EXHAUSTED);
+  CHECK(served.client_of().comm_init(1).success());
+}
+
+TEST_CASE("limits: a message beyond its limit") {
+  served_cluster served{"[lab]\naddress = 127.0.0.1:0\nmessage-max = 1MiB\n", 1, {"--device.memory-bytes=4MiB"}};
+  auto client = served.client_of();
+  const auto made = client.comm_init(1);
+  const auto device = made.devices(0).deviceid().value(), low = made.devices(0).minmemaddr().value();
+  client.copy_to_device(device, low, std::vector<char>(1 << 20, 'x'));
+  CHECK(client.copy_to_host<char>(device, low, 1 << 20) == std::vector<char>(1 << 20, 'x'));
+  CHECK(client
+          .call<course::MemcpyResponse>("GPUCoordinator/Memcpy",
+                                        course_client::to_device(device, low, std::string(2 << 20, 'x')))
+          .status_code()
+        == grpc::RESOURCE_EXHAUSTED);
+  CHECK(client.call<course::MemcpyResponse>("GPUCoordinator/Memcpy", course_client::to_host(device, low, (1 << 20) + 1))
+          .status_code()
+        == grpc::INVALID_ARGUMENT);
+}
+
+TEST_CASE("limits: calls beyond their number") {
+  served_cluster served{"[lab]\naddress = 127.0.0.1:0\ncalls-max = 1\n"};
+  auto client = served.client_of(), second = served.client_of();
+  const auto made = client.comm_init(2);
+  proto::FaultRequest hang;
+  hang.set_kind(proto::FaultRequest::HANG);
+  hang.set_delay_ns(1'000'000'000);
+  hang.set_at_step(true);
+  REQUIRE_FALSE(served.user().inject(device_id{made.devices(1).deviceid().value()}, hang));
+  course::AllReduceRingRequest request;
+  request.set_commid(made.commid());
+  request.set_count(1);
+  auto pending = std::async(std::launch::async, [&] {
+    return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request);
+  });
+  auto user = served.user();
+  while (user.members(communicator_id{made.commid()})->operationsinflight() == 0) {
+  }
+  const auto refused = second.call<course::HeartbeatResponse>("GPUCoordinator/Heartbeat", course::HeartbeatRequest{});
+  CHECK(refused.status_code() == grpc::RESOURCE_EXHAUSTED);
+  CHECK(refused.code == "too_many");
+  CHECK(pending.get().ok());
+  CHECK(second.call<course::HeartbeatResponse>("GPUCoordinator/Heartbeat", course::HeartbeatRequest{}).ok());
+}
+
+TEST_CASE("limits: connections that say nothing, or nonsense, disturb no other") {
+  served_cluster served;
+  const auto port = served.gateway().listeners().front().address.port;
+  std::vector<int> open;
+  for (int i = 0; i < 50; ++i) {
+    open.push_back(connected(port));
+    if (i % 2 == 0) {
+      const std::string nonsense = "GET / HTTP/1.1\r\n\r\n" + std::string(5000, '\xee');
+      CHECK(::send(open.back(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL) != 0);
+    }
+  }
+  auto client = served.client_of();
+  CHECK(client.comm_init(1).success());
+  for (auto fd : open)
+    ::close(fd);
+}
+
+TEST_CASE("limits: a client that does not read its answers slows no other") {
+  served_cluster served{lab_listener, 1, {"--device.memory-bytes=16MiB"}};
+  auto client = served.client_of();
+  const auto made = client.comm_init(1);
+  const auto device = made.devices(0).deviceid().value(), low = made.devices(0).minmemaddr().value();
+  const auto request = course_client::to_host(device, low, 16 << 20);
+  struct never_reads : grpc::ClientBidiReactor<course::MemcpyRequest, course::MemcpyResponse> {
+    void OnDone(const grpc::Status&) override { done.set_value(); }
+    grpc::ClientContext context;
+    std::promise<void> done;
+  };
+  constexpr size_t clients = 8;
+  std::vector<course_client> silent_clients;
+  std::deque<never_reads> silent(clients);
+  for (auto& call : silent) {
+    silent_clients.push_back(served.client_of());
+    grpc::TemplatedGenericStub<course::MemcpyRequest, course::MemcpyResponse>{silent_clients.back().channel()}
+      .PrepareBidiStreamingCall(&call.context, "/gpu_sim.GPUCoordinator/Memcpy", {}, &call);
+    call.StartWriteLast(&request, {});
+    call.AddHold();
+    call.StartCall();
+  }
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i)
+    CHECK(client.copy_to_host<double>(device, low, 16).size() == 16);
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{5});
+  for (auto& call : silent) {
+    call.context.TryCancel();
+    call.RemoveHold();
+    call.done.get_future().wait();
+  }
+}
+
+TEST_CASE("limits: three hundred clients, each on a connection of its own") {
+  served_cluster served{lab_listener, 2};
+  const auto made = served.client_of().comm_init(2);
+  std::vector<std::unique_ptr<course_client>> clients;
+  for (int i = 0; i < 300; ++i)
+    clients.push_back(std::make_unique<course_client>(served.client_of()));
+  course::GetCommStatusRequest request;
+  request.set_commid(made.commid());
+  constexpr size_t threads = 8;
+  std::vector<std::future<size_t>> running;
+  for (size_t t = 0; t < threads; ++t)
+    running.push_back(std::async(std::launch::async, [&, t] {
+      size_t good = 0;
+      for (size_t i = t; i < clients.size(); i += threads)
+        good += clients[i]->call<course::GetCommStatusResponse>("GPUCoordinator/GetCommStatus", request).ok() ? 1 : 0;
+      return good;
+    }));
+  size_t good = 0;
+  for (auto& x : running)
+    good += x.get();
+  CHECK(good == clients.size());
+}
+
+TEST_CASE("limits: the health service answers") {
+  served_cluster served;
+  grpc::health::v1::HealthCheckRequest request;
+  for (auto service : {"", "gpu_sim.GPUCoordinator", "gpu_sim.GPUDevice"}) {
+    request.set_service(service);
+    grpc::health::v1::HealthCheckResponse response;
+    grpc::ClientContext context;
+    std::promise<grpc::Status> done;
+    auto client = served.client_of();
+    grpc::TemplatedGenericStub<grpc::health::v1::HealthCheckRequest, grpc::health::v1::HealthCheckResponse>{
+      client.channel()}
+      .UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request, &response,
+                 [&](grpc::Status status) { done.set_value(std::move(status)); });
+    CHECK(done.get_future().get().ok());
+    CHECK(response.status() == grpc::health::v1::HealthCheckResponse::SERVING);
+  }
+}
+
+TEST_CASE("limits: reflection shows the lab's package and field numbers") {
+  served_cluster served;
+  auto client = served.client_of();
+  wire::ServerReflectionRequest request;
+  request.set_list_services("");
+  CHECK(reflected(client, request).list_services_response().service(0).name() == "gpu_sim.GPUCoordinator");
+  request.set_file_containing_symbol("gpu_sim.GPUCoordinator");
+  const auto found = reflected(client, request).file_descriptor_response().file_descriptor_proto(0);
+  google::protobuf::FileDescriptorProto file;
+  REQUIRE(file.ParseFromString(found));
+  CHECK(file.package() == "gpu_sim");
+  CHECK(file.service_size() == 2);
+  for (auto& method : file.service(0).method())
+    CHECK(method.input_type().starts_with(".gpu_sim."));
+  request.set_file_by_filename("gpu_sim.proto");
+  CHECK(reflected(client, request).file_descriptor_response().file_descriptor_proto(0) == found);
+  request.set_file_containing_symbol("ringmaster.proto.Record");
+  CHECK(reflected(client, request).error_response().error_code() == grpc::NOT_FOUND);
+}
