@@ -44,7 +44,8 @@ private:
   }
   void find_period();
   bool same(size_t made, size_t expected) const { // counted from the deviation
-    return end_ + made < marks_.size() && expected < period_ && marks_[end_ + made] == marks_[end_ - period_ + expected];
+    return end_ + made < marks_.size() && expected < period_
+           && marks_[end_ + made] == marks_[end_ - period_ + expected];
   }
   bool open(size_t made) const { return end_ + made >= marks_.size(); }
   fault_kind kind_of(bool& sure) const;

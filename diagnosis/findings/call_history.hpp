@@ -13,9 +13,10 @@ const rank_call* find_call(const rank_records& rank, uint32_t group, uint64_t se
 /// Where a rank's calls differ from those of its earlier steps, and how.
 struct step_deviation {
   size_t at = 0; ///< The number of the first call that differs.
-  fault_kind kind = fault_kind::never_called; ///< never_called: the expected call was left out; no_partner: it is a transfer.
-  bool sure = true; ///< False: too few calls follow to tell one kind from another.
-  rank_call expected; ///< The next call of that group, in place of the one that the rank made.
+  fault_kind kind
+    = fault_kind::never_called; ///< never_called: the expected call was left out; no_partner: it is a transfer.
+  bool sure = true;             ///< False: too few calls follow to tell one kind from another.
+  rank_call expected;           ///< The next call of that group, in place of the one that the rank made.
 };
 
 /// Training repeats its steps: the longest repetition in the rank's calls says what a step is. The deviation that ends

@@ -9,8 +9,8 @@
 
 namespace ringmaster::diagnosis {
 
-/// Why two ranks' calls with one sequence number cannot be the same collective; none: they can. Sizes count by elements,
-/// since [4, 8] and [32] match. Sizes of all-to-all, gather and scatter may differ between ranks.
+/// Why two ranks' calls with one sequence number cannot be the same collective; none: they can. Sizes count by
+/// elements, since [4, 8] and [32] match. Sizes of all-to-all, gather and scatter may differ between ranks.
 std::optional<fault_kind> mismatch_of(const job_records& job, const rank_call& a, const rank_call& b);
 
 /// Whether ranks, and steps, may give such a collective different numbers of elements.

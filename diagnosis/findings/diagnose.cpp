@@ -173,7 +173,8 @@ bool hang_analysis::is_slow(uint32_t rank, const waited_call& x, std::string& te
     waited = std::max(waited, graph_.records(waiting)->waited_ns);
   if (waited > lateness_factor * late->own_ns)
     return false;
-  text = fmt::format("it came to the calls before that {:.3g} s after the others", static_cast<double>(late->own_ns) / 1e9);
+  text = fmt::format("it came to the calls before that {:.3g} s after the others",
+                     static_cast<double>(late->own_ns) / 1e9);
   return true;
 }
 
@@ -212,7 +213,9 @@ cause hang_analysis::idle_cause(const candidate& x) const {
   bool certain = false;
   if (has_died(rank, result.place, certain)) {
     result.kind = fault_kind::died;
-    result.sure = certain ? certainty::certain : certainty::likely;
+    // With records of few ranks only, most of those without one are innocent.
+    const bool few_records = !x.known && x.ranks.size() > job_.ranks.size();
+    result.sure = certain ? certainty::certain : few_records ? certainty::ambiguous : certainty::likely;
     return result;
   }
   if (auto* note = note_of(rank, rank_note::kind::hung)) {
@@ -223,7 +226,7 @@ cause hang_analysis::idle_cause(const candidate& x) const {
   auto stack = place_of(job_, *graph_.records(rank));
   const bool is_transfer = call.call.form == call_form::send || call.call.form == call_form::receive;
   result.kind = stack && stack->kind != fault_kind::never_called ? stack->kind
-                : call.call.form == call_form::creation         ? fault_kind::communicator_creation
+                : call.call.form == call_form::creation          ? fault_kind::communicator_creation
                 : is_slow(rank, call, result.place)              ? fault_kind::slow
                 : is_transfer                                    ? fault_kind::no_partner
                                                                  : fault_kind::never_called;
@@ -249,16 +252,24 @@ cause hang_analysis::kernel_cause(const candidate& x) const {
   if (call.why != reason::inside)
     return result;
   std::vector<uint32_t> failed;
+  bool is_proof = false;
   for (auto rank : x.ranks)
-    if (auto* note = note_of(rank, rank_note::kind::failed)) {
-      failed.push_back(graph_.ranks()[rank]);
-      result.place = fmt::format("{} ({})", note->text, note->source);
-    }
+    for (auto what : {rank_note::kind::failed, rank_note::kind::hung, rank_note::kind::died})
+      if (auto* note = note_of(rank, what)) {
+        failed.push_back(graph_.ranks()[rank]);
+        result.place = fmt::format("{} ({})", note->text, note->source);
+        is_proof = what != rank_note::kind::failed;
+        if (what == rank_note::kind::died)
+          result.kind = fault_kind::died;
+        break;
+      }
   const bool stands_out = !failed.empty() && failed.size() * 2 <= x.ranks.size();
-  result.sure = stands_out ? certainty::likely : certainty::ambiguous;
+  result.sure = !stands_out ? certainty::ambiguous : is_proof ? certainty::certain : certainty::likely;
   if (stands_out)
     result.ranks = std::move(failed);
   else
+    result.kind = fault_kind::hung_in_kernel;
+  if (!stands_out)
     result.place = "all of its ranks have called it, nothing differs, and no rank stands out";
   return result;
 }
@@ -284,8 +295,8 @@ void hang_analysis::answer(std::vector<candidate> all, bool with_weak) {
     if (std::ranges::all_of(x.ranks, [&](auto rank) { return accused.contains(rank); }) || (first.known && !x.known))
       continue;
     auto other = cause_of(x);
-    const bool same = other.kind == result_.root.kind && (other.kind == fault_kind::died || graph_.calls()[x.call].why
-                                                           == reason::not_called);
+    const bool same = other.kind == result_.root.kind
+                      && (other.kind == fault_kind::died || graph_.calls()[x.call].why == reason::not_called);
     if (same) { // of one kind, such as all ranks of a host that died
       accused.insert(x.ranks.begin(), x.ranks.end());
       result_.root.ranks.insert(result_.root.ranks.end(), other.ranks.begin(), other.ranks.end());

@@ -46,7 +46,7 @@ struct cause {
   bool has_call = false;
   rank_call made; ///< What the first rank called in its place, of a mismatch.
   bool has_made = false;
-  std::string place; ///< Where the cause is according to its stack or a log, one clause; may be empty.
+  std::string place;  ///< Where the cause is according to its stack or a log, one clause; may be empty.
   size_t waiting = 0; ///< Ranks that wait for it, directly and through others.
 };
 
@@ -80,10 +80,10 @@ struct diagnosis_result {
 
 /// Finds out why the job hangs. Deterministic; the same records give the same answer.
 ///
-/// A rank that waits in a call is a victim. What it waits for leads to other ranks: those that have not come to the call,
-/// or come to it with something else. Ranks among them that wait themselves lead on, also across process groups. At the
-/// end are ranks that wait in no call, ranks with a mismatch, and ranks whose GPU has not started a call: the cause. Of
-/// several, the one counts in front of which ranks waited first.
+/// A rank that waits in a call is a victim. What it waits for leads to other ranks: those that have not come to the
+/// call, or come to it with something else. Ranks among them that wait themselves lead on, also across process groups.
+/// At the end are ranks that wait in no call, ranks with a mismatch, and ranks whose GPU has not started a call: the
+/// cause. Of several, the one counts in front of which ranks waited first.
 diagnosis_result diagnose(const job_records& job);
 
 /// The answer in one sentence.

@@ -16,9 +16,10 @@ std::vector<std::string> next_checks(const job_records& job, const diagnosis_res
   };
   switch (x.root.kind) {
     case fault_kind::died:
-      result.push_back(fmt::format("Look at the end of the log of {}, and at dmesg of its host: out of memory, Xid, or a "
-                                   "signal.",
-                                   who));
+      result.push_back(
+        fmt::format("Look at the end of the log of {}, and at dmesg of its host: out of memory, Xid, or a "
+                    "signal.",
+                    who));
       break;
     case fault_kind::other_collective:
     case fault_kind::never_called:
@@ -26,42 +27,49 @@ std::vector<std::string> next_checks(const job_records& job, const diagnosis_res
     case fault_kind::other_group:
     case fault_kind::other_root:
       add_stack();
-      result.push_back("Look for a branch that only some ranks take before this call: a condition on the rank, on data, or "
-                       "on a loss that is not finite; an exception that is caught; another number of batches.");
+      result.push_back(
+        "Look for a branch that only some ranks take before this call: a condition on the rank, on data, or "
+        "on a loss that is not finite; an exception that is caught; another number of batches.");
       break;
     case fault_kind::other_size:
     case fault_kind::other_datatype:
-      result.push_back("Compare the shapes and types of the tensor on both sides: a last batch that is smaller, a parameter "
-                       "that one rank has frozen or cast, other buckets.");
+      result.push_back(
+        "Compare the shapes and types of the tensor on both sides: a last batch that is smaller, a parameter "
+        "that one rank has frozen or cast, other buckets.");
       break;
     case fault_kind::slow:
-      result.push_back(fmt::format("Measure {}: GPU clocks and throttling (nvidia-smi -q), other processes, its share of the "
-                                   "data, and its links.",
-                                   who));
+      result.push_back(
+        fmt::format("Measure {}: GPU clocks and throttling (nvidia-smi -q), other processes, its share of the "
+                    "data, and its links.",
+                    who));
       add_stack();
       break;
     case fault_kind::hung_in_kernel:
-      result.push_back(fmt::format("Look at the GPU and the links of {}: nvidia-smi, dmesg for Xid, and its lines NCCL WARN.",
-                                   who));
+      result.push_back(
+        fmt::format("Look at the GPU and the links of {}: nvidia-smi, dmesg for Xid, and its lines NCCL WARN.", who));
       add_stack();
       break;
     case fault_kind::in_data_loader:
-      result.push_back("Look at the data loader's workers (py-spy dump of the child processes) and at the storage that they "
-                       "read.");
+      result.push_back(
+        "Look at the data loader's workers (py-spy dump of the child processes) and at the storage that they "
+        "read.");
       break;
     case fault_kind::in_checkpoint:
-      result.push_back("Look at the storage that the checkpoint goes to, and whether other ranks should wait for it with a "
-                       "longer timeout.");
+      result.push_back(
+        "Look at the storage that the checkpoint goes to, and whether other ranks should wait for it with a "
+        "longer timeout.");
       break;
     case fault_kind::communicator_creation:
       add_stack();
-      result.push_back("Every rank must call new_group for every group, in the same order, also for groups that it does not "
-                       "belong to; and must reach the others' addresses (NCCL_SOCKET_IFNAME).");
+      result.push_back(
+        "Every rank must call new_group for every group, in the same order, also for groups that it does not "
+        "belong to; and must reach the others' addresses (NCCL_SOCKET_IFNAME).");
       break;
     case fault_kind::no_partner:
       add_stack();
-      result.push_back("Compare the schedule of sends and receives of both ranks: the number of micro-batches, and the order "
-                       "within batch_isend_irecv.");
+      result.push_back(
+        "Compare the schedule of sends and receives of both ranks: the number of micro-batches, and the order "
+        "within batch_isend_irecv.");
       break;
     case fault_kind::none: break;
   }

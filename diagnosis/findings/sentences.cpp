@@ -87,9 +87,10 @@ std::string deed_of(const job_records& job, const cause& x) {
     case fault_kind::other_group: return fmt::format("called {} in place of {}", own, awaited);
     case fault_kind::slow: return fmt::format("{} slow to come to {}", several ? "are" : "is", awaited);
     case fault_kind::died:
-      return fmt::format("{} before {}", x.sure == certainty::certain ? "died"
-                                         : several                    ? "left no record and have probably died"
-                                                                      : "left no record and has probably died",
+      return fmt::format("{} before {}",
+                         x.sure == certainty::certain ? "died"
+                         : several                    ? "left no record and have probably died"
+                                                      : "left no record and has probably died",
                          awaited);
     case fault_kind::hung_in_kernel: return fmt::format("{} on the GPU at {}", several ? "hang" : "hangs", awaited);
     case fault_kind::in_data_loader:

@@ -9,8 +9,8 @@ namespace ringmaster::diagnosis {
 
 /// Where a rank's program was, according to its stacks.
 struct stack_place {
-  fault_kind kind = fault_kind::never_called; ///< in_data_loader, in_checkpoint, communicator_creation, hung_in_kernel, or
-                                              ///< never_called: anywhere else.
+  fault_kind kind = fault_kind::never_called; ///< in_data_loader, in_checkpoint, communicator_creation, hung_in_kernel,
+                                              ///< or never_called: anywhere else.
   std::string text;                           ///< "its main thread is in _next_data (dataloader.py:1298)"
 };
 

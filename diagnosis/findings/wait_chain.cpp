@@ -106,7 +106,8 @@ std::vector<wait_link> chain_to(const wait_graph& graph, const std::vector<uint3
         if (search.rank_distance[rank] == nearest) {
           link.waits_for.push_back(graph.ranks()[rank]);
           for (auto head : graph.heads(rank))
-            if (search.call_distance[head] < from && (next == UINT32_MAX || search.call_distance[head] < search.call_distance[next]))
+            if (search.call_distance[head] < from
+                && (next == UINT32_MAX || search.call_distance[head] < search.call_distance[next]))
               next = head;
         }
     std::ranges::sort(link.waits_for);

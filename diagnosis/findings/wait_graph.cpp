@@ -161,7 +161,8 @@ void wait_graph::judge_arrived(waited_call& x, const std::vector<uint32_t>& arri
     open.push_back(arrived[i]);
     auto& calls = records_[arrived[i]]->calls;
     auto first = std::ranges::find_if(calls, [](auto& y) { return is_open(y) && y.form != call_form::send; });
-    if (!std::ranges::binary_search(waiting, arrived[i]) || (their[i]->state == call_state::scheduled && &*first != their[i]))
+    if (!std::ranges::binary_search(waiting, arrived[i])
+        || (their[i]->state == call_state::scheduled && &*first != their[i]))
       x.blockers.push_back(arrived[i]); // an earlier call holds it up
     else if (their[i]->state == call_state::scheduled && records_[arrived[i]]->reports_starts)
       not_started.push_back(arrived[i]);
@@ -187,8 +188,8 @@ void wait_graph::judge_creation(waited_call& x) {
     auto rank = number_of(member);
     auto* its = records_[rank];
     const bool has_started = its != nullptr && std::ranges::any_of(its->calls, [&](auto& y) {
-      return y.form == call_form::creation && y.group == x.call.group;
-    });
+                               return y.form == call_form::creation && y.group == x.call.group;
+                             });
     if (!has_started)
       (its == nullptr ? x.suspects : x.blockers).push_back(rank);
   }

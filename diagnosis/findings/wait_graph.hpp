@@ -21,11 +21,11 @@ struct waited_call {
   reason why = reason::not_called;
   fault_kind mismatch = fault_kind::none;
   bool no_majority = false;
-  bool is_weak = false;            ///< Of sends only: a rank can continue while it sends.
-  std::vector<uint32_t> waiting;   ///< Ranks for which it is the first call that has not completed.
-  std::vector<uint32_t> blockers;  ///< Ranks that it waits for.
-  std::vector<uint32_t> suspects;  ///< Ranks without a record: it may wait for them.
-  int64_t since_ns = 0;            ///< When the first of the waiting ranks called it; 0: unknown.
+  bool is_weak = false;           ///< Of sends only: a rank can continue while it sends.
+  std::vector<uint32_t> waiting;  ///< Ranks for which it is the first call that has not completed.
+  std::vector<uint32_t> blockers; ///< Ranks that it waits for.
+  std::vector<uint32_t> suspects; ///< Ranks without a record: it may wait for them.
+  int64_t since_ns = 0;           ///< When the first of the waiting ranks called it; 0: unknown.
 };
 
 /// Who waits in which call for whom. A rank waits in its first call that has not completed; a rank without such a call

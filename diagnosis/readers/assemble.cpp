@@ -176,9 +176,10 @@ void assembly::add_stacks(file_evidence& x) {
         if (auto number = number_after(x.name.substr(x.name.rfind('/') + 1), mark); number && !rank)
           rank = static_cast<uint32_t>(*number);
     if (!rank) {
-      job_.remarks.push_back(fmt::format("{}: the rank of process {} is unknown: put a line \"rank N\" before its stack, "
-                                         "or give a log that names the process",
-                                         x.name, process.process.pid));
+      job_.remarks.push_back(
+        fmt::format("{}: the rank of process {} is unknown: put a line \"rank N\" before its stack, "
+                    "or give a log that names the process",
+                    x.name, process.process.pid));
       continue;
     }
     for (auto& thread : process.threads) {
@@ -282,7 +283,8 @@ void assembly::add_logged_calls(file_evidence& x) {
     auto group = group_of_communicator(id, communicator);
     for (auto* call : calls) {
       auto rank = rank_of_process(call->process);
-      if (!rank || (rank_of(*rank).has_calls && !rank_of(*rank).sources.empty() && rank_of(*rank).sources.front() != x.name))
+      if (!rank
+          || (rank_of(*rank).has_calls && !rank_of(*rank).sources.empty() && rank_of(*rank).sources.front() != x.name))
         continue;
       auto& to = rank_of(*rank);
       to.has_calls = true;
@@ -300,7 +302,7 @@ void assembly::add_logged_calls(file_evidence& x) {
       made.shape = static_cast<uint32_t>(job_.shapes.size() - 1);
       made.root = call->root;
       made.state = call->sequence < common || (call->sequence == common && match && all_called) ? call_state::completed
-                                                                                               : call_state::scheduled;
+                                                                                                : call_state::scheduled;
       to.calls.push_back(made);
     }
   }
@@ -348,7 +350,8 @@ void assembly::add_counts(file_evidence& x) {
 
 uint32_t assembly::group_of_line(const watchdog_line& x, uint32_t rank) {
   for (uint32_t i = 0; i < job_.groups.size(); ++i)
-    if (job_.groups[i].name == x.group && std::ranges::find(job_.groups[i].members, rank) != job_.groups[i].members.end())
+    if (job_.groups[i].name == x.group
+        && std::ranges::find(job_.groups[i].members, rank) != job_.groups[i].members.end())
       return i;
   return job_.group_of({x.group.empty() ? "0" : x.group, x.description, {}});
 }
@@ -369,7 +372,8 @@ void assembly::add_watchdogs() {
       progress->completed = std::max({progress->completed, x.completed, x.timed_out - 1});
       if (x.timed_out >= 0 && !x.name.empty())
         to.notes.push_back({rank_note::kind::timed_out,
-                            fmt::format("{} {} timed out after {} s", x.name, x.timed_out, x.waited_ms / 1000), x.source});
+                            fmt::format("{} {} timed out after {} s", x.name, x.timed_out, x.waited_ms / 1000),
+                            x.source});
       if (to.has_calls || x.timed_out < 0 || x.name.empty())
         continue;
       rank_call made;
@@ -429,8 +433,9 @@ caf::expected<job_records> assembly::run() {
   add_watchdogs();
   complete_groups();
   if (job_.ranks.empty())
-    return malformed("none of the files says anything about a rank; evidence are Flight Recorder dumps, NCCL RAS status, "
-                     "NCCL_DEBUG=INFO logs, py-spy dumps, logs with watchdog lines, and our journals");
+    return malformed(
+      "none of the files says anything about a rank; evidence are Flight Recorder dumps, NCCL RAS status, "
+      "NCCL_DEBUG=INFO logs, py-spy dumps, logs with watchdog lines, and our journals");
   return std::move(job_);
 }
 

@@ -108,9 +108,10 @@ caf::error assign_ranks(std::vector<file_evidence*>& dumps, std::vector<std::str
     }
     auto allowed = allowed_ranks(*open[i]);
     if (allowed.size() != 1)
-      return malformed(fmt::format("{}: which rank is this dump of? Its name should have the rank as its last number, "
-                                   "such as nccl_trace_rank_3, and the rank must be a member of the dump's process groups",
-                                   open[i]->name));
+      return malformed(
+        fmt::format("{}: which rank is this dump of? Its name should have the rank as its last number, "
+                    "such as nccl_trace_rank_3, and the rank must be a member of the dump's process groups",
+                    open[i]->name));
     open[i]->rank = allowed.front();
     remarks.push_back(fmt::format("{} is of rank {}, the only one that its process groups allow", open[i]->name,
                                   allowed.front()));

@@ -36,10 +36,12 @@ void dump_tree::append(dump_value container, std::span<const dump_value> entries
     node.begin = cells_.size();
     node.capacity = 0;
   }
-  if (node.begin + node.capacity == cells_.size()) { // the latest container grows in place
-    cells_.resize(node.begin + count);
-    node.capacity = count;
-  } else if (count > node.capacity) { // it moves to the end, with room for as much again
+  if (node.begin + node.capacity == cells_.size() && node.count == node.capacity) { // the latest one grows in place
+    cells_.insert(cells_.end(), entries.begin(), entries.end());
+    node.count = node.capacity = count;
+    return;
+  }
+  if (count > node.capacity) { // it moves to the end, with room for as much again
     const auto begin = cells_.size();
     node.capacity = 2 * count;
     cells_.resize(begin + node.capacity);

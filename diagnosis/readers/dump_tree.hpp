@@ -46,6 +46,8 @@ struct dump_value {
 /// fixed depth. Texts are views of the dump's bytes, which must outlive the tree.
 class dump_tree {
 public:
+  /// Makes room for the values of a document of that size.
+  void reserve(size_t document_bytes) { cells_.reserve(document_bytes / 3); }
   dump_value add_text(std::string_view text);
   /// A text that the dump does not have as it is.
   dump_value add_own_text(std::string text);

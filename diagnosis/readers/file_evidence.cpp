@@ -38,8 +38,9 @@ caf::error read_values(parsed_dump& dump, file_evidence& to) {
     to.form = evidence_form::stack_dump;
     return caf::none;
   }
-  return malformed("this is no Flight Recorder dump, which has \"entries\" and \"pg_config\", no RAS status, and no list "
-                   "of stacks");
+  return malformed(
+    "this is no Flight Recorder dump, which has \"entries\" and \"pg_config\", no RAS status, and no list "
+    "of stacks");
 }
 
 /// Pickles of protocol 2 and later start with PROTO; older ones with one of these, and have bytes that no text has.
@@ -53,7 +54,8 @@ caf::error read_into(file_evidence& to, std::string_view bytes) {
     return dump ? read_values(*dump, to) : std::move(dump.error());
   }
   auto text = trimmed(bytes);
-  if (text.starts_with('{') || text.starts_with("[{") || (text.starts_with('[') && trimmed(text.substr(1)).starts_with('{'))) {
+  if (text.starts_with('{') || text.starts_with("[{")
+      || (text.starts_with('[') && trimmed(text.substr(1)).starts_with('{'))) {
     auto dump = parse_json_dump(bytes);
     return dump ? read_values(*dump, to) : std::move(dump.error());
   }
@@ -64,9 +66,7 @@ caf::error read_into(file_evidence& to, std::string_view bytes) {
   }
   const auto stacks = read_stack_dump(bytes, to); // a log may have both
   const auto lines = read_job_log(bytes, to);
-  to.form = lines != 0    ? evidence_form::job_log
-            : stacks != 0 ? evidence_form::stack_dump
-                          : evidence_form::unknown;
+  to.form = lines != 0 ? evidence_form::job_log : stacks != 0 ? evidence_form::stack_dump : evidence_form::unknown;
   return caf::none;
 }
 

@@ -65,9 +65,9 @@ struct watchdog_line {
   std::optional<uint32_t> rank; ///< Global.
   std::optional<uint32_t> group_rank;
   std::string group, description;
-  std::string name;                       ///< Of the collective that timed out.
-  int64_t timed_out = -1;                 ///< Its sequence; -1: none.
-  int64_t enqueued = -1, completed = -1;  ///< The group's latest; -1: the line does not say.
+  std::string name;                      ///< Of the collective that timed out.
+  int64_t timed_out = -1;                ///< Its sequence; -1: none.
+  int64_t enqueued = -1, completed = -1; ///< The group's latest; -1: the line does not say.
   uint64_t elements_in = 0, elements_out = 0;
   uint64_t waited_ms = 0;
   std::string source;

@@ -47,31 +47,30 @@ enum field : uint32_t {
   started_word,
   completed_word
 };
-constexpr std::array<std::string_view, completed_word + 1> words{
-  "",
-  "frames",
-  "record_id",
-  "pg_id",
-  "process_group",
-  "collective_seq_id",
-  "p2p_seq_id",
-  "seq_id",
-  "profiling_name",
-  "time_created_ns",
-  "input_sizes",
-  "input_dtypes",
-  "output_sizes",
-  "output_dtypes",
-  "state",
-  "time_discovered_started_ns",
-  "time_discovered_completed_ns",
-  "is_p2p",
-  "root",
-  "retired",
-  "timeout_ms",
-  "scheduled",
-  "started",
-  "completed"};
+constexpr std::array<std::string_view, completed_word + 1> words{"",
+                                                                 "frames",
+                                                                 "record_id",
+                                                                 "pg_id",
+                                                                 "process_group",
+                                                                 "collective_seq_id",
+                                                                 "p2p_seq_id",
+                                                                 "seq_id",
+                                                                 "profiling_name",
+                                                                 "time_created_ns",
+                                                                 "input_sizes",
+                                                                 "input_dtypes",
+                                                                 "output_sizes",
+                                                                 "output_dtypes",
+                                                                 "state",
+                                                                 "time_discovered_started_ns",
+                                                                 "time_discovered_completed_ns",
+                                                                 "is_p2p",
+                                                                 "root",
+                                                                 "retired",
+                                                                 "timeout_ms",
+                                                                 "scheduled",
+                                                                 "started",
+                                                                 "completed"};
 
 struct text_hash {
   using is_transparent = void;
@@ -120,7 +119,8 @@ std::string text_or(const dump_tree& tree, std::optional<dump_value> x, std::str
 
 class dump_reader {
 public:
-  dump_reader(parsed_dump& dump, file_evidence& to) : tree_(dump.tree), root_(dump.root), to_(to), part_(to.part), work_left_(growth_max * dump.bytes + growth_free) {
+  dump_reader(parsed_dump& dump, file_evidence& to)
+    : tree_(dump.tree), root_(dump.root), to_(to), part_(to.part), work_left_(growth_max * dump.bytes + growth_free) {
     for (auto word : words)
       part_.texts.of(word);
   }
@@ -393,8 +393,9 @@ caf::error dump_reader::read_entry(size_t index, dump_value entry) {
   call.group = group_of_entry(fields);
   if (name.own != rank_call::no_peer)
     to_.own_index.emplace(call.group, name.own);
-  const bool p2p = fields[is_p2p].type == kind::boolean ? fields[is_p2p].integer != 0
-                                                        : call.form == call_form::send || call.form == call_form::receive;
+  const bool p2p = fields[is_p2p].type == kind::boolean
+                     ? fields[is_p2p].integer != 0
+                     : call.form == call_form::send || call.form == call_form::receive;
   auto sequence = fields[p2p ? p2p_seq_id : collective_seq_id];
   if (sequence.type != kind::integer)
     sequence = fields[seq_id];

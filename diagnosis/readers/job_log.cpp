@@ -21,10 +21,9 @@ std::optional<uint32_t> prefixed_rank(std::string_view line) {
     rank = leading_number(line.substr(start + 5));
   else if (line.starts_with("[1,"))
     rank = leading_number(line.substr(3));
-  else if (auto colon = line.find(": "); colon != line.npos && colon > 0 && colon < 7
-                                         && std::ranges::all_of(line.substr(0, colon), [](unsigned char x) {
-                                              return std::isdigit(x) || x == ' ';
-                                            }))
+  else if (auto colon = line.find(": ");
+           colon != line.npos && colon > 0 && colon < 7
+           && std::ranges::all_of(line.substr(0, colon), [](unsigned char x) { return std::isdigit(x) || x == ' '; }))
     rank = leading_number(trimmed(line.substr(0, colon)));
   return rank && *rank < UINT32_MAX ? std::optional{static_cast<uint32_t>(*rank)} : std::nullopt;
 }
@@ -52,8 +51,9 @@ std::optional<process_key> nccl_process(std::string_view line, size_t nccl_at) {
 }
 
 std::string_view nccl_type(uint64_t number) {
-  constexpr std::array<std::string_view, 12> names{"Char",   "Byte", "Int",   "UInt32", "Long",     "UInt64",
-                                                   "Half",   "Float", "Double", "BFloat16", "Float8_e4m3fn", "Float8_e5m2"};
+  constexpr std::array<std::string_view, 12> names{"Char",   "Byte",     "Int",           "UInt32",
+                                                   "Long",   "UInt64",   "Half",          "Float",
+                                                   "Double", "BFloat16", "Float8_e4m3fn", "Float8_e5m2"};
   return number < names.size() ? names[number] : "unknown";
 }
 
@@ -148,7 +148,8 @@ bool log_reader::nccl_collective(std::string_view text, const process_key& proce
   if (colon == text.npos)
     return false;
   auto sequence = number_after(text, "opCount ", 16);
-  auto count = number_after(text, " count "), type = number_after(text, "datatype "), root = number_after(text, "root ");
+  auto count = number_after(text, " count "), type = number_after(text, "datatype "),
+       root = number_after(text, "root ");
   auto known = names_of_pointers_.find({process, std::string{word_after(text, "comm ")}});
   if (!sequence || !count || known == names_of_pointers_.end() || to_.calls.size() >= 50'000'000)
     return false;
@@ -211,7 +212,8 @@ bool log_reader::watchdog(std::string_view line) {
 
 /// The end of a process, as its launcher reports it.
 bool log_reader::exit_of_process(std::string_view line) {
-  if (line.find("(local_rank: ") != line.npos && trimmed(line).starts_with("rank")) { // "  rank      : 3 (local_rank: 3)"
+  if (line.find("(local_rank: ") != line.npos
+      && trimmed(line).starts_with("rank")) { // "  rank      : 3 (local_rank: 3)"
     if (auto rank = number_after(line, ": "); rank && *rank < UINT32_MAX)
       failed_rank_ = static_cast<uint32_t>(*rank);
     return failed_rank_.has_value();

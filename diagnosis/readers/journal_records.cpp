@@ -66,8 +66,8 @@ private:
   std::span<const Record> records_;
   job_records job_;
   std::map<uint64_t, device_place> devices_;
-  std::map<uint64_t, uint32_t> groups_;           ///< The present group of each communicator.
-  std::map<uint64_t, std::string> names_;         ///< Of communicators.
+  std::map<uint64_t, uint32_t> groups_;                                    ///< The present group of each communicator.
+  std::map<uint64_t, std::string> names_;                                  ///< Of communicators.
   std::map<std::pair<uint64_t, uint64_t>, std::vector<call_place>> calls_; ///< By communicator and sequence.
   std::map<std::string, uint32_t> shapes_;
 };

@@ -35,7 +35,11 @@ std::string_view forbidden(uint8_t opcode) {
 
 class pickle_machine {
 public:
-  explicit pickle_machine(std::string_view bytes) : bytes_(bytes) { stack_.reserve(256); }
+  explicit pickle_machine(std::string_view bytes) : bytes_(bytes) {
+    stack_.reserve(4096);
+    memo_.reserve(1024);
+    result_.tree.reserve(bytes.size());
+  }
 
   caf::expected<parsed_dump> run();
 
@@ -153,12 +157,12 @@ bool pickle_machine::push_line(uint8_t opcode) {
     double x = 0;
     auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
     return problem == std::errc{} && end == text.data() + text.size() ? push(dump_value::of(x))
-                                                                        : refuse("this is not a number");
+                                                                      : refuse("this is not a number");
   }
   int64_t x = 0;
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), x);
   return problem == std::errc{} && end == text.data() + text.size() ? push(dump_value::of(x))
-                                                                      : refuse("this is not an integer of 64 bits");
+                                                                    : refuse("this is not an integer of 64 bits");
 }
 
 bool pickle_machine::make_tuple(size_t count) {

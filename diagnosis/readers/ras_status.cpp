@@ -54,9 +54,9 @@ private:
   std::string communicator_, operation_;
   uint64_t count_ = 0; ///< Of the ranks that the next lines name.
   bool dead_ = false, has_count_ = false;
-  std::string problem_;                           ///< Of the communicator.
+  std::string problem_;                             ///< Of the communicator.
   std::vector<std::pair<uint64_t, uint64_t>> sets_; ///< Ranks and their count of the operation.
-  std::map<uint32_t, uint64_t> named_;            ///< Ranks with a line of their own, and their count.
+  std::map<uint32_t, uint64_t> named_;              ///< Ranks with a line of their own, and their count.
 };
 
 /// Most ranks of a communicator have no line of their own, only their number and count.
@@ -106,7 +106,8 @@ void ras_text_reader::take(std::string_view line) {
     communicator_.clear();
   } else if (text.starts_with("Process ") && text.find(" managing GPU") != text.npos) {
     auto process = process_in(text);
-    to_.notes.push_back({{}, process, {dead_ ? rank_note::kind::died : rank_note::kind::lost, std::string{text}, source()}});
+    to_.notes.push_back(
+      {{}, process, {dead_ ? rank_note::kind::died : rank_note::kind::lost, std::string{text}, source()}});
     if (dead_)
       to_.dead.insert(process);
   } else if (auto kind_text = after(text, "Communicator ranks have different ");
@@ -114,7 +115,8 @@ void ras_text_reader::take(std::string_view line) {
     finish_operation();
     operation_ = word_after(text, "Communicator ranks have different ");
     has_count_ = false;
-  } else if (auto ranks = leading_number(text); ranks && text.find(" ranks have launched up to operation ") != text.npos) {
+  } else if (auto ranks = leading_number(text);
+             ranks && text.find(" ranks have launched up to operation ") != text.npos) {
     count_ = number_after(text, "up to operation ").value_or(0);
     has_count_ = true;
     sets_.emplace_back(*ranks, count_);
@@ -131,6 +133,7 @@ void ras_text_reader::take_rank(std::string_view line, uint32_t rank) {
   auto& member = to_.communicators[communicator_].members[rank];
   if (line.find("on node ") != line.npos)
     member.process = process_in(line);
+  member.created = true;
   member.source = source();
   auto count = number_after(line, "has launched up to operation ");
   if (line.find("has not launched any operations") != line.npos)
@@ -141,9 +144,10 @@ void ras_text_reader::take_rank(std::string_view line, uint32_t rank) {
     to_.counts.push_back({communicator_, operation_, rank, *count});
     named_[rank] = *count;
   } else if (problem_ == "INCOMPLETE" || problem_ == "ERROR" || line.find(" reported ") != line.npos) {
-    to_.notes.push_back({{}, member.process,
-                         {problem_ == "INCOMPLETE" ? rank_note::kind::lost : rank_note::kind::failed,
-                          std::string{line}, source()}});
+    to_.notes.push_back(
+      {{},
+       member.process,
+       {problem_ == "INCOMPLETE" ? rank_note::kind::lost : rank_note::kind::failed, std::string{line}, source()}});
   }
 }
 
@@ -193,13 +197,17 @@ caf::error read_ras_json(const parsed_dump& dump, file_evidence& to) {
       member.source = to.name;
       for (auto key : {"init_state", "async_error"})
         if (auto result = number(status, key); result != 0 && result != 7) // 7: in progress
-          to.notes.push_back({{}, member.process, {rank_note::kind::failed,
-                              fmt::format("rank {} of communicator {}: {}", index, id, result_name(result)), to.name}});
+          to.notes.push_back({{},
+                              member.process,
+                              {rank_note::kind::failed,
+                               fmt::format("rank {} of communicator {}: {}", index, id, result_name(result)),
+                               to.name}});
       auto counts = tree.at(rank, "collective_counts");
       auto cells = counts && counts->type == kind::map ? tree.entries(*counts) : std::span<const dump_value>{};
       for (size_t j = 0; j + 1 < cells.size(); j += 2)
         if (cells[j].type == kind::text && cells[j + 1].type == kind::integer)
-          to.counts.push_back({name, std::string{tree.text(cells[j])}, index, static_cast<uint64_t>(cells[j + 1].integer)});
+          to.counts.push_back({name, std::string{tree.text(cells[j])}, index,
+                               static_cast<uint64_t>(cells[j + 1].integer)});
     }
     for (auto rank : list(all[i], "missing_ranks")) {
       auto index = static_cast<uint32_t>(number(rank, "rank"));
@@ -211,9 +219,12 @@ caf::error read_ras_json(const parsed_dump& dump, file_evidence& to) {
       const bool dead = number(status, "considered_dead") != 0;
       if (dead)
         to.dead.insert(member.process);
-      to.notes.push_back({{}, member.process, {dead ? rank_note::kind::died : rank_note::kind::lost,
-                          fmt::format("rank {} of communicator {} is {}", index, id,
-                                      dead ? "considered dead" : "unresponsive"), to.name}});
+      to.notes.push_back(
+        {{},
+         member.process,
+         {dead ? rank_note::kind::died : rank_note::kind::lost,
+          fmt::format("rank {} of communicator {} is {}", index, id, dead ? "considered dead" : "unresponsive"),
+          to.name}});
     }
   }
   return caf::none;

@@ -17,7 +17,8 @@ std::optional<uint32_t> rank_in(std::string_view line) {
   std::ranges::transform(lower, lower.begin(), [](unsigned char x) { return static_cast<char>(std::tolower(x)); });
   for (size_t at = lower.find("rank"); at != lower.npos; at = lower.find("rank", at + 4)) {
     auto before = std::string_view{lower}.substr(0, at);
-    if (before.ends_with("local_") || before.ends_with("local-") || before.ends_with("node_") || before.ends_with("node-"))
+    if (before.ends_with("local_") || before.ends_with("local-") || before.ends_with("node_")
+        || before.ends_with("node-"))
       continue;
     auto rest = std::string_view{lower}.substr(at + 4);
     rest.remove_prefix(std::min(rest.find_first_not_of(" =:_"), rest.size()));

@@ -38,8 +38,8 @@ std::string job_records::name_of_call(const rank_call& call) const {
     case call_form::creation: return "the creation of communicator " + name_of_group(call.group);
     case call_form::send:
     case call_form::receive:
-      return fmt::format("{} {} index {} of {}", texts.text(call.name),
-                         call.form == call_form::send ? "to" : "from", call.peer, name_of_group(call.group));
+      return fmt::format("{} {} index {} of {}", texts.text(call.name), call.form == call_form::send ? "to" : "from",
+                         call.peer, name_of_group(call.group));
     case call_form::batch: return "a batch of sends and receives of " + name_of_group(call.group);
     case call_form::part:
     case call_form::collective: break;

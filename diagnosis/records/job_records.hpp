@@ -53,10 +53,10 @@ struct rank_call {
 
   uint64_t sequence = 0; ///< Of collectives: by process group, from 1, the same on all ranks.
   int64_t created_ns = 0, started_ns = 0, completed_ns = 0;
-  uint32_t group = 0; ///< Index in job_records::groups.
-  text_id name = 0;   ///< "all_reduce", "send"
-  uint32_t shape = 0; ///< Index in job_records::shapes.
-  uint32_t stack = 0; ///< Index in job_records::stacks; 0: unknown.
+  uint32_t group = 0;      ///< Index in job_records::groups.
+  text_id name = 0;        ///< "all_reduce", "send"
+  uint32_t shape = 0;      ///< Index in job_records::shapes.
+  uint32_t stack = 0;      ///< Index in job_records::stacks; 0: unknown.
   uint32_t peer = no_peer; ///< Of send and receive: index in the group.
   uint32_t root = no_root; ///< Where the record names it: index in the group.
   call_state state = call_state::scheduled;
@@ -65,8 +65,8 @@ struct rank_call {
 
 /// Ranks that have collectives together.
 struct process_group {
-  std::string name;        ///< "0", or a hash
-  std::string description; ///< "default_pg", "tensor parallel"; may be empty
+  std::string name;              ///< "0", or a hash
+  std::string description;       ///< "default_pg", "tensor parallel"; may be empty
   std::vector<uint32_t> members; ///< Global ranks by index in the group; empty: unknown.
 
   friend bool operator==(const process_group&, const process_group&) = default;
@@ -102,7 +102,7 @@ struct thread_stack {
 
 struct rank_records {
   uint32_t rank = 0;
-  std::string host;               ///< Empty: unknown.
+  std::string host; ///< Empty: unknown.
   std::optional<uint64_t> pid;
   std::vector<std::string> sources; ///< Files that have its calls.
   bool has_calls = false;           ///< There is a complete record of its latest calls.
@@ -122,7 +122,7 @@ struct job_records {
   std::vector<call_shape> shapes{1};
   std::vector<call_stack> stacks{1};
   std::vector<process_group> groups;
-  std::vector<rank_records> ranks; ///< By rank, ascending.
+  std::vector<rank_records> ranks;  ///< By rank, ascending.
   std::vector<std::string> remarks; ///< Of the reading: files that were left out, ranks that were guessed.
 
   const rank_records* find(uint32_t rank) const;

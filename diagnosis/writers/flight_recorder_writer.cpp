@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace ringmaster::diagnosis {
 
@@ -71,6 +73,7 @@ private:
   const job_records& job_;
   const rank_records& rank_;
   pickle_writer out_;
+  std::map<std::tuple<text_id, text_id, uint32_t>, uint32_t> frames_; ///< Slots of frames that were written.
 };
 
 std::set<uint32_t> dump_writer::own_groups() const {
@@ -135,11 +138,17 @@ void dump_writer::write_frames(const call_stack& stack) {
   out_.text("frames");
   out_.open_list();
   for (auto& frame : stack) {
+    auto [slot, added] = frames_.try_emplace(std::tuple{frame.function, frame.file, frame.line});
+    if (!added) {
+      out_.recall(slot->second);
+      continue;
+    }
     out_.open_map();
     field("name", job_.texts.text(frame.function));
     field("filename", job_.texts.text(frame.file));
     field("line", frame.line);
     out_.close_map();
+    slot->second = out_.remember();
   }
   out_.close_list();
 }

@@ -22,20 +22,26 @@ void pickle_writer::integer(int64_t x) {
   }
 }
 
-void pickle_writer::text(std::string_view x) {
-  auto [at, added] = memo_.emplace(x, static_cast<uint32_t>(memo_.size()));
-  const auto slot = at->second;
+void pickle_writer::refer(char short_form, char long_form, uint32_t slot) {
   const bool is_short = slot <= UINT8_MAX;
-  if (added) {
-    const auto length = static_cast<uint32_t>(x.size());
-    bytes_ += 'X';
-    append(&length, 4);
-    bytes_ += x;
-    bytes_ += is_short ? 'q' : 'r';
-  } else {
-    bytes_ += is_short ? 'h' : 'j';
-  }
+  bytes_ += is_short ? short_form : long_form;
   append(&slot, is_short ? 1 : 4);
+}
+
+uint32_t pickle_writer::remember() {
+  refer('q', 'r', next_slot_);
+  return next_slot_++;
+}
+
+void pickle_writer::text(std::string_view x) {
+  auto [at, added] = memo_.emplace(x, next_slot_);
+  if (!added)
+    return recall(at->second);
+  const auto length = static_cast<uint32_t>(x.size());
+  bytes_ += 'X';
+  append(&length, 4);
+  bytes_ += x;
+  remember();
 }
 
 void pickle_writer::pair(std::string_view first, std::string_view second) {

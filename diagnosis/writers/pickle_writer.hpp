@@ -24,13 +24,21 @@ public:
   /// A tuple of two texts.
   void pair(std::string_view first, std::string_view second);
 
+  /// Keeps the value that was written last, so that it can be written again as a reference; returns its slot.
+  uint32_t remember();
+  /// Writes the value of a slot again.
+  void recall(uint32_t slot) { refer('h', 'j', slot); }
+
   /// The finished pickle.
   std::string finish() && { return std::move(bytes_ += '.'); }
 
 private:
   void append(const void* data, size_t size) { bytes_.append(static_cast<const char*>(data), size); }
 
+  void refer(char short_form, char long_form, uint32_t slot);
+
   std::string bytes_;
+  uint32_t next_slot_ = 0;
   std::unordered_map<std::string, uint32_t> memo_;
 };
 

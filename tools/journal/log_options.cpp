@@ -50,6 +50,9 @@ void log_options::add_to(option_table& table) {
   add_trace_limit(table, trace_bytes_max)
     .says("SIZE", "maximum size of a trace, at least 64K: it has the latest records that fit")
     .otherwise(size_text(trace_bytes_default));
+  table.text("--flight-recorder", flight_recorder)
+    .says("DIR", "write each rank's operations to DIR as a dump of PyTorch's Flight Recorder; see ringmaster diagnose")
+    .offers_directories();
   table.flag("--follow", follow).says("continues with new records until interrupted");
   table.common({"--communicator", "--device", "--kind", "--outcome", "--last", "--relative", "--json", "--trace",
                 "--follow"});
@@ -70,6 +73,18 @@ std::string_view beside_samples(const log_options& x) {
                                                                  : "";
 }
 
+std::string_view beside_dumps(const log_options& x) {
+  return x.follow                 ? "--follow"
+         : x.json                 ? "--json"
+         : x.samples              ? "--samples"
+         : !x.trace.empty()       ? "--trace"
+         : x.filter.last != 0     ? "--last"
+         : x.filter.device        ? "--device"
+         : x.filter.outcome       ? "--outcome"
+         : !x.filter.kind.empty() ? "--kind"
+                                  : "";
+}
+
 } // namespace
 
 caf::error log_options::check() const {
@@ -78,6 +93,10 @@ caf::error log_options::check() const {
   if (!trace.empty() && (json || follow))
     return make_error(errc::invalid_argument, fmt::format("--trace writes a file and ends, so it does not go with {}",
                                                           json ? "--json" : "--follow"));
+  if (!flight_recorder.empty())
+    if (auto other = beside_dumps(*this); !other.empty())
+      return make_error(errc::invalid_argument,
+                        fmt::format("--flight-recorder writes whole dumps and ends, so it does not go with {}", other));
   if (trace.empty() && trace_bytes_max)
     return make_error(errc::invalid_argument, "--trace-limit is the maximum size of a --trace, which is missing");
   if (samples)

@@ -311,10 +311,11 @@ std::string creation_log(size_t ranks, uint32_t without) {
   std::string result;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     for (int which = 0; which < 2; ++which) {
-      auto line = fmt::format("host{}:{}:{} [{}] NCCL INFO ncclCommInitRankConfig comm {:#x} rank {} nranks {} cudaDev {} "
-                              "nvmlDev {} busId 1b000 commId {:#x} - Init ",
-                              rank / 4, 1000 + rank, 2000 + rank, rank % 4, 0x5500 + which * 256 + rank, rank, ranks,
-                              rank % 4, rank % 4, 0xabc0 + which);
+      auto line = fmt::format(
+        "host{}:{}:{} [{}] NCCL INFO ncclCommInitRankConfig comm {:#x} rank {} nranks {} cudaDev {} "
+        "nvmlDev {} busId 1b000 commId {:#x} - Init ",
+        rank / 4, 1000 + rank, 2000 + rank, rank % 4, 0x5500 + which * 256 + rank, rank, ranks, rank % 4, rank % 4,
+        0xabc0 + which);
       if (which == 0)
         result += line + "START\n" + line + "COMPLETE\n";
       else if (rank != without)
@@ -327,17 +328,19 @@ std::string creation_log(size_t ranks, uint32_t without) {
 
 std::string_view name_of(job_fault x) {
   constexpr std::array<std::string_view, 16> names{
-    "none",        "stops", "skips", "other_collective", "other_size",     "other_datatype", "other_root",      "other_order",
-    "other_group", "slow",  "dies",  "kernel_hangs",     "in_data_loader", "in_checkpoint",  "no_communicator", "no_partner"};
+    "none",           "stops",        "skips",          "other_collective", "other_size",
+    "other_datatype", "other_root",   "other_order",    "other_group",      "slow",
+    "dies",           "kernel_hangs", "in_data_loader", "in_checkpoint",    "no_communicator",
+    "no_partner"};
   return names[static_cast<size_t>(x)];
 }
 
 std::span<const job_fault> job_faults() {
-  static constexpr std::array all{
-    job_fault::stops,      job_fault::skips,       job_fault::other_collective, job_fault::other_size,
-    job_fault::other_datatype, job_fault::other_root, job_fault::other_order,    job_fault::other_group,
-    job_fault::slow,       job_fault::dies,        job_fault::kernel_hangs,     job_fault::in_data_loader,
-    job_fault::in_checkpoint, job_fault::no_communicator, job_fault::no_partner};
+  static constexpr std::array all{job_fault::stops,         job_fault::skips,           job_fault::other_collective,
+                                  job_fault::other_size,    job_fault::other_datatype,  job_fault::other_root,
+                                  job_fault::other_order,   job_fault::other_group,     job_fault::slow,
+                                  job_fault::dies,          job_fault::kernel_hangs,    job_fault::in_data_loader,
+                                  job_fault::in_checkpoint, job_fault::no_communicator, job_fault::no_partner};
   return all;
 }
 

@@ -113,7 +113,8 @@ std::vector<std::string_view> layout_names() {
 }
 
 job_programs programs_of(std::string_view layout) {
-  const std::map<std::string_view, std::string_view> names{{"ddp", "ddp"}, {"fsdp", "fsdp"}, {"3d", "3d"}, {"experts", "expert"}};
+  const std::map<std::string_view, std::string_view> names{
+    {"ddp", "ddp"}, {"fsdp", "fsdp"}, {"3d", "3d"}, {"experts", "expert"}};
   auto* strategy = strategy_of(names.at(layout));
   REQUIRE_MESSAGE(strategy != nullptr, layout);
   auto m = model_of(layout);
@@ -146,7 +147,8 @@ job_programs programs_of(std::string_view layout) {
   for (uint32_t i = 0; i < world_size; ++i) {
     auto& calls = result.ranks[i];
     calls.insert(calls.begin(), {program_call::form::collective, "broadcast", whole, 0, 0, 16, "Long"});
-    calls.push_back({program_call::form::collective, "all_reduce", half[i / (world_size / 2)], 0, UINT32_MAX, 4, "Float"});
+    calls.push_back({program_call::form::collective, "all_reduce", half[i / (world_size / 2)], 0, UINT32_MAX, 4,
+                     "Float"});
     calls.push_back({program_call::form::collective, "all_reduce", whole, 0, UINT32_MAX, 1, "Double"});
   }
   return result;

@@ -35,8 +35,8 @@ struct job_programs {
 std::vector<std::string_view> layout_names();
 
 /// What our own strategy for the layout calls in a step of 8 ranks, as recorded from its run in virtual time, between
-/// what a training loop adds: a broadcast of the step's options, sums of metrics over each half of the job, and the sum of
-/// the gradient's norm.
+/// what a training loop adds: a broadcast of the step's options, sums of metrics over each half of the job, and the sum
+/// of the gradient's norm.
 job_programs programs_of(std::string_view layout);
 
 } // namespace ringmaster::test
