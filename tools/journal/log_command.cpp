@@ -8,6 +8,7 @@
 #include "runtime/text/quantity_text.hpp"
 #include "tools/console/output_file.hpp"
 #include "tools/console/terminal.hpp"
+#include "tools/journal/flight_recorder_files.hpp"
 #include "tools/journal/log_options.hpp"
 #include "tools/journal/log_samples.hpp"
 
@@ -145,6 +146,21 @@ caf::error export_trace(const log_options& opts, std::FILE* out) {
   return caf::none;
 }
 
+caf::error export_dumps(const log_options& opts, std::FILE* out) {
+  auto journal = open_journal(opts.dir);
+  if (!journal)
+    return std::move(journal.error());
+  auto records = (*journal)->read(opts.filter);
+  if (!records)
+    return std::move(records.error());
+  auto dumps = write_flight_recorder_files(*records, opts.flight_recorder);
+  if (!dumps)
+    return std::move(dumps.error());
+  put(out, fmt::format("Wrote {} to {}: ringmaster diagnose {}\n", counted(*dumps, "dump"), opts.flight_recorder,
+                       opts.flight_recorder));
+  return caf::none;
+}
+
 caf::error list_samples(const log_options& opts, const console& to) {
   TRY(journal, open_journal(opts.dir));
   auto filter = opts.filter;
@@ -162,9 +178,10 @@ class log_call final : public command_call {
   caf::error check() override { return opts_.check(); }
 
   caf::expected<int> run(const console& to) override {
-    RETURN_ERROR(opts_.samples         ? list_samples(opts_, to)
-                 : opts_.trace.empty() ? list(opts_, to)
-                                       : export_trace(opts_, to.out));
+    RETURN_ERROR(opts_.samples                    ? list_samples(opts_, to)
+                 : !opts_.flight_recorder.empty() ? export_dumps(opts_, to.out)
+                 : opts_.trace.empty()            ? list(opts_, to)
+                                                  : export_trace(opts_, to.out));
     return exit_ok;
   }
 

@@ -49,6 +49,9 @@ void log_options::add_to(option_table& table) {
   add_trace_limit(table, trace_bytes_max)
     .says("SIZE", "maximum size of a trace, at least 64K: it has the latest records that fit")
     .otherwise(size_text(trace_bytes_default));
+  table.text("--flight-recorder", flight_recorder)
+    .says("DIR", "write each rank's operations to DIR as a dump of PyTorch's Flight Recorder; see ringmaster diagnose")
+    .offers_directories();
   table.flag("--follow", follow).says("continues with new records until interrupted");
   table.common({"--communicator", "--device", "--kind", "--outcome", "--last", "--relative", "--json", "--trace",
                 "--follow"});
@@ -69,6 +72,18 @@ std::string_view beside_samples(const log_options& x) {
                                                                  : "";
 }
 
+std::string_view beside_dumps(const log_options& x) {
+  return x.follow                 ? "--follow"
+         : x.json                 ? "--json"
+         : x.samples              ? "--samples"
+         : !x.trace.empty()       ? "--trace"
+         : x.filter.last != 0     ? "--last"
+         : x.filter.device        ? "--device"
+         : x.filter.outcome       ? "--outcome"
+         : !x.filter.kind.empty() ? "--kind"
+                                  : "";
+}
+
 } // namespace
 
 caf::error log_options::check() const {
@@ -77,6 +92,9 @@ caf::error log_options::check() const {
   if (!trace.empty() && (json || follow))
     return invalid(fmt::format("--trace writes a file and ends, so it does not go with {}",
                                json ? "--json" : "--follow"));
+  if (!flight_recorder.empty())
+    if (auto other = beside_dumps(*this); !other.empty())
+      return invalid(fmt::format("--flight-recorder writes whole dumps and ends, so it does not go with {}", other));
   if (trace.empty() && trace_bytes_max)
     return invalid("--trace-limit is the maximum size of a --trace, which is missing");
   if (samples)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace ringmaster {
 
@@ -18,6 +19,7 @@ struct log_options {
   bool follow = false;
   bool samples = false;                    ///< Lists the samples of each training step instead of records.
   std::filesystem::path trace;             ///< Write a trace to this file; empty: list.
+  std::string flight_recorder;             ///< Write dumps to this directory; empty: list.
   std::optional<uint64_t> trace_bytes_max; ///< None: `trace_bytes_default`.
 
   static constexpr uint64_t trace_bytes_default = uint64_t{64} << 20; ///< A size that ui.perfetto.dev opens quickly.
