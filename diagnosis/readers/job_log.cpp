@@ -181,7 +181,6 @@ bool log_reader::watchdog(std::string_view line) {
   }
   if (auto work = after(line, "Watchdog caught collective operation timeout: WorkNCCL(")) {
     x.timed_out = static_cast<int64_t>(number_after(*work, "SeqNum=").value_or(0));
-    x.name = torch_name(word_after(*work, "OpType="));
     x.name = std::string{word_after(*work, "OpType=")};
     x.elements_in = number_after(*work, "NumelIn=").value_or(0);
     x.elements_out = number_after(*work, "NumelOut=").value_or(0);
@@ -194,8 +193,8 @@ bool log_reader::watchdog(std::string_view line) {
     };
     x.enqueued = number("last enqueued");
     x.completed = number("last completed");
-    if (auto work = number_after(line, "at work: "); work)
-      x.timed_out = static_cast<int64_t>(*work);
+    if (auto failed = number_after(line, "at work: "))
+      x.timed_out = static_cast<int64_t>(*failed);
     else if (auto id = number_after(line, "work sequence id: "); id)
       x.timed_out = static_cast<int64_t>(*id);
     else if (auto nccl = number_after(line, "Timeout at NCCL work: "); nccl)

@@ -1,7 +1,7 @@
 #include "diagnosis/readers/journal_records.hpp"
 
 #include "runtime/journal/record_filter.hpp"
-#include "runtime/journal/traces/unfinished_ranks.hpp"
+#include "runtime/journal/traces/trace_places.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "messages/errc.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/nearest_word.hpp"
+#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/text_file.hpp"
 

@@ -147,6 +147,7 @@ function show_totals() {
 }
 
 function show_all() {
+  document.documentElement.dataset.version = state.version;
   show_totals();
   show_communicators();
   operator_panel.refresh();

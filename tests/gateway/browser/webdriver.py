@@ -65,7 +65,7 @@ class Browser:
         data = json.dumps(body).encode() if body is not None else (b"{}" if method == "POST" else None)
         request = urllib.request.Request(self.base + session + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=180) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             value = json.load(error)["value"]

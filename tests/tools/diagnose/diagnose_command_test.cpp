@@ -8,7 +8,7 @@
 #include "tests/support/records.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/diagnose/diagnose_command.hpp"
-#include "tools/journal/log_command.hpp"
+#include "tools/options/commands.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
