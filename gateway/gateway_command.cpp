@@ -84,7 +84,7 @@ class gateway_call final : public configured_call {
       report(line);
     std::unique_ptr<http_gateway> http;
     if (!http_.empty()) {
-      http_options_.coordinator = coordinator_elsewhere(cfg_.values());
+      http_options_.coordinator = coordinator_elsewhere(cfg_.values()); // empty: in this process
       auto started = http_gateway::start(system, coordinator, http_options_);
       if (!started)
         return std::move(started.error());

@@ -46,6 +46,12 @@ connection::connection(int socket, SSL_CTX* tls, const connection_limits& limits
 }
 
 connection::~connection() {
+  if (has_failed_) { // what the client has not read by now is dropped with the connection
+    const linger at_once{1, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::close(socket_);
+    return;
+  }
   if (tls_ && ::SSL_is_init_finished(tls_.get()))
     ::SSL_shutdown(tls_.get()); // sends the notice; the answer is not awaited
   ::ERR_clear_error();
@@ -161,6 +167,11 @@ ssize_t connection::read(char* to, size_t size) {
 }
 
 ssize_t connection::write(const char* from, size_t size) {
+  has_failed_ = has_failed_ || !write_all(from, size);
+  return has_failed_ ? -1 : static_cast<ssize_t>(size);
+}
+
+bool connection::write_all(const char* from, size_t size) {
   const auto deadline = is_stream_ ? clock::now() + limits_.event : deadline_;
   size_t done = 0;
   while (done < size) {
@@ -170,16 +181,16 @@ ssize_t connection::write(const char* from, size_t size) {
       if (put > 0)
         done += static_cast<size_t>(put);
       else if (!await_tls(put, deadline))
-        return -1;
+        return false;
       continue;
     }
     const auto put = ::send(socket_, from + done, size - done, MSG_NOSIGNAL);
     if (put > 0)
       done += static_cast<size_t>(put);
     else if ((errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) || !await(POLLOUT, deadline))
-      return -1;
+      return false;
   }
-  return static_cast<ssize_t>(size);
+  return true;
 }
 
 bool connection::is_readable() const {

@@ -66,6 +66,8 @@ private:
   bool await(short events, clock::time_point deadline) const;
   /// Reads what there is into the buffer. Returns whether there is any.
   bool fill(clock::time_point deadline);
+  /// Returns whether all was written before the deadline.
+  bool write_all(const char* from, size_t size);
   /// Whether the call should be repeated after it waited.
   bool await_tls(int result, clock::time_point deadline) const;
 
@@ -78,6 +80,7 @@ private:
   clock::time_point deadline_;
   bool is_stream_ = false;
   bool closes_ = false;
+  bool has_failed_ = false; ///< A write: the client does not read, or has left.
 };
 
 } // namespace ringmaster::gateway

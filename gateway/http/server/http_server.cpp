@@ -68,6 +68,9 @@ request_facts facts_of(const httplib::Request& x) {
 
 http_server::http_server(server_options options) : options_(std::move(options)), guard_(options_.rules) {
   set_payload_max_length(options_.body_bytes_max);
+  // Of what answers say; `connection` keeps to the same.
+  set_keep_alive_max_count(options_.limits.requests_max);
+  set_keep_alive_timeout(std::chrono::duration_cast<std::chrono::seconds>(options_.limits.idle).count());
   set_pre_routing_handler([this](const auto& x, auto& to) { return guard(x, to); });
   set_post_routing_handler([this](const auto& x, auto& to) { finish(x, to); });
   set_error_handler(HandlerWithResponse{[](const httplib::Request&, httplib::Response& to) {

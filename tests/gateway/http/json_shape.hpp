@@ -21,7 +21,7 @@ inline json example(const std::string& name) {
 inline void compare_shapes(const json& x, const json& expected, const std::string& place,
                            std::vector<std::string>& found) {
   const auto kind = [](const json& y) { return y.is_number() ? "number" : std::string{y.type_name()}; };
-  if (x.is_null() || expected.is_null())
+  if (x.is_null() || expected.is_null() || place.ends_with(".record")) // its fields depend on the event
     return;
   if (kind(x) != kind(expected)) {
     found.push_back(place + ": " + kind(x) + " in place of " + kind(expected));

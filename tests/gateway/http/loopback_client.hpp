@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <cerrno>
 #include <netinet/in.h>
 #include <string>
 #include <sys/socket.h>
@@ -35,10 +36,11 @@ public:
   std::string read_until(const std::string& end) {
     std::string result;
     char buffer[4096];
-    while (result.find(end) == std::string::npos) {
+    for (size_t seen = 0; result.find(end, seen) == std::string::npos;) {
       const auto got = ::recv(socket_, buffer, sizeof buffer, 0);
       if (got <= 0)
         break;
+      seen = result.size() - std::min(result.size(), end.size());
       result.append(buffer, static_cast<size_t>(got));
     }
     return result;

@@ -161,7 +161,10 @@ TEST_CASE("status: a delta turns one status into the next, whatever has changed"
           if (x.communicators(0).ranks_size() > 1)
             x.mutable_communicators(0)->mutable_ranks()->RemoveLast();
           break;
-        case 5: x.mutable_communicators(0)->mutable_ranks(0)->mutable_latest()->set_round(random() % 14); break;
+        case 5:
+          x.mutable_communicators(0)->mutable_ranks(0)->mutable_latest()->set_round(
+            static_cast<uint32_t>(random() % 14));
+          break;
         case 6: x.mutable_communicators(0)->set_epoch(random() % 5); break;
         default: x.mutable_communicators()->RemoveLast(); *x.add_communicators() = example_status().communicators(1);
       }
