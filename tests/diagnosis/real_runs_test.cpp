@@ -50,8 +50,11 @@ TEST_CASE("diagnosis: a device of our own runtime that hangs, or is killed, is t
 TEST_CASE("diagnosis: calls of a journal are the same when they are read back from dumps") {
   auto job = journal_job(records_until_loss(proto::FaultRequest::HANG, 1));
   std::vector<file_evidence> all;
-  for (auto& rank : job.ranks)
-    all.push_back(*read_evidence(dump_name(rank.rank), flight_recorder_dump(job, rank)));
+  for (auto& rank : job.ranks) {
+    auto evidence = read_evidence(dump_name(rank.rank), flight_recorder_dump(job, rank));
+    REQUIRE(evidence);
+    all.push_back(std::move(*evidence));
+  }
   auto again = assemble(std::move(all));
   REQUIRE(again);
   REQUIRE(again->ranks.size() == 4);

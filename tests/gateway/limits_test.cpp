@@ -18,14 +18,14 @@ namespace {
 /// A call with these bytes as its request.
 grpc::Status call_with(course_client& client, const std::string& method, const std::string& bytes) {
   const grpc::Slice slice{bytes};
-  const grpc::ByteBuffer request{&slice, 1};
-  return client.call<grpc::ByteBuffer>(method, request).status;
+  const grpc::ByteBuffer asked{&slice, 1};
+  return client.call<grpc::ByteBuffer>(method, asked).status;
 }
 
 namespace wire = grpc::reflection::v1alpha;
 
 /// The answer of the reflection service to one request.
-wire::ServerReflectionResponse reflected(course_client& client, const wire::ServerReflectionRequest& request) {
+wire::ServerReflectionResponse reflected(course_client& client, const wire::ServerReflectionRequest& asked) {
   struct asker : grpc::ClientBidiReactor<wire::ServerReflectionRequest, wire::ServerReflectionResponse> {
     void OnDone(const grpc::Status& status) override { done.set_value(status.ok()); }
     wire::ServerReflectionResponse answer;
@@ -35,7 +35,7 @@ wire::ServerReflectionResponse reflected(course_client& client, const wire::Serv
   grpc::TemplatedGenericStub<wire::ServerReflectionRequest, wire::ServerReflectionResponse>{client.channel()}
     .PrepareBidiStreamingCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", {}, &run);
   run.StartRead(&run.answer);
-  run.StartWriteLast(&request, {});
+  run.StartWriteLast(&asked, {});
   run.StartCall();
   CHECK(run.done.get_future().get());
   return run.answer;
@@ -69,10 +69,10 @@ TEST_CASE("limits: bytes that are no request are refused") {
 TEST_CASE("limits: metadata that is no number, and a header beyond its limit") {
   served_cluster served;
   auto client = served.client_of();
-  const course::GetDeviceMetadataRequest request;
+  const course::GetDeviceMetadataRequest asked;
   auto with = [&](const std::string& name, const std::string& value) {
     return client
-      .call<course::GetDeviceMetadataResponse>("GPUDevice/GetDeviceMetadata", request, course_client::usual_limit,
+      .call<course::GetDeviceMetadataResponse>("GPUDevice/GetDeviceMetadata", asked, course_client::usual_limit,
                                                {{name, value}})
       .status.error_code();
   };
@@ -109,11 +109,11 @@ TEST_CASE("limits: calls beyond their number") {
   hang.set_delay_ns(1'000'000'000);
   hang.set_at_step(true);
   REQUIRE_FALSE(served.user().inject(device_id{made.devices(1).deviceid().value()}, hang));
-  course::AllReduceRingRequest request;
-  request.set_commid(made.commid());
-  request.set_count(1);
+  course::AllReduceRingRequest asked;
+  asked.set_commid(made.commid());
+  asked.set_count(1);
   auto pending = std::async(std::launch::async, [&] {
-    return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request);
+    return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked);
   });
   auto user = served.user();
   while (user.members(communicator_id{made.commid()})->operationsinflight() == 0) {
@@ -147,7 +147,7 @@ TEST_CASE("limits: a client that does not read its answers slows no other") {
   auto client = served.client_of();
   const auto made = client.comm_init(1);
   const auto device = made.devices(0).deviceid().value(), low = made.devices(0).minmemaddr().value();
-  const auto request = course_client::to_host(device, low, 16 << 20);
+  const auto asked = course_client::to_host(device, low, 16 << 20);
   struct never_reads : grpc::ClientBidiReactor<course::MemcpyRequest, course::MemcpyResponse> {
     void OnDone(const grpc::Status&) override { done.set_value(); }
     grpc::ClientContext context;
@@ -160,7 +160,7 @@ TEST_CASE("limits: a client that does not read its answers slows no other") {
     silent_clients.push_back(served.client_of());
     grpc::TemplatedGenericStub<course::MemcpyRequest, course::MemcpyResponse>{silent_clients.back().channel()}
       .PrepareBidiStreamingCall(&call.context, "/gpu_sim.GPUCoordinator/Memcpy", {}, &call);
-    call.StartWriteLast(&request, {});
+    call.StartWriteLast(&asked, {});
     call.AddHold();
     call.StartCall();
   }
@@ -181,15 +181,15 @@ TEST_CASE("limits: three hundred clients, each on a connection of its own") {
   std::vector<std::unique_ptr<course_client>> clients;
   for (int i = 0; i < 300; ++i)
     clients.push_back(std::make_unique<course_client>(served.client_of()));
-  course::GetCommStatusRequest request;
-  request.set_commid(made.commid());
+  course::GetCommStatusRequest asked;
+  asked.set_commid(made.commid());
   constexpr size_t threads = 8;
   std::vector<std::future<size_t>> running;
   for (size_t t = 0; t < threads; ++t)
     running.push_back(std::async(std::launch::async, [&, t] {
       size_t good = 0;
       for (size_t i = t; i < clients.size(); i += threads)
-        good += clients[i]->call<course::GetCommStatusResponse>("GPUCoordinator/GetCommStatus", request).ok() ? 1 : 0;
+        good += clients[i]->call<course::GetCommStatusResponse>("GPUCoordinator/GetCommStatus", asked).ok() ? 1 : 0;
       return good;
     }));
   size_t good = 0;
@@ -200,16 +200,16 @@ TEST_CASE("limits: three hundred clients, each on a connection of its own") {
 
 TEST_CASE("limits: the health service answers") {
   served_cluster served;
-  grpc::health::v1::HealthCheckRequest request;
+  grpc::health::v1::HealthCheckRequest asked;
   for (auto service : {"", "gpu_sim.GPUCoordinator", "gpu_sim.GPUDevice"}) {
-    request.set_service(service);
+    asked.set_service(service);
     grpc::health::v1::HealthCheckResponse response;
     grpc::ClientContext context;
     std::promise<grpc::Status> done;
     auto client = served.client_of();
     grpc::TemplatedGenericStub<grpc::health::v1::HealthCheckRequest, grpc::health::v1::HealthCheckResponse>{
       client.channel()}
-      .UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request, &response,
+      .UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &asked, &response,
                  [&](grpc::Status status) { done.set_value(std::move(status)); });
     CHECK(done.get_future().get().ok());
     CHECK(response.status() == grpc::health::v1::HealthCheckResponse::SERVING);
@@ -219,19 +219,19 @@ TEST_CASE("limits: the health service answers") {
 TEST_CASE("limits: reflection shows the lab's package and field numbers") {
   served_cluster served;
   auto client = served.client_of();
-  wire::ServerReflectionRequest request;
-  request.set_list_services("");
-  CHECK(reflected(client, request).list_services_response().service(0).name() == "gpu_sim.GPUCoordinator");
-  request.set_file_containing_symbol("gpu_sim.GPUCoordinator");
-  const auto found = reflected(client, request).file_descriptor_response().file_descriptor_proto(0);
+  wire::ServerReflectionRequest asked;
+  asked.set_list_services("");
+  CHECK(reflected(client, asked).list_services_response().service(0).name() == "gpu_sim.GPUCoordinator");
+  asked.set_file_containing_symbol("gpu_sim.GPUCoordinator");
+  const auto found = reflected(client, asked).file_descriptor_response().file_descriptor_proto(0);
   google::protobuf::FileDescriptorProto file;
   REQUIRE(file.ParseFromString(found));
   CHECK(file.package() == "gpu_sim");
   CHECK(file.service_size() == 2);
   for (auto& method : file.service(0).method())
     CHECK(method.input_type().starts_with(".gpu_sim."));
-  request.set_file_by_filename("gpu_sim.proto");
-  CHECK(reflected(client, request).file_descriptor_response().file_descriptor_proto(0) == found);
-  request.set_file_containing_symbol("ringmaster.proto.Record");
-  CHECK(reflected(client, request).error_response().error_code() == grpc::NOT_FOUND);
+  asked.set_file_by_filename("gpu_sim.proto");
+  CHECK(reflected(client, asked).file_descriptor_response().file_descriptor_proto(0) == found);
+  asked.set_file_containing_symbol("ringmaster.proto.Record");
+  CHECK(reflected(client, asked).error_response().error_code() == grpc::NOT_FOUND);
 }

@@ -14,13 +14,13 @@ void all_reduce_in_group(course_client& client, const course::CommInitResponse& 
   start.set_commid(made.commid());
   course::GroupEndRequest end;
   end.set_commid(made.commid());
-  course::AllReduceRingRequest request;
-  request.set_commid(made.commid());
-  request.set_count(losses_count);
+  course::AllReduceRingRequest asked;
+  asked.set_commid(made.commid());
+  asked.set_count(losses_count);
   for (int rank = 0; rank < made.devices_size(); ++rank)
-    (*request.mutable_memaddrs())[static_cast<uint32_t>(rank)] = made.devices(rank).minmemaddr();
+    (*asked.mutable_memaddrs())[static_cast<uint32_t>(rank)] = made.devices(rank).minmemaddr();
   CHECK(client.call<course::GroupStartResponse>("GPUCoordinator/GroupStart", start).ok());
-  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request).ok());
+  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked).ok());
   CHECK(client.call<course::GroupEndResponse>("GPUCoordinator/GroupEnd", end).ok());
 }
 
@@ -97,10 +97,10 @@ TEST_CASE("losses: outside a group AllReduceRing answers after the others have s
   const auto made = client.comm_init(3);
   copy_in(client, made);
   served.kill_in_round(made.devices(0).deviceid().value(), 1);
-  course::AllReduceRingRequest request;
-  request.set_commid(made.commid());
-  request.set_count(losses_count);
-  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request).answer().success());
+  course::AllReduceRingRequest asked;
+  asked.set_commid(made.commid());
+  asked.set_count(losses_count);
+  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked).answer().success());
   CHECK(copy_out(client, made, 1) == std::vector<double>(losses_count, 110));
 }
 
@@ -113,10 +113,10 @@ TEST_CASE("losses: a device that dies between two calls is noticed in the second
   auto user = served.user();
   while (user.members(communicator_id{made.commid()})->devices_size() == 3) {
   }
-  course::AllReduceRingRequest request;
-  request.set_commid(made.commid());
-  request.set_count(losses_count);
-  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request).answer().success());
+  course::AllReduceRingRequest asked;
+  asked.set_commid(made.commid());
+  asked.set_count(losses_count);
+  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked).answer().success());
   CHECK(copy_out(client, made, 0) == std::vector<double>(losses_count, 11));
 }
 
@@ -126,10 +126,10 @@ TEST_CASE("losses: a failed operation outside a group is an error with our code"
   const auto made = client.comm_init(3);
   copy_in(client, made);
   served.kill_in_round(made.devices(1).deviceid().value(), 1);
-  course::AllReduceRingRequest request;
-  request.set_commid(made.commid());
-  request.set_count(losses_count);
-  const auto failed = client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request);
+  course::AllReduceRingRequest asked;
+  asked.set_commid(made.commid());
+  asked.set_count(losses_count);
+  const auto failed = client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked);
   CHECK((failed.status_code() == grpc::UNAVAILABLE || failed.status_code() == grpc::ABORTED));
   CHECK(failed.code != "");
   CHECK(client.poll_status(made.commid()) == course::FAILED);

@@ -1,6 +1,9 @@
 // Two listeners of one gateway, each with its own dialect.
 #include "tests/gateway/served_cluster.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <thread>
 
 using namespace ringmaster;
@@ -46,8 +49,9 @@ TEST_CASE("two dialects: clients of both at once get their own numbers, units an
       CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request).ok());
     CHECK(client.poll_status(made.commid(), 1) == 2);
     const auto scale = static_cast<float>(1 << 20);
-    CHECK(client.copy_to_host<float>(made.devices(1).deviceid().value(), 0x1000, 3)
-          == std::vector<float>{scale, 2 * scale, 3 * scale});
+    const auto sums = client.copy_to_host<float>(made.devices(1).deviceid().value(), 0x1000, 3);
+    const std::vector<float> right{scale, 2 * scale, 3 * scale};
+    CHECK_MESSAGE(sums == right, fmt::format("{}", fmt::join(sums, " ")));
     request.set_count(3);
     CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", request).status_code()
           == grpc::INVALID_ARGUMENT);

@@ -1,6 +1,6 @@
 // Server-sent events of a real server.
 #include "tests/gateway/http/loopback_client.hpp"
-#include "tests/gateway/http/served_cluster.hpp"
+#include "tests/gateway/http/http_cluster.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ const std::string request = "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\
 
 /// Reads events until `wanted` accepts one; returns it.
 json read_event(
-  const served_cluster& served, const std::string& wanted_name,
+  const http_cluster& served, const std::string& wanted_name,
   const std::function<bool(const json&)>& wanted = [](auto&) { return true; },
   const std::function<void()>& when_connected = [] {}) {
   auto client = served.client();
@@ -46,7 +46,7 @@ json read_event(
   return result;
 }
 
-size_t streams_of(const served_cluster& served) {
+size_t streams_of(const http_cluster& served) {
   const auto text = served.client().Get("/metrics")->body;
   const std::string name = "\nringmaster_gateway_event_streams ";
   return static_cast<size_t>(std::stoul(text.substr(text.find(name) + name.size())));
@@ -55,7 +55,7 @@ size_t streams_of(const served_cluster& served) {
 } // namespace
 
 TEST_CASE("events: a reader gets the state, then what changes") {
-  served_cluster served;
+  http_cluster served;
   served.await_ready();
   CHECK(differences(read_event(served, "snapshot"), "event_snapshot.json") == "");
   const auto change = [&] {
@@ -75,7 +75,7 @@ TEST_CASE("events: a reader gets the state, then what changes") {
 }
 
 TEST_CASE("events: records, the timeline and steps of trainings") {
-  served_cluster served;
+  http_cluster served;
   served.await_ready();
   const auto journal = read_event(
     served, "journal", [](auto& x) { return x["records"].size() == 1; },
@@ -104,7 +104,7 @@ TEST_CASE("events: streams have a limit, leave threads for other requests, and a
   http_options options;
   options.event_streams_max = 3;
   options.requests_max = 4;
-  served_cluster served{options};
+  http_cluster served{options};
   served.await_ready();
   {
     loopback_client one{served.port}, two{served.port}, three{served.port}, four{served.port};
@@ -124,7 +124,7 @@ TEST_CASE("events: streams have a limit, leave threads for other requests, and a
 TEST_CASE("events: a reader that does not read is dropped, and delays no other") {
   http_options options;
   options.limits.event = std::chrono::milliseconds{50};
-  served_cluster served{options};
+  http_cluster served{options};
   served.await_ready();
   loopback_client slow{served.port}, quick{served.port};
   slow.read_slowly();
@@ -151,7 +151,7 @@ TEST_CASE("events: a reader that does not read is dropped, and delays no other")
 }
 
 TEST_CASE("events: the gateway closes all streams when it stops") {
-  served_cluster served;
+  http_cluster served;
   served.await_ready();
   loopback_client reader{served.port};
   reader.send(request);

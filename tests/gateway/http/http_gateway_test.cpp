@@ -1,6 +1,6 @@
 // Documents, actions and refusals of a real server on the loopback address.
 #include "tests/gateway/http/loopback_client.hpp"
-#include "tests/gateway/http/served_cluster.hpp"
+#include "tests/gateway/http/http_cluster.hpp"
 
 #include <doctest/doctest.h>
 
@@ -30,7 +30,7 @@ using indices = std::vector<uint64_t>;
 } // namespace
 
 TEST_CASE("http gateway: every document has the fields of its example") {
-  served_cluster served;
+  http_cluster served;
   fill(*served.cluster, 20);
   served.cluster->append(training_step(5, 0, 1, 0));
   served.await_ready();
@@ -54,7 +54,7 @@ TEST_CASE("http gateway: every document has the fields of its example") {
 }
 
 TEST_CASE("http gateway: metrics in Prometheus' format") {
-  served_cluster served;
+  http_cluster served;
   fill(*served.cluster, 20);
   served.await_ready();
   const auto answer = served.client().Get("/metrics");
@@ -69,11 +69,11 @@ TEST_CASE("http gateway: metrics in Prometheus' format") {
 }
 
 TEST_CASE("http gateway: counts are right again after it was started again") {
-  served_cluster first;
+  http_cluster first;
   fill(*first.cluster, 12'000);
   first.await_ready();
   first.server.reset();
-  served_cluster second;
+  http_cluster second;
   {
     std::scoped_lock lock{first.cluster->mutex, second.cluster->mutex};
     std::swap(first.cluster->journal, second.cluster->journal);
@@ -88,7 +88,7 @@ TEST_CASE("http gateway: counts are right again after it was started again") {
 }
 
 TEST_CASE("http gateway: the journal page by page, filtered and searched") {
-  served_cluster served;
+  http_cluster served;
   fill(*served.cluster, 12'345);
   auto page = served.get("/api/v1/journal?limit=3");
   CHECK(indices_of(page) == indices{12343, 12344, 12345});
@@ -116,7 +116,7 @@ TEST_CASE("http gateway: the journal page by page, filtered and searched") {
 }
 
 TEST_CASE("http gateway: reading the journal in either direction finds each record once") {
-  served_cluster served;
+  http_cluster served;
   fill(*served.cluster, 500);
   for (const std::string filter : {"&limit=7", "&limit=7&kind=device", "&limit=3&text=cause"}) {
     std::vector<uint64_t> forward, backward;
@@ -141,7 +141,7 @@ TEST_CASE("http gateway: reading the journal in either direction finds each reco
 }
 
 TEST_CASE("http gateway: a parameter that is wrong is named") {
-  served_cluster served;
+  http_cluster served;
   const auto message = [&](const std::string& path) {
     return served.get(path, 400).at("error").at("message").get<std::string>();
   };
@@ -161,7 +161,7 @@ TEST_CASE("http gateway: a parameter that is wrong is named") {
 }
 
 TEST_CASE("http gateway: an operator kills, hangs, slows and drains") {
-  served_cluster served;
+  http_cluster served;
   served.await_ready();
   auto answer = served.post("/api/v1/devices/0x4/kill");
   REQUIRE(answer);
@@ -192,7 +192,7 @@ TEST_CASE("http gateway: an operator kills, hangs, slows and drains") {
 }
 
 TEST_CASE("http gateway: an action with a wrong body does nothing") {
-  served_cluster served;
+  http_cluster served;
   for (const auto* body :
        {"{", "[]", "null", "7", R"({"delay_ms": "5"})", R"({"delay_ms": -1})", R"({"delay_ms": 1e300})",
         R"({"delay": 5})", "{}", R"({"delay_ms": 5, "at_step": 1.5})", "{\"delay_ms\": 5} trailing"})
@@ -208,8 +208,8 @@ TEST_CASE("http gateway: an action with a wrong body does nothing") {
 }
 
 TEST_CASE("http gateway: without the token, and for other sites, nothing changes") {
-  served_cluster served;
-  const std::string bearer = std::string{"Bearer "} + served_cluster::secret;
+  http_cluster served;
+  const std::string bearer = std::string{"Bearer "} + http_cluster::secret;
   const auto kill = [&](httplib::Headers headers, const char* type = "application/json") {
     return served.client().Post("/api/v1/devices/0x4/kill", headers, "{}", type)->status;
   };
@@ -225,13 +225,13 @@ TEST_CASE("http gateway: without the token, and for other sites, nothing changes
   std::unique_lock lock{served.cluster->mutex};
   CHECK(served.cluster->faults.empty());
   lock.unlock();
-  served_cluster read_only{{}, false};
+  http_cluster read_only{{}, false};
   CHECK(read_only.post("/api/v1/devices/0x4/kill")->status == 403);
   CHECK(read_only.get("/api/v1/info")["operators"] == false);
 }
 
 TEST_CASE("http gateway: hostile names do not become markup") {
-  served_cluster served;
+  http_cluster served;
   auto record = record_at(0);
   record.mutable_communicator_created()->set_name("</script><img src=x onerror=alert(1)>\xff\n");
   served.cluster->append(record);
@@ -252,7 +252,7 @@ TEST_CASE("http gateway: hostile names do not become markup") {
 }
 
 TEST_CASE("http gateway: every file of the page is part of the program") {
-  served_cluster served;
+  http_cluster served;
   const std::filesystem::path folder = std::string{RINGMASTER_SOURCE_DIR} + "/gateway/web";
   if (!std::filesystem::exists(folder / "index.html"))
     return;
@@ -272,7 +272,7 @@ TEST_CASE("http gateway: every file of the page is part of the program") {
 }
 
 TEST_CASE("http gateway: without a coordinator it says so, and serves the last state") {
-  served_cluster served;
+  http_cluster served;
   served.await_ready();
   {
     std::scoped_lock lock{served.cluster->mutex};
@@ -297,7 +297,7 @@ TEST_CASE("http gateway: where other hosts reach it, it starts with tokens and T
   };
   temporary_directory dir;
   const auto token = (dir.path() / "token").string();
-  std::ofstream{token} << served_cluster::secret;
+  std::ofstream{token} << http_cluster::secret;
   CHECK(refuse({}).find("--reader-token") != std::string::npos);
   http_options x;
   x.open_reading = true;

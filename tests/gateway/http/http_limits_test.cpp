@@ -1,6 +1,6 @@
 // What a server does with clients that send too much, too slowly, or nothing.
 #include "tests/gateway/http/loopback_client.hpp"
-#include "tests/gateway/http/served_cluster.hpp"
+#include "tests/gateway/http/http_cluster.hpp"
 
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ void write_certificate(const std::string& certificate, const std::string& key) {
 TEST_CASE("http limits: a request that comes too slowly is given up, however often a byte comes") {
   http_options options;
   options.limits.request = 100ms;
-  served_cluster served{options};
+  http_cluster served{options};
   loopback_client silent{served.port};
   CHECK(silent.send("GET /healthz HTTP/1.1\r\nHost: 127"));
   CHECK(silent.is_closed_by_server());
@@ -59,7 +59,7 @@ TEST_CASE("http limits: a request that comes too slowly is given up, however oft
 }
 
 TEST_CASE("http limits: headers and bodies") {
-  served_cluster served;
+  http_cluster served;
   loopback_client many{served.port};
   std::string headers = "GET /healthz HTTP/1.1\r\n" + host;
   for (int i = 0; i < 10'000; ++i)
@@ -72,7 +72,7 @@ TEST_CASE("http limits: headers and bodies") {
   CHECK(chunked.read_until("\r\n\r\n").find(" 411 ") != std::string::npos);
   CHECK(chunked.is_closed_by_server());
   loopback_client endless{served.port};
-  endless.send("POST /api/v1/devices/1/kill HTTP/1.1\r\n" + host + "Authorization: Bearer " + served_cluster::secret
+  endless.send("POST /api/v1/devices/1/kill HTTP/1.1\r\n" + host + "Authorization: Bearer " + http_cluster::secret
                + "\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n");
   std::string more(100'000, 'x');
   endless.send(more);
@@ -81,7 +81,7 @@ TEST_CASE("http limits: headers and bodies") {
 }
 
 TEST_CASE("http limits: the body of a refused request is no request") {
-  served_cluster served;
+  http_cluster served;
   loopback_client smuggler{served.port};
   const std::string inner = "GET /healthz HTTP/1.1\r\n" + host + "\r\n";
   smuggler.send("POST /api/v1/devices/1/kill HTTP/1.1\r\n" + host + "Content-Length: " + std::to_string(inner.size())
@@ -92,7 +92,7 @@ TEST_CASE("http limits: the body of a refused request is no request") {
 }
 
 TEST_CASE("http limits: what is no HTTP") {
-  served_cluster served;
+  http_cluster served;
   for (const std::string text : {"\r\n\r\n", "hello\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n",
                                  "\x16\x03\x01\x02\x01\x01\r\n\r\n", "GET /healthz HTTP/1.1\r\n\r\n"}) {
     loopback_client client{served.port};
@@ -111,7 +111,7 @@ TEST_CASE("http limits: connections beyond the limit are refused at once, and id
   options.event_streams_max = 1;
   options.requests_max = 3;
   options.limits.idle = 200ms;
-  served_cluster served{options};
+  http_cluster served{options};
   std::deque<loopback_client> idle;
   for (int i = 0; i < 4; ++i)
     CHECK(idle.emplace_back(served.port).is_connected());
@@ -124,7 +124,7 @@ TEST_CASE("http limits: connections beyond the limit are refused at once, and id
 }
 
 TEST_CASE("http limits: a connection serves several requests, one after the other") {
-  served_cluster served;
+  http_cluster served;
   loopback_client client{served.port};
   const std::string request = "GET /healthz HTTP/1.1\r\n" + host + "\r\n";
   client.send(request + request);
@@ -136,7 +136,7 @@ TEST_CASE("http limits: a connection serves several requests, one after the othe
 }
 
 TEST_CASE("http limits: ranges are ignored") {
-  served_cluster served;
+  http_cluster served;
   const auto answer = served.client().Get("/healthz", {{"Range", "bytes=0-0,0-0,0-0"}});
   REQUIRE(answer);
   CHECK(answer->body == "ok\n");
@@ -148,7 +148,7 @@ TEST_CASE("http limits: TLS 1.2 and later") {
   options.certificate = (dir.path() / "certificate.pem").string();
   options.key = (dir.path() / "key.pem").string();
   write_certificate(options.certificate, options.key);
-  served_cluster served{options};
+  http_cluster served{options};
   CHECK(served.server->url().starts_with("https://"));
   httplib::SSLClient client{"127.0.0.1", served.port};
   client.enable_server_certificate_verification(false);

@@ -36,7 +36,7 @@ std::vector<uint64_t> indices_of(const caf::expected<proto::JournalTailResponse>
   return {page->indices().begin(), page->indices().end()};
 }
 
-using indices = std::vector<uint64_t>;
+using index_list = std::vector<uint64_t>;
 
 } // namespace
 
@@ -44,14 +44,14 @@ TEST_CASE("journal page: the latest records, and those before them") {
   const auto journal = hundred_records();
   auto x = request_of(3);
   auto page = journal_page(*journal, x);
-  CHECK(indices_of(page) == indices{98, 99, 100});
+  CHECK(indices_of(page) == index_list{98, 99, 100});
   CHECK(page->first_index() == 21);
   CHECK(page->last_index() == 100);
   x.set_before(page->searched_first());
-  CHECK(indices_of(journal_page(*journal, x)) == indices{95, 96, 97});
+  CHECK(indices_of(journal_page(*journal, x)) == index_list{95, 96, 97});
   x.set_before(23);
   page = journal_page(*journal, x);
-  CHECK(indices_of(page) == indices{21, 22});
+  CHECK(indices_of(page) == index_list{21, 22});
   CHECK(page->searched_first() == page->first_index());
   x.set_before(21);
   page = journal_page(*journal, x);
@@ -83,26 +83,26 @@ TEST_CASE("journal page: filters, and a search that its limit cuts into several"
   auto x = request_of(10);
   x.set_kind("device");
   auto page = journal_page(*journal, x, limits);
-  CHECK(indices_of(page) == indices{80, 90, 100});
+  CHECK(indices_of(page) == index_list{80, 90, 100});
   CHECK(page->searched_first() == 76);
   x.set_before(page->searched_first());
-  CHECK(indices_of(journal_page(*journal, x, limits)) == indices{60, 70});
+  CHECK(indices_of(journal_page(*journal, x, limits)) == index_list{60, 70});
   x.clear_before();
   x.set_forward(true);
   page = journal_page(*journal, x, limits);
-  CHECK(indices_of(page) == indices{30, 40});
+  CHECK(indices_of(page) == index_list{30, 40});
   CHECK(page->searched_last() == 45);
   x = request_of(1);
   x.set_kind("device");
   page = journal_page(*journal, x, limits);
-  CHECK(indices_of(page) == indices{100});
+  CHECK(indices_of(page) == index_list{100});
   CHECK(page->searched_first() == 91);
   x = request_of(10);
   x.set_device_id(50);
-  CHECK(indices_of(journal_page(*journal, x)) == indices{50});
+  CHECK(indices_of(journal_page(*journal, x)) == index_list{50});
   x = request_of(2);
   x.set_comm_id(7);
-  CHECK(indices_of(journal_page(*journal, x)) == indices{98, 99});
+  CHECK(indices_of(journal_page(*journal, x)) == index_list{98, 99});
   x.set_comm_id(8);
   CHECK(indices_of(journal_page(*journal, x)).empty());
 }
@@ -113,11 +113,11 @@ TEST_CASE("journal page: an answer has a limit in bytes, but at least one record
   limits.bytes_max = 1;
   auto x = request_of(50);
   auto page = journal_page(*journal, x, limits);
-  CHECK(indices_of(page) == indices{100});
+  CHECK(indices_of(page) == index_list{100});
   CHECK(page->searched_first() == 100);
   x.set_forward(true);
   page = journal_page(*journal, x, limits);
-  CHECK(indices_of(page) == indices{21});
+  CHECK(indices_of(page) == index_list{21});
   CHECK(page->searched_last() == 21);
 }
 

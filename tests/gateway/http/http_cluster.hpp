@@ -11,11 +11,11 @@
 namespace ringmaster::test {
 
 /// A gateway on a free port of the loopback address that serves a fake cluster.
-class served_cluster {
+class http_cluster {
 public:
   static constexpr auto secret = "operator-0123456789";
 
-  explicit served_cluster(gateway::http_options options = {}, bool with_operators = true) {
+  explicit http_cluster(gateway::http_options options = {}, bool with_operators = true) {
     options.where = {"127.0.0.1", 0};
     options.coordinator = "127.0.0.1:7077";
     options.interval = std::chrono::milliseconds{5};
