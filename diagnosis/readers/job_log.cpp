@@ -130,7 +130,7 @@ bool log_reader::nccl_creation(std::string_view text, const process_key& process
   auto id = std::string{word_after(text, "commId ")};
   if (!rank || !size || *rank >= *size || *size > (1u << 20))
     return false;
-  if (id.empty()) // before NCCL 2.14: creations of one size are told apart by their order on each process
+  if (id.empty()) // before NCCL 2.14: creations of one size are distinguished by their order on each process
     id = fmt::format("of {} ranks", *size);
   names_of_pointers_[{process, pointer}] = id;
   auto& communicator = to_.communicators[id];

@@ -75,7 +75,7 @@ bool is_listening(uint16_t port) {
   return result;
 }
 
-/// 48 hexadecimal digits that nobody can guess. Empty: the system has no random numbers.
+/// 48 hexadecimal digits that cannot be guessed. Empty: the system has no random numbers.
 std::string new_token() {
   std::array<unsigned char, 24> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))

@@ -19,7 +19,7 @@ def document(name):
 
 
 def cluster_of(devices, ranks=64):
-    """A status with so many devices, eight a node, in communicators of `ranks`."""
+    """A status with this number of devices, eight a node, in communicators of `ranks`."""
     status = document("status")
     node, device, communicator = status["nodes"][0], status["devices"][0], status["communicators"][0]
     rank = communicator["ranks"][0]
