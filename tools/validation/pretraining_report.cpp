@@ -71,10 +71,10 @@ private:
 
 /// Rows whose settings are replaced by another source's.
 void print_corrected(std::FILE* out, const pretraining_rows& rows, const page_format& page) {
-  bool any = false;
+  bool printed = false;
   for (auto& x : rows.known)
     if (x.corrected) {
-      if (!std::exchange(any, true))
+      if (!std::exchange(printed, true))
         fmt::print(out, "{}",
                    page.line("taken from a recipe or another table of the source, which the row contradicts:"));
       fmt::print(out, "{}",
