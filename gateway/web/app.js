@@ -131,7 +131,9 @@ function show_totals() {
   element("total-operations").textContent = count(now.operations_per_s);
   element("total-bytes").textContent = `${bytes(now.bytes_per_s)}/s`;
   element("total-queued").textContent = count(queues.stream_commands);
-  element("routes").textContent = now.routes.map((route) => `${route.route}: ${bytes(route.bytes)}`).join(", ");
+  element("routes").textContent = now.routes
+    .map(({ route, bytes: total }) => `${route === "joint" ? "shared memory" : route}: ${bytes(total)}`)
+    .join(", ");
   rates.time.push(state.now());
   rates.operations.push(now.operations_per_s);
   rates.bytes.push(now.bytes_per_s);

@@ -90,10 +90,10 @@ export class TimelineView {
     for (const event of this.events) {
       if (!event.communicator) continue;
       const epochs = bars.get(event.communicator) ?? [];
-      if (epochs.length > 0 && epochs.at(-1).end === null && (event.epoch > epochs.at(-1).epoch || event.ranks === 0))
-        epochs.at(-1).end = event.time_ms;
-      if (event.epoch > 0 && event.ranks > 0)
-        epochs.push({ epoch: event.epoch, ranks: event.ranks, start: event.time_ms, end: null });
+      const epoch = event.epoch || (event.ranks > 0 ? 1 : 0); // a new communicator is in its first epoch
+      const last = epochs.at(-1);
+      if (last && last.end === null && (epoch > last.epoch || event.ranks === 0)) last.end = event.time_ms;
+      if (epoch > 0 && event.ranks > 0) epochs.push({ epoch, ranks: event.ranks, start: event.time_ms, end: null });
       bars.set(event.communicator, epochs);
     }
     for (const [id, epochs] of bars) {

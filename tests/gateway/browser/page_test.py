@@ -155,7 +155,7 @@ class ClusterTest(unittest.TestCase):
         epochs = "return document.querySelectorAll('#timeline-list li[data-what=epoch]').length"
         before = browser.run(epochs)
         victim = browser.wait("a device in a communicator", """return fetch('api/v1/status').then((r) => r.json())
-            .then((status) => status.communicators.filter((c) => c.ranks.length > 2).map((c) => c.ranks.at(-1).device)[0] ?? '')""")
+            .then((status) => status.communicators.filter((c) => c.policy === 'shrink' && c.ranks.length > 2).map((c) => c.ranks.at(-1).device)[0] ?? '')""")
         browser.type("#device", victim + "\n")
         browser.wait("that it can be killed", "return !document.querySelector('#kill').disabled")
         browser.click("#kill")
