@@ -181,7 +181,6 @@ bool log_reader::watchdog(std::string_view line) {
   }
   if (auto work = after(line, "Watchdog caught collective operation timeout: WorkNCCL(")) {
     x.timed_out = static_cast<int64_t>(number_after(*work, "SeqNum=").value_or(0));
-    x.name = torch_name(word_after(*work, "OpType="));
     x.name = std::string{word_after(*work, "OpType=")};
     x.elements_in = number_after(*work, "NumelIn=").value_or(0);
     x.elements_out = number_after(*work, "NumelOut=").value_or(0);
