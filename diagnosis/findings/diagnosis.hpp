@@ -55,7 +55,7 @@ struct wait_link {
   std::vector<uint32_t> waiting;
   rank_call call;
   std::vector<uint32_t> waits_for;
-  std::string reason; ///< "have not called it"
+  std::string reason; ///< "did not come to it"
   int64_t since_ns = 0;
 };
 

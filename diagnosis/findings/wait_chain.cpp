@@ -52,12 +52,12 @@ private:
 
 std::string_view text_of(waited_call::reason x) {
   switch (x) {
-    case waited_call::reason::not_called: return "have not come to it";
-    case waited_call::reason::mismatch: return "have called something else there";
-    case waited_call::reason::not_started: return "have not started it on the GPU";
-    case waited_call::reason::unfinished: return "have not completed it";
-    case waited_call::reason::inside: return "are inside it, as all of its ranks";
-    case waited_call::reason::no_partner: return "have not called the other side of it";
+    case waited_call::reason::not_called: return "did not come to it";
+    case waited_call::reason::mismatch: return "called something else there";
+    case waited_call::reason::not_started: return "did not start it on the GPU";
+    case waited_call::reason::unfinished: return "did not complete it";
+    case waited_call::reason::inside: return "did not leave it either";
+    case waited_call::reason::no_partner: return "did not call the other side of it";
   }
   return {};
 }

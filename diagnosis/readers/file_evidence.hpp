@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,7 +102,6 @@ struct file_evidence {
   std::vector<watchdog_line> watchdogs;
   std::vector<logged_note> notes;
   std::vector<process_stacks> stacks;
-  std::set<process_key> dead; ///< According to RAS.
 };
 
 /// Reads one file. `name` is for messages, and a hint at the rank; the form follows from the content. Nothing in the

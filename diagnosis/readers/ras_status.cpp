@@ -108,8 +108,6 @@ void ras_text_reader::take(std::string_view line) {
     auto process = process_in(text);
     to_.notes.push_back(
       {{}, process, {dead_ ? rank_note::kind::died : rank_note::kind::lost, std::string{text}, source()}});
-    if (dead_)
-      to_.dead.insert(process);
   } else if (auto kind_text = after(text, "Communicator ranks have different ");
              kind_text && kind_text->ends_with(" operation counts")) {
     finish_operation();
@@ -217,8 +215,6 @@ caf::error read_ras_json(const parsed_dump& dump, file_evidence& to) {
       member.created = true;
       member.source = to.name;
       const bool dead = number(status, "considered_dead") != 0;
-      if (dead)
-        to.dead.insert(member.process);
       to.notes.push_back(
         {{},
          member.process,

@@ -100,7 +100,7 @@ TEST_CASE("diagnose: exit statuses and errors") {
   CHECK(run_command(diagnose_command(), {}).code == exit_usage);
   auto missing = run_command(diagnose_command(), {(dir.path() / "none").string()});
   CHECK(missing.code == exit_failed);
-  CHECK(missing.err.find("no such file") != std::string::npos);
+  CHECK(missing.err.find("No such file") != std::string::npos);
   std::ofstream{dir.path() / "rank_0"} << "\x80\x02"
                                        << "cos\nsystem\n.";
   auto hostile = run_command(diagnose_command(), {dir.path().string()});
