@@ -3,8 +3,8 @@
 #include "actors/configuration/configuration.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
-#include "course.pb.h"
 #include "messages/errc.hpp"
+#include <course.pb.h>
 
 #include <caf/actor_system.hpp>
 #include <fmt/format.h>

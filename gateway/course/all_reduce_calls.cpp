@@ -1,6 +1,6 @@
 #include "gateway/course/all_reduce_calls.hpp"
 
-#include "course.pb.h"
+#include <course.pb.h>
 #include "messages/errc.hpp"
 #include "runtime/algorithms/registry.hpp"
 

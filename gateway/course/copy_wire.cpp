@@ -1,6 +1,6 @@
 #include "gateway/course/copy_wire.hpp"
 
-#include "course.pb.h"
+#include <course.pb.h>
 #include "messages/errc.hpp"
 
 #include <google/protobuf/io/coded_stream.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "course.pb.h"
+#include <course.pb.h>
 #include "gateway/course/course_desk.hpp"
 
 #include <functional>

@@ -1,8 +1,8 @@
 #include "gateway/course/reflection.hpp"
 
-#include "course.pb.h"
-#include "grpc/health/v1/health.pb.h"
-#include "grpc/reflection/v1alpha/reflection.pb.h"
+#include <course.pb.h>
+#include <grpc/health/v1/health.pb.h>
+#include <grpc/reflection/v1alpha/reflection.pb.h>
 
 #include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/impl/codegen/proto_utils.h>

@@ -30,8 +30,7 @@ std::span<const std::string_view> record_kinds() {
 caf::error check_kind(const std::string& kind) {
   if (kind.empty() || std::ranges::find(kinds, kind) != kinds.end())
     return caf::none;
-  return invalid(
-    fmt::format("there is no kind of record '{}'; allowed are {}", kind, fmt::join(record_kinds(), ", ")));
+  return invalid(fmt::format("there is no kind of record '{}'; allowed are {}", kind, fmt::join(record_kinds(), ", ")));
 }
 
 std::string_view kind_of(const Record& record) {

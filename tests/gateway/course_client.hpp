@@ -1,7 +1,7 @@
 #pragma once
 
-#include "course.pb.h"
 #include "runtime/text/endpoint.hpp"
+#include <course.pb.h>
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>

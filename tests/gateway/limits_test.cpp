@@ -1,8 +1,8 @@
 // Requests that are none, too many or too large, and clients that do not read.
 #include "tests/gateway/served_cluster.hpp"
 
-#include "grpc/health/v1/health.pb.h"
-#include "grpc/reflection/v1alpha/reflection.pb.h"
+#include <grpc/health/v1/health.pb.h>
+#include <grpc/reflection/v1alpha/reflection.pb.h>
 
 #include <arpa/inet.h>
 #include <google/protobuf/descriptor.pb.h>

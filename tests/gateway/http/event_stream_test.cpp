@@ -1,6 +1,6 @@
 // Server-sent events of a real server.
-#include "tests/gateway/http/loopback_client.hpp"
 #include "tests/gateway/http/http_cluster.hpp"
+#include "tests/gateway/http/loopback_client.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Documents, actions and refusals of a real server on the loopback address.
-#include "tests/gateway/http/loopback_client.hpp"
 #include "tests/gateway/http/http_cluster.hpp"
+#include "tests/gateway/http/loopback_client.hpp"
 
 #include <doctest/doctest.h>
 

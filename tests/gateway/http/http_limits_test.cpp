@@ -1,6 +1,6 @@
 // What a server does with clients that send too much, too slowly, or nothing.
-#include "tests/gateway/http/loopback_client.hpp"
 #include "tests/gateway/http/http_cluster.hpp"
+#include "tests/gateway/http/loopback_client.hpp"
 
 #include <doctest/doctest.h>
 

@@ -64,7 +64,9 @@ TEST_CASE("train: --tensorboard writes a file of events, and a directory that ca
   temporary_directory directory;
   auto found = train_digits({"--epochs", "1", "--ranks", "2", "--tensorboard", directory.path().string()});
   CHECK(found.code == exit_ok);
-  const auto file = std::filesystem::directory_iterator{directory.path()}->path();
+  const auto file = std::filesystem::directory_iterator {
+    directory.path()
+    } -> path();
   CHECK(found.out.find("Wrote " + file.string() + ".\n") != std::string::npos);
   const auto events = content_of(file);
   for (auto tag : {"loss/training", "accuracy/training", "speed/step_seconds", "loss/held_out"})

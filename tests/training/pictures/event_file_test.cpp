@@ -15,8 +15,8 @@
 
 using namespace ringmaster;
 using namespace ringmaster::training;
-using ringmaster::test::temporary_directory;
 using google::protobuf::UnknownFieldSet;
+using ringmaster::test::temporary_directory;
 
 namespace {
 
