@@ -94,7 +94,9 @@ void init_anywhere(course_desk_state& desk, const call_pointer& call, uint32_t w
     call,
     [&desk, call](const gpu_sim::CommInitResponse& made) {
       note_made(desk, made);
-      answer_init(desk, call, made);
+      if (!desk.devices->has_places())
+        return answer_init(desk, call, made);
+      desk.refresh_devices(call, [&desk, call, made](const proto::ClusterInfo&) { answer_init(desk, call, made); });
     },
     [&desk, call, wanted](const caf::error& problem) {
       if (code_of(problem) != errc::too_few_devices || desk.form().on_shortage == dialect::shortage::refuse)
@@ -194,9 +196,10 @@ void comm_init(course_desk_state& desk, const call_pointer& call) {
     return call->fail(invalid(fmt::format("CommInit wants {} devices, and names {}", wanted, named.size())));
   if (!named.empty())
     return init_at_addresses(desk, call, {named.begin(), named.end()});
-  if (desk.devices->has_places())
-    return init_on_chosen(desk, call, wanted);
-  init_anywhere(desk, call, wanted);
+  // The coordinator gives each of several clients other devices. Only it can: a choice made here is late.
+  if (desk.devices->has_a_place_for_each())
+    return init_anywhere(desk, call, wanted);
+  init_on_chosen(desk, call, wanted);
 }
 
 void get_comm_status(course_desk_state& desk, const call_pointer& call) {

@@ -34,6 +34,8 @@ public:
 
   /// Whether ids are places in a list, so that the table must know the cluster's devices.
   bool has_places() const noexcept { return has_places_; }
+  /// Whether every device of the cluster gets a place, sooner or later.
+  bool has_a_place_for_each() const noexcept { return ports_.empty(); }
   /// The ports that its addresses have got, in the order of the list.
   void listening_at(const std::vector<uint16_t>& ports);
   /// All devices of the cluster. Devices that are not in it lose their places, and others get those.

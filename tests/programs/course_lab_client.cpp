@@ -1,6 +1,6 @@
 // The lab's two parts as a client of its own: `course_lab_client COORDINATOR DEVICE DEVICE`, each HOST:PORT. It knows
 // gpu_sim.proto and nothing of Ringmaster. Prints what it has received.
-#include "gpu_sim.grpc.pb.h"
+#include <gpu_sim.grpc.pb.h>
 
 #include <grpcpp/grpcpp.h>
 
