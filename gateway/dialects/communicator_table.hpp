@@ -23,7 +23,7 @@ public:
 
   explicit course_communicator(const gpu_sim::CommInitResponse& made);
 
-  /// The communicator of the cluster behind it.
+  /// The cluster's communicator that it stands for.
   communicator_id now() const noexcept { return now_; }
   /// Devices in rank order, as of this epoch. Returns the devices that spares have replaced, each with its spare.
   std::vector<std::pair<device_id, gpu_sim::DeviceMetadata>> update(

@@ -51,10 +51,10 @@ TEST_CASE("gateway processes: clients in C++ and Python, in two dialects at once
                           "window = 0x1000 1M\ndevice-ids = 0\n");
   // The last two of the four devices are free: the other client names them by their addresses.
   const auto both = directory.write(
-    "both", "#!/bin/sh\n" RINGMASTER_COURSE_LAB_CLIENT " " + joined({at[0], at[1], at[2]}, " ") + " >"
-              + directory.path("lab")
-              + " &\npython3 " RINGMASTER_SOURCE_DIR "/tests/gateway/other_client.py " RINGMASTER_COURSE_STUBS " "
-              + joined({at[3], at[6], at[7]}, " ") + " >" + directory.path("other") + " && wait $!\n");
+    "both",
+    "#!/bin/sh\n" RINGMASTER_COURSE_LAB_CLIENT " " + joined({at[0], at[1], at[2]}, " ") + " >" + directory.path("lab")
+      + " &\n/usr/bin/python3 " RINGMASTER_SOURCE_DIR "/tests/gateway/other_client.py " RINGMASTER_COURSE_STUBS " "
+      + joined({at[3], at[6], at[7]}, " ") + " >" + directory.path("other") + " && wait $!\n");
   launched_program run{
     {RINGMASTER_CAF_RUN, "--local", "4", "--devices-per-node", "1", "--gateway", listeners, "--", both}};
   CHECK(run.finish() == 0);
