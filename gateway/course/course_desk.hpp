@@ -97,7 +97,7 @@ public:
 
   /// The communicator that a call names, which counts as used. Null: the call has failed.
   course_communicator* communicator_for(const call_pointer& call, uint64_t id);
-  /// The error of a call whose cluster does not answer.
+  /// The error of a call that the cluster does not answer.
   static caf::error no_answer(const caf::error& problem);
   /// Takes over what a status says of the members.
   void note_members(course_communicator& x, const gpu_sim::GetCommStatusResponse& status);

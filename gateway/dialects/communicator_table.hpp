@@ -15,7 +15,7 @@
 
 namespace ringmaster::gateway {
 
-/// A communicator as its client sees it. Clients name ranks and addresses as CommInit answered, also after a
+/// A communicator as its client sees it. Clients name ranks and addresses as CommInit has told them, also after a
 /// loss; this knows which device has which of these ranks now. Pure.
 class course_communicator {
 public:
@@ -23,7 +23,7 @@ public:
 
   explicit course_communicator(const gpu_sim::CommInitResponse& made);
 
-  /// The communicator of the cluster that it stands for.
+  /// The cluster's communicator that it stands for.
   communicator_id now() const noexcept { return now_; }
   /// Devices in rank order, as of this epoch. Returns the devices that spares have replaced, each with its spare.
   std::vector<std::pair<device_id, gpu_sim::DeviceMetadata>> update(

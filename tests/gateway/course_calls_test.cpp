@@ -269,11 +269,7 @@ TEST_CASE("course calls: the client's deadline is the limit of the request") {
   served_cluster served;
   auto client = served.client_of();
   const auto made = client.comm_init(2);
-  proto::FaultRequest hang;
-  hang.set_kind(proto::FaultRequest::HANG);
-  hang.set_delay_ns(2'000'000'000);
-  hang.set_at_step(true);
-  REQUIRE_FALSE(served.user().inject(device_id{made.devices(1).deviceid().value()}, hang));
+  served.hang_in_collective(made.devices(1).deviceid().value(), std::chrono::seconds{2});
   const auto result = client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", all_reduce_of(made, 1),
                                                                  std::chrono::milliseconds{200});
   CHECK(result.status_code() == grpc::DEADLINE_EXCEEDED);
@@ -283,11 +279,7 @@ TEST_CASE("course calls: when the gateway stops, calls under way are answered") 
   served_cluster served;
   auto client = served.client_of();
   const auto made = client.comm_init(2);
-  proto::FaultRequest hang;
-  hang.set_kind(proto::FaultRequest::HANG);
-  hang.set_delay_ns(1'000'000'000);
-  hang.set_at_step(true);
-  REQUIRE_FALSE(served.user().inject(device_id{made.devices(1).deviceid().value()}, hang));
+  served.hang_in_collective(made.devices(1).deviceid().value(), std::chrono::seconds{1});
   auto pending = std::async(std::launch::async, [&] {
     return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", all_reduce_of(made, 1));
   });

@@ -24,6 +24,15 @@ void all_reduce_in_group(course_client& client, const course::CommInitResponse& 
   CHECK(client.call<course::GroupEndResponse>("GPUCoordinator/GroupEnd", end).ok());
 }
 
+/// AllReduceRing alone, at the lowest addresses.
+course_client::outcome<course::AllReduceRingResponse> all_reduce(course_client& client,
+                                                                 const course::CommInitResponse& made) {
+  course::AllReduceRingRequest asked;
+  asked.set_commid(made.commid());
+  asked.set_count(losses_count);
+  return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked);
+}
+
 /// Gives rank r the value 10^r.
 void copy_in(course_client& client, const course::CommInitResponse& made) {
   double value = 1;
@@ -55,7 +64,6 @@ TEST_CASE("losses: under shrink the others sum their values while the client pol
   CHECK(client.poll_status(made.commid()) == course::SUCCESS);
   for (int rank : {0, 2, 3})
     CHECK(copy_out(client, made, rank) == std::vector<double>(losses_count, 1101));
-  course::MemcpyResponse none;
   const auto lost = client.call<course::MemcpyResponse>(
     "GPUCoordinator/Memcpy",
     course_client::to_host(made.devices(1).deviceid().value(), made.devices(1).minmemaddr().value(), 8));
@@ -97,10 +105,7 @@ TEST_CASE("losses: outside a group AllReduceRing answers after the others have s
   const auto made = client.comm_init(3);
   copy_in(client, made);
   served.kill_in_round(made.devices(0).deviceid().value(), 1);
-  course::AllReduceRingRequest asked;
-  asked.set_commid(made.commid());
-  asked.set_count(losses_count);
-  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked).answer().success());
+  CHECK(all_reduce(client, made).answer().success());
   CHECK(copy_out(client, made, 1) == std::vector<double>(losses_count, 110));
 }
 
@@ -113,10 +118,7 @@ TEST_CASE("losses: a device that dies between two calls is noticed in the second
   auto user = served.user();
   while (user.members(communicator_id{made.commid()})->devices_size() == 3) {
   }
-  course::AllReduceRingRequest asked;
-  asked.set_commid(made.commid());
-  asked.set_count(losses_count);
-  CHECK(client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked).answer().success());
+  CHECK(all_reduce(client, made).answer().success());
   CHECK(copy_out(client, made, 0) == std::vector<double>(losses_count, 11));
 }
 
@@ -126,10 +128,7 @@ TEST_CASE("losses: a failed operation outside a group is an error with our code"
   const auto made = client.comm_init(3);
   copy_in(client, made);
   served.kill_in_round(made.devices(1).deviceid().value(), 1);
-  course::AllReduceRingRequest asked;
-  asked.set_commid(made.commid());
-  asked.set_count(losses_count);
-  const auto failed = client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked);
+  const auto failed = all_reduce(client, made);
   CHECK((failed.status_code() == grpc::UNAVAILABLE || failed.status_code() == grpc::ABORTED));
   CHECK(failed.code != "");
   CHECK(client.poll_status(made.commid()) == course::FAILED);

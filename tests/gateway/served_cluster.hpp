@@ -52,6 +52,14 @@ public:
     fault.set_step(round);
     REQUIRE_FALSE(user().inject(device_id{device}, fault));
   }
+  /// The device answers nothing for this time, from the next collective on.
+  void hang_in_collective(uint64_t device, std::chrono::nanoseconds time) {
+    proto::FaultRequest fault;
+    fault.set_kind(proto::FaultRequest::HANG);
+    fault.set_delay_ns(static_cast<uint64_t>(time.count()));
+    fault.set_at_step(true);
+    REQUIRE_FALSE(user().inject(device_id{device}, fault));
+  }
   void kill(uint64_t device) { REQUIRE_FALSE(user().inject(device_id{device}, {})); }
 
   const gateway::course_gateway& gateway() const { return *gateway_; }
