@@ -223,7 +223,8 @@ TEST_CASE("evidence: RAS status as JSON names a dead process") {
   const auto text = fmt::format(
     R"({{"nccl_version": "2.28.3", "communicators_count": 1, "communicators": [{{"hash": "0x1",
       "secondary_hash": "0x2:0x3", "size": 4, "ranks_count": 3, "missing_ranks_count": 1, "ranks": [{}],
-      "missing_ranks": [{{"rank": 2, "host": "10.0.0.1", "pid": 12, "cuda_dev": 0, "nvml_dev": 0, "status": {{"unresponsive": true, "considered_dead": true}}}}]}}]}})",
+      "missing_ranks": [{{"rank": 2, "host": "10.0.0.1", "pid": 12, "cuda_dev": 0, "nvml_dev": 0,
+      "status": {{"unresponsive": true, "considered_dead": true}}}}]}}]}})",
     ranks);
   auto job = job_of({{"ras.json", text}});
   auto found = diagnose(job);

@@ -184,13 +184,12 @@ def address_of(demo, seconds=60):
 
 
 def end(process):
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     try:
         process.wait(20)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    process.stdout.close()
 
 
 def main():
