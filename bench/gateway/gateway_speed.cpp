@@ -4,9 +4,9 @@
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
-#include <course.pb.h>
 
 #include <caf/actor_system.hpp>
+#include <course.pb.h>
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>

@@ -23,6 +23,8 @@ constexpr int message_overhead_bytes = 64 << 10; ///< Beside the data.
 constexpr int idle_ms = 30 * 60 * 1000;          ///< Then an unused connection is closed.
 constexpr int keepalive_ms = 60 * 1000, keepalive_timeout_ms = 20 * 1000;
 constexpr int client_pings_ms = 5 * 1000; ///< A client that pings more often loses its connection.
+// Of large messages: by default a message arrives in pieces of 8 KiB, in frames of 16 KiB.
+constexpr int read_bytes = 256 << 10, frame_bytes = 1 << 20;
 /// Data under way at a listener, in messages of full size.
 constexpr uint64_t full_messages_max = 4;
 
@@ -30,6 +32,8 @@ void set_limits(grpc::ServerBuilder& builder, const dialect& form, const grpc::R
   builder.SetMaxReceiveMessageSize(static_cast<int>(form.message_bytes_max) + message_overhead_bytes);
   builder.SetMaxSendMessageSize(-1);
   builder.SetResourceQuota(quota);
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, read_bytes);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, frame_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, header_bytes_max);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, streams_max);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, idle_ms);
