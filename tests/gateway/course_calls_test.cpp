@@ -279,12 +279,14 @@ TEST_CASE("course calls: when the gateway stops, calls under way are answered") 
   served_cluster served;
   auto client = served.client_of();
   const auto made = client.comm_init(2);
-  served.hang_in_collective(made.devices(1).deviceid().value(), std::chrono::seconds{1});
+  served.hang_in_collective(made.devices(1).deviceid().value(), std::chrono::seconds{3});
   auto pending = std::async(std::launch::async, [&] {
     return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", all_reduce_of(made, 1));
   });
   auto user = served.user();
-  while (user.members(communicator_id{made.commid()})->operationsinflight() == 0) {
+  for (const auto end = std::chrono::steady_clock::now() + course_client::usual_limit;
+       user.members(communicator_id{made.commid()})->operationsinflight() == 0
+       && std::chrono::steady_clock::now() < end;) {
   }
   served.stop_gateway();
   CHECK(pending.get().status_code() == grpc::UNAVAILABLE);

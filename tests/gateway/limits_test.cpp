@@ -104,7 +104,7 @@ TEST_CASE("limits: calls beyond their number") {
   served_cluster served{"[lab]\naddress = 127.0.0.1:0\ncalls-max = 1\n"};
   auto client = served.client_of(), second = served.client_of();
   const auto made = client.comm_init(2);
-  served.hang_in_collective(made.devices(1).deviceid().value(), std::chrono::seconds{1});
+  served.hang_in_collective(made.devices(1).deviceid().value(), std::chrono::seconds{3});
   course::AllReduceRingRequest asked;
   asked.set_commid(made.commid());
   asked.set_count(1);
@@ -112,7 +112,9 @@ TEST_CASE("limits: calls beyond their number") {
     return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked);
   });
   auto user = served.user();
-  while (user.members(communicator_id{made.commid()})->operationsinflight() == 0) {
+  for (const auto end = std::chrono::steady_clock::now() + course_client::usual_limit;
+       user.members(communicator_id{made.commid()})->operationsinflight() == 0
+       && std::chrono::steady_clock::now() < end;) {
   }
   const auto refused = second.call<course::HeartbeatResponse>("GPUCoordinator/Heartbeat", course::HeartbeatRequest{});
   CHECK(refused.status_code() == grpc::RESOURCE_EXHAUSTED);
