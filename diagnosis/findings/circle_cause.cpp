@@ -14,7 +14,7 @@ namespace {
 /// (Tarjan 1972, without recursion).
 class component_search {
 public:
-  component_search(const wait_graph& graph, bool with_weak) : graph_(graph), with_weak_(with_weak) {
+  explicit component_search(const wait_graph& graph) : graph_(graph) {
     auto count = graph.calls().size();
     order_.assign(count, 0);
     low_.assign(count, 0);
@@ -36,7 +36,7 @@ private:
     size_t at = 0;
   };
 
-  bool is_used(uint32_t i) const { return with_weak_ || !graph_.calls()[i].is_weak; }
+  bool is_used(uint32_t i) const { return !graph_.calls()[i].is_weak; }
   std::vector<uint32_t> next_of(uint32_t i) const {
     std::vector<uint32_t> result;
     for (auto rank : graph_.calls()[i].blockers)
@@ -93,7 +93,6 @@ private:
   }
 
   const wait_graph& graph_;
-  bool with_weak_;
   uint32_t visited_ = 0;
   std::vector<uint32_t> order_, low_, component_, stack_;
   std::vector<frame> frames_;
@@ -141,8 +140,8 @@ void describe_fewest(const wait_graph& graph, const std::vector<uint32_t>& circl
 
 } // namespace
 
-std::optional<cause> circle_cause(const wait_graph& graph, bool with_weak) {
-  auto circles = component_search{graph, with_weak}.run();
+std::optional<cause> circle_cause(const wait_graph& graph) {
+  auto circles = component_search{graph}.run();
   if (circles.empty())
     return {};
   auto earliest = [&](auto& circle) {

@@ -38,9 +38,11 @@ private:
   std::vector<candidate> candidates(bool with_weak) const;
   std::vector<candidate> inside_candidates() const;
   void sort(std::vector<candidate>& all, bool with_weak) const;
+  void find_cause();
   void answer(std::vector<candidate> all, bool with_weak);
-  void answer_circle(cause found, bool with_weak);
+  void answer_circle(cause found);
   void answer_by_stacks();
+  void add_ways_to_root(uint32_t call, bool with_weak);
   cause cause_of(const candidate& x) const;
   cause idle_cause(const candidate& x) const;
   cause kernel_cause(const candidate& x) const;
@@ -265,12 +267,12 @@ cause hang_analysis::kernel_cause(const candidate& x) const {
       }
   const bool stands_out = !failed.empty() && failed.size() * 2 <= x.ranks.size();
   result.sure = !stands_out ? certainty::ambiguous : is_proof ? certainty::certain : certainty::likely;
-  if (stands_out)
+  if (stands_out) {
     result.ranks = std::move(failed);
-  else
+  } else {
     result.kind = fault_kind::hung_in_kernel;
-  if (!stands_out)
     result.place = "all of its ranks have called it, nothing differs, and no rank stands out";
+  }
   return result;
 }
 
@@ -309,27 +311,27 @@ void hang_analysis::answer(std::vector<candidate> all, bool with_weak) {
   auto& ranks = result_.root.ranks;
   std::ranges::sort(ranks);
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
-  std::vector<uint32_t> numbers;
-  for (auto rank : ranks)
-    numbers.push_back(graph_.number_of(rank));
-  result_.root.waiting = victims_of(graph_, numbers, first.call, with_weak).size();
-  result_.chain = chain_to(graph_, numbers, first.call, with_weak);
-  add_evidence(numbers, result_.root);
+  add_ways_to_root(first.call, with_weak);
 }
 
-void hang_analysis::answer_circle(cause found, bool with_weak) {
-  result_.root = std::move(found);
+/// Who waits for the root's ranks, directly and by others, in this call.
+void hang_analysis::add_ways_to_root(uint32_t call, bool with_weak) {
   std::vector<uint32_t> numbers;
   for (auto rank : result_.root.ranks)
     numbers.push_back(graph_.number_of(rank));
+  result_.root.waiting = victims_of(graph_, numbers, call, with_weak).size();
+  result_.chain = chain_to(graph_, numbers, call, with_weak);
+  add_evidence(numbers, result_.root);
+}
+
+void hang_analysis::answer_circle(cause found) {
+  result_.root = std::move(found);
   uint32_t call = 0;
   for (uint32_t i = 0; i < graph_.calls().size(); ++i)
     if (auto& x = graph_.calls()[i].call; x.group == result_.root.awaited.group && x.form == call_form::collective
                                           && x.sequence == result_.root.awaited.sequence)
       call = i;
-  result_.root.waiting = victims_of(graph_, numbers, call, with_weak).size();
-  result_.chain = chain_to(graph_, numbers, call, with_weak);
-  add_evidence(numbers, result_.root);
+  add_ways_to_root(call, false);
 }
 
 /// No record of calls has an open one: stacks alone can say that ranks wait for others.
@@ -404,36 +406,28 @@ void hang_analysis::add_doubts(const cause& x) {
     result_.doubts.push_back("other ranks wait for something else: " + sentence_of(job_, other));
 }
 
+void hang_analysis::find_cause() {
+  auto is_proof = [](const std::vector<candidate>& all) { return std::ranges::any_of(all, &candidate::known); };
+  for (bool with_weak : {true, false}) {
+    auto all = candidates(with_weak);
+    // A suspicion must not hide a rank that waits only for its own sends.
+    if (with_weak && !all.empty() && !is_proof(all) && is_proof(candidates(false)))
+      continue;
+    if (!all.empty())
+      return answer(std::move(all), with_weak);
+  }
+  if (auto circle = circle_cause(graph_))
+    return answer_circle(std::move(*circle));
+  if (auto all = inside_candidates(); !all.empty())
+    return answer(std::move(all), true);
+  answer_by_stacks();
+}
+
 diagnosis_result hang_analysis::run() {
   result_.ranks_known = job_.ranks.size();
   for (uint32_t rank = 0; rank < graph_.ranks().size(); ++rank)
     result_.ranks_waiting += graph_.waits(rank, true);
-  bool found = false;
-  for (bool with_weak : {true, false}) {
-    auto all = candidates(with_weak);
-    const bool proof = std::ranges::any_of(all, &candidate::known);
-    if (!proof && !all.empty() && with_weak) // a suspicion must not hide a rank that waits only for its own sends
-      if (auto again = candidates(false); std::ranges::any_of(again, &candidate::known))
-        continue;
-    if (all.empty())
-      if (auto circle = circle_cause(graph_, with_weak); circle && !with_weak) {
-        answer_circle(std::move(*circle), with_weak);
-        found = true;
-      }
-    if (!all.empty() && !found) {
-      answer(std::move(all), with_weak);
-      found = true;
-    }
-    if (found)
-      break;
-  }
-  if (!found)
-    if (auto all = inside_candidates(); !all.empty()) {
-      answer(std::move(all), true);
-      found = true;
-    }
-  if (!found)
-    answer_by_stacks();
+  find_cause();
   if (result_.root.kind != fault_kind::none) {
     add_doubts(result_.root);
     result_.checks = next_checks(job_, result_);

@@ -27,18 +27,13 @@ public:
   void run() {
     do
       send_piece();
-    while (next_ < what_.bytes && under_way_ < under_way_max());
+    while (next_ < what_.bytes && under_way_ < pace_.under_way_max());
   }
 
 private:
   /// Pieces end where huge pages of the device's memory do.
   uint64_t piece_bytes() const {
     return std::min(what_.bytes - next_, pace_.bytes() - (address_ + next_) % pace_.bytes());
-  }
-
-  /// On a fast way a piece is in the gateway, the coordinator and the device's node in turn: four keep all at work.
-  size_t under_way_max() const {
-    return pace_.bytes() == copy_pace::bytes_max ? 2 * pace_.under_way_max() : pace_.under_way_max();
   }
 
   void send_piece() {
@@ -86,7 +81,7 @@ private:
     }
     pace_.took(desk_.now() - began);
     parts_[index] = part;
-    while (next_ < what_.bytes && under_way_ < under_way_max())
+    while (next_ < what_.bytes && under_way_ < pace_.under_way_max())
       send_piece();
     if (under_way_ == 0)
       call_->answer(what_.to_device ? copied_to_device() : copied_to_host(parts_));
