@@ -2,11 +2,11 @@
 
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/journal/traces/trace_places.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 namespace ringmaster::diagnosis {
@@ -152,9 +152,7 @@ void journal_reader::enqueue(const proto::OperationEnqueued& x, int64_t time_ns)
   call.shape = shape_of(collective);
   if (has_root(collective.kind()))
     call.root = collective.root();
-  auto name = proto::CollectiveKind_Name(collective.kind());
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  call.name = job_.texts.of(name);
+  call.name = job_.texts.of(lower_case(proto::CollectiveKind_Name(collective.kind())));
   auto& places = calls_[{request.comm_id(), x.sequence()}];
   auto& members = job_.groups[group->second].members;
   for (uint32_t i = 0; i < members.size(); ++i) {

@@ -1,9 +1,9 @@
 #include "diagnosis/readers/stack_dump.hpp"
 
 #include "diagnosis/readers/log_lines.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace ringmaster::diagnosis {
 
@@ -13,8 +13,7 @@ constexpr size_t processes_max = 1 << 20, stack_max = 4096;
 
 /// "rank 3", "[rank3]", "--rank=3", "RANK=3", "hosta rank_3"
 std::optional<uint32_t> rank_in(std::string_view line) {
-  std::string lower{line};
-  std::ranges::transform(lower, lower.begin(), [](unsigned char x) { return static_cast<char>(std::tolower(x)); });
+  const auto lower = lower_case(std::string{line});
   for (size_t at = lower.find("rank"); at != lower.npos; at = lower.find("rank", at + 4)) {
     auto before = std::string_view{lower}.substr(0, at);
     if (before.ends_with("local_") || before.ends_with("local-") || before.ends_with("node_")

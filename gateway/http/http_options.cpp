@@ -2,9 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/own_address.hpp"
-
-#include <algorithm>
-#include <cctype>
+#include "runtime/text/utf8.hpp"
 
 namespace ringmaster::gateway {
 
@@ -50,10 +48,8 @@ caf::expected<server_options> http_options::server() const {
     return invalid(fmt::format("a token sent to {} would cross the network in clear: give --http-certificate and "
                                "--http-key, or listen at 127.0.0.1 behind a proxy with TLS on this host",
                                where.host));
-  for (auto name : names) {
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    rules.host_names.insert(name);
-  }
+  for (auto& name : names)
+    rules.host_names.insert(lower_case(name));
   result.limits = limits;
   result.connections_max = event_streams_max + requests_max;
   return result;

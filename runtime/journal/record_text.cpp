@@ -4,6 +4,7 @@
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <fmt/ranges.h>
 
-#include <cctype>
 #include <ctime>
 #include <string_view>
 #include <vector>
@@ -33,12 +33,6 @@ std::string plain(std::string_view text) {
       result += c;
   }
   return result;
-}
-
-std::string lower(std::string text) {
-  for (auto& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 // ": cause", or nothing where there is none.
@@ -93,7 +87,7 @@ std::string text(const proto::DeviceDied& x) {
 std::string text(const proto::CommunicatorCreated& x) {
   return fmt::format("communicator {}{} created, {}, policy {}{}", x.comm_id(),
                      x.name().empty() ? "" : fmt::format(" ({})", x.name()), ranks(x.device_ids()),
-                     lower(proto::FailurePolicy_Name(x.policy())), x.deterministic() ? ", deterministic" : "");
+                     lower_case(proto::FailurePolicy_Name(x.policy())), x.deterministic() ? ", deterministic" : "");
 }
 
 std::string text(const proto::CommunicatorRefused& x) {
@@ -117,14 +111,14 @@ std::string text(const proto::EpochOpened& x) {
 std::string text(const proto::OperationEnqueued& x) {
   auto& r = x.request().collective();
   return fmt::format("{} enqueued: {} {} of {} {}{}, {} a rank", operation_words(x.request().comm_id(), x.sequence()),
-                     plain(r.algorithm()), lower(proto::CollectiveKind_Name(r.kind())), r.count(),
+                     plain(r.algorithm()), lower_case(proto::CollectiveKind_Name(r.kind())), r.count(),
                      name_of(r.datatype()), reduction_text(r), bytes_text(x.bytes()));
 }
 
 std::string text(const proto::RankReport& x) {
   auto where = fmt::format("{} epoch {}: rank {} (device {:#x})", operation_words(x.comm_id(), x.sequence()), x.epoch(),
                            x.rank(), x.device_id());
-  auto phase = lower(proto::RankReport::Phase_Name(x.phase()));
+  auto phase = lower_case(proto::RankReport::Phase_Name(x.phase()));
   auto took = span_text(x.started_ns(), x.ended_ns());
   if (x.phase() == proto::RankReport::BROKEN)
     return fmt::format("{} broke {}{}", where, x.started_ns() == 0 ? "before it started" : "after " + took,
@@ -139,7 +133,7 @@ std::string text(const proto::RankReport& x) {
 std::string text(const proto::OperationEnded& x, std::optional<uint64_t> ranks_took_ns) {
   auto where = operation_words(x.comm_id(), x.sequence());
   auto what = fmt::format(
-    "{} {} over {}, {} a rank, {}{}", plain(x.algorithm()), lower(proto::CollectiveKind_Name(x.kind())),
+    "{} {} over {}, {} a rank, {}{}", plain(x.algorithm()), lower_case(proto::CollectiveKind_Name(x.kind())),
     counted(x.world_size(), "rank"), bytes_text(x.bytes()),
     span_text(x.started_ns(), x.ended_ns())
       + (ranks_took_ns ? fmt::format(", of that its ranks took {}", duration_text(*ranks_took_ns)) : ""),

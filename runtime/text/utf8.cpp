@@ -83,6 +83,13 @@ std::string as_utf8(std::string_view text) {
   return result;
 }
 
+std::string lower_case(std::string text) {
+  for (auto& x : text)
+    if (x >= 'A' && x <= 'Z')
+      x = static_cast<char>(x - 'A' + 'a');
+  return text;
+}
+
 std::string printable(std::string_view text) {
   const auto whole = as_utf8(text);
   std::string result;

@@ -24,6 +24,9 @@ inline bool has_control_characters(std::string_view text) {
   return std::ranges::any_of(text, is_control);
 }
 
+/// The text with its ASCII letters in lower case.
+std::string lower_case(std::string text);
+
 /// as_utf8 with each control character, including those of 8 bits, written as "\x1b". For names from other processes
 /// that are printed on a terminal.
 std::string printable(std::string_view text);

@@ -5,13 +5,13 @@
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <ctime>
 #include <vector>
 
@@ -128,9 +128,7 @@ std::string named_communicator(uint64_t id, const std::string& name) {
 }
 
 std::string policy_text(proto::FailurePolicy x) {
-  auto text = proto::FailurePolicy_Name(x);
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+  return lower_case(proto::FailurePolicy_Name(x));
 }
 
 std::string time_text(uint64_t unix_ns, std::chrono::seconds utc_offset) {

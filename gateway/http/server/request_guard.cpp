@@ -1,23 +1,18 @@
 #include "gateway/http/server/request_guard.hpp"
 
 #include "runtime/text/endpoint.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <cctype>
 
 namespace ringmaster::gateway {
 
 namespace {
 
 constexpr size_t target_max = 4096;
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 bool is_numeric_address(const std::string& host) {
   in_addr four{};
@@ -35,13 +30,13 @@ std::string name_in(const std::string& host) {
 std::string_view presented_token(const request_facts& x) {
   constexpr std::string_view scheme = "bearer ";
   std::string_view text = x.authorization;
-  if (lower(std::string{text.substr(0, scheme.size())}) != scheme)
+  if (lower_case(std::string{text.substr(0, scheme.size())}) != scheme)
     return {};
   return text.substr(scheme.size());
 }
 
 bool is_json(const std::string& content_type) {
-  auto type = lower(content_type.substr(0, content_type.find(';')));
+  auto type = lower_case(content_type.substr(0, content_type.find(';')));
   while (type.ends_with(' '))
     type.pop_back();
   return type == "application/json";
@@ -72,7 +67,7 @@ std::optional<refusal> request_guard::check_form(const request_facts& x) const {
 }
 
 std::optional<refusal> request_guard::check_host(const request_facts& x) const {
-  const auto name = lower(name_in(x.host));
+  const auto name = lower_case(name_in(x.host));
   if (x.host_count == 1 && (name == "localhost" || is_numeric_address(name) || rules_.host_names.count(name) == 1))
     return std::nullopt;
   return refusal{403, "forbidden",
@@ -99,7 +94,7 @@ std::optional<refusal> request_guard::check_writing(const request_facts& x) cons
   if (!rules_.operators)
     return refusal{403, "forbidden", "this gateway changes nothing: start it with --operator-token FILE to allow it"};
   const auto own_origin = fmt::format("{}://{}", rules_.tls ? "https" : "http", x.host);
-  const bool is_foreign = (!x.origin.empty() && lower(x.origin) != lower(own_origin))
+  const bool is_foreign = (!x.origin.empty() && lower_case(x.origin) != lower_case(own_origin))
                           || (!x.fetch_site.empty() && x.fetch_site != "same-origin" && x.fetch_site != "none");
   if (is_foreign)
     return refusal{403, "forbidden", "a page of another site sent this request"};

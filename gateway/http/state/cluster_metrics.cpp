@@ -1,9 +1,9 @@
 #include "gateway/http/state/cluster_metrics.hpp"
 
 #include "runtime/journal/record_text.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace ringmaster::gateway {
 
@@ -40,11 +40,8 @@ metric_page::labels label_of(const CommunicatorStatus& x) {
 
 void write_communicators(metric_page& page, const proto::ClusterStatus& x) {
   std::map<std::string, uint64_t> states;
-  for (auto& each : x.communicators()) {
-    auto name = CommunicatorStatus::State_Name(each.state());
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    ++states[name];
-  }
+  for (auto& each : x.communicators())
+    ++states[lower_case(CommunicatorStatus::State_Name(each.state()))];
   page.gauge("ringmaster_communicators", "Communicators, by state.");
   for (auto& [state, count] : states)
     page.add(count, {{"state", state}});

@@ -2,22 +2,18 @@
 
 #include "gateway/http/state/record_json.hpp"
 #include "runtime/journal/record_text.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <deque>
 
 namespace ringmaster::gateway {
 
 namespace {
 
-char lower_case(char x) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(x)));
-}
-
 /// Case of ASCII letters does not matter.
 bool contains(const std::string& text, const std::string& part) {
-  return part.empty() || !std::ranges::search(text, part, {}, lower_case, lower_case).empty();
+  return lower_case(text).find(lower_case(part)) != std::string::npos;
 }
 
 proto::JournalTailRequest request_of(const journal_query& x) {

@@ -4,9 +4,9 @@
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/endpoint.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -16,12 +16,6 @@ namespace {
 
 using proto::ClusterInfo;
 using proto::CommunicatorStatus;
-
-std::string lower(std::string text) {
-  for (auto& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 /// The time that was `age_ns` ago; 0 for an age of 0, which stands for "not".
 double since_ms(uint64_t now_ns, uint64_t age_ns) {
@@ -52,10 +46,10 @@ json operation_json(const CommunicatorStatus::Operation& x, uint64_t now_ns) {
           {"kind", name_of(what.kind())},
           {"algorithm", what.algorithm()},
           {"datatype", name_of(what.datatype())},
-          {"op", reduces(what.kind()) ? lower(gpu_sim::ReduceOp_Name(what.op())) : ""},
+          {"op", reduces(what.kind()) ? lower_case(gpu_sim::ReduceOp_Name(what.op())) : ""},
           {"count", what.count()},
           {"bytes", x.bytes()},
-          {"phase", lower(CommunicatorStatus::Operation::Phase_Name(x.phase()))},
+          {"phase", lower_case(CommunicatorStatus::Operation::Phase_Name(x.phase()))},
           {"started_ms", json_ms(now_ns - std::min(now_ns, x.age_ns()))},
           {"attempts", x.attempts()},
           {"shared_memory", x.joint()},
@@ -105,7 +99,7 @@ json device_json(const ClusterInfo::Device& x, const ClusterInfo::Node* node) {
 }
 
 json lost_json(const ClusterInfo::Gone& x) {
-  return {{"what", lower(ClusterInfo::Gone::What_Name(x.what()))},
+  return {{"what", lower_case(ClusterInfo::Gone::What_Name(x.what()))},
           {"id", x.what() == ClusterInfo::Gone::DEVICE ? json_id(device_id{x.id()}) : std::to_string(x.id())},
           {"name", x.name()},
           {"cause", x.cause()},
@@ -231,12 +225,12 @@ json status_writer::write(const proto::ClusterStatus& x, const cluster_facts& fa
 json status_writer::communicator_json(const CommunicatorStatus& x, uint64_t time_ns) {
   json result{{"id", x.comm_id()},
               {"name", x.name()},
-              {"policy", lower(proto::FailurePolicy_Name(x.policy()))},
+              {"policy", lower_case(proto::FailurePolicy_Name(x.policy()))},
               {"deterministic", x.deterministic()},
               {"outlives_client", x.outlives_client()},
               {"epoch", x.epoch()},
-              {"state", lower(CommunicatorStatus::State_Name(x.state()))},
-              {"status", lower(gpu_sim::Status_Name(x.status()))},
+              {"state", lower_case(CommunicatorStatus::State_Name(x.state()))},
+              {"status", lower_case(gpu_sim::Status_Name(x.status()))},
               {"error", x.error()},
               {"async_error", x.async_error()},
               {"silent", x.silent()}};

@@ -5,13 +5,13 @@
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/traces/trace_places.hpp"
 #include "runtime/text/trace_events.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,12 +23,6 @@ namespace ringmaster {
 namespace {
 
 using proto::Record;
-
-std::string lower(std::string text) {
-  for (auto& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 constexpr int nanosecond_decimals = 3;
 
@@ -149,7 +143,7 @@ void journal_trace_writer::learn_unfinished(std::span<const Record> context) {
 
 void journal_trace_writer::learn_operation(const Record& record) {
   auto take = [&](proto::CollectiveKind kind, const std::string& algorithm, uint64_t bytes) {
-    operations_[*operation_of(record)] = {lower(proto::CollectiveKind_Name(kind)), algorithm, bytes};
+    operations_[*operation_of(record)] = {lower_case(proto::CollectiveKind_Name(kind)), algorithm, bytes};
   };
   if (record.has_operation_enqueued()) {
     auto& x = record.operation_enqueued();
@@ -255,7 +249,7 @@ void journal_trace_writer::write_rank(const proto::RankReport& x, interval when,
                {"epoch", x.epoch()},
                {"sequence", x.sequence()},
                {"rank", x.rank()},
-               {"phase", fate.empty() ? lower(proto::RankReport::Phase_Name(x.phase())) : fate},
+               {"phase", fate.empty() ? lower_case(proto::RankReport::Phase_Name(x.phase())) : fate},
                {"algorithm", label.algorithm},
                {"bytes", label.bytes},
                {"bytes_received", x.bytes_received()},

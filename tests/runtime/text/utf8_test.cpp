@@ -35,3 +35,11 @@ TEST_CASE("utf8: refuses and repairs malformed text") {
         == "a\xEF\xBF\xBD"
            "b\xC3\xA9");
 }
+
+TEST_CASE("lower case: ASCII letters change, and nothing else does") {
+  CHECK(lower_case("ALL_REDUCE @[`{ 7 z") == "all_reduce @[`{ 7 z");
+  CHECK(lower_case("\xc3\x84"
+                   "A")
+        == "\xc3\x84"
+           "a"); // a letter of two bytes stays
+}
