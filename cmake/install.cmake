@@ -62,9 +62,11 @@ install(DIRECTORY bench/data/ DESTINATION "${ringmaster_data_dir}" COMPONENT pro
 # Units are not enabled by the installation. systemd looks for both below /usr/lib.
 install(FILES deploy/systemd/ringmaster-coordinator.service "deploy/systemd/ringmaster-node@.service"
   DESTINATION lib/systemd/system COMPONENT programs)
-if(RINGMASTER_GATEWAY)
-  install(TARGETS ringmaster-gateway RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT programs)
-  install(FILES deploy/systemd/ringmaster-gateway.service DESTINATION lib/systemd/system COMPONENT programs)
+if(RINGMASTER_GATEWAY) # a package of its own: it needs gRPC
+  install(TARGETS ringmaster-gateway RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT gateway)
+  install(FILES deploy/systemd/ringmaster-gateway.service DESTINATION lib/systemd/system COMPONENT gateway)
+  install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster-gateway" RENAME copyright
+    COMPONENT gateway)
 endif()
 install(FILES deploy/systemd/ringmaster.sysusers DESTINATION lib/sysusers.d RENAME ringmaster.conf COMPONENT programs)
 install(FILES CHANGELOG.md LICENSE README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT programs)

@@ -1,5 +1,5 @@
-# Two Debian packages, made by `./run package`: `ringmaster` has the programs, `ringmaster-dev` what compiles and links
-# against the libraries, with the packages that this takes.
+# The Debian packages that `./run package` makes: `ringmaster` has the programs, `ringmaster-gateway` the gateway, and
+# `ringmaster-dev` what compiles and links against the libraries, with the packages that this takes.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ringmaster)
 set(CPACK_PACKAGE_VENDOR "The Ringmaster authors")
@@ -11,6 +11,9 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_COMPONENTS_ALL programs development)
+if(RINGMASTER_GATEWAY)
+  list(APPEND CPACK_COMPONENTS_ALL gateway)
+endif()
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -25,6 +28,13 @@ file(WRITE "${PROJECT_BINARY_DIR}/package/conffiles" "/etc/ringmaster/caf-applic
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/conffiles"
   "${PROJECT_SOURCE_DIR}/deploy/systemd/postinst")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_NAME ringmaster-gateway)
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_GATEWAY_PACKAGE_DEPENDS ringmaster)
+set(CPACK_DEBIAN_GATEWAY_DESCRIPTION "gRPC, metrics and a live page for a Ringmaster cluster
+Serves clients in any language, Prometheus and browsers, as a client of the cluster in a process of its own.")
 
 # The generated headers that are installed want the series of protobuf that has made them.
 string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" protobuf_series "${Protobuf_VERSION}")

@@ -38,7 +38,7 @@ def cluster_of(devices, ranks=64):
 
 
 class FakeGateway:
-    """Serves until `close`. `events`: what the next connections to the stream get, pairs of name and document."""
+    """Serves until `close`. Each stream of events begins with a snapshot of `status`; `send` adds events to all."""
 
     def __init__(self, status):
         self.status = status

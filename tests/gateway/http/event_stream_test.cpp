@@ -57,7 +57,7 @@ size_t streams_of(const http_cluster& served) {
 TEST_CASE("events: a reader gets the state, then what changes") {
   http_cluster served;
   served.await_ready();
-  CHECK(differences(read_event(served, "snapshot"), "event_snapshot.json") == "");
+  CHECK(differences(read_event(served, "snapshot"), "status.json") == "");
   const auto change = [&] {
     std::scoped_lock lock{served.cluster->mutex};
     auto& status = served.cluster->status;
