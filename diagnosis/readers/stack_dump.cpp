@@ -28,7 +28,7 @@ std::optional<uint32_t> rank_in(std::string_view line) {
 }
 
 /// "    forward (model.py:17)"
-std::optional<stack_frame> frame_of_line(std::string_view line, text_table& texts) {
+std::optional<stack_frame> frame_of_line(std::string_view line, interned_texts& texts) {
   auto text = trimmed(line);
   auto open = text.rfind(" (");
   if (!text.ends_with(')') || open == text.npos)

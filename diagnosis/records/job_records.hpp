@@ -1,6 +1,6 @@
 #pragma once
 
-#include "diagnosis/records/text_table.hpp"
+#include "diagnosis/records/interned_texts.hpp"
 
 #include <cstdint>
 #include <map>
@@ -118,7 +118,7 @@ struct rank_records {
 
 /// What is known of a job. Ranks are those that have any record; a group may name others.
 struct job_records {
-  text_table texts;
+  interned_texts texts;
   std::vector<call_shape> shapes{1};
   std::vector<call_stack> stacks{1};
   std::vector<process_group> groups;

@@ -1,8 +1,8 @@
-#include "diagnosis/records/text_table.hpp"
+#include "diagnosis/records/interned_texts.hpp"
 
 namespace ringmaster::diagnosis {
 
-text_id text_table::of(std::string_view text) {
+text_id interned_texts::of(std::string_view text) {
   if (auto known = ids_.find(text); known != ids_.end())
     return known->second;
   auto id = static_cast<text_id>(texts_.size());

@@ -8,17 +8,17 @@
 
 namespace ringmaster::diagnosis {
 
-/// The number of a text in a text_table; 0 is the empty text.
+/// The number of a text in a interned_texts; 0 is the empty text.
 using text_id = uint32_t;
 
 /// Equal texts, kept once. Dumps of thousands of ranks repeat the same few names.
-class text_table {
+class interned_texts {
 public:
-  text_table() { of({}); }
-  text_table(text_table&&) = default;
-  text_table& operator=(text_table&&) = default;
-  text_table(const text_table&) = delete;
-  text_table& operator=(const text_table&) = delete;
+  interned_texts() { of({}); }
+  interned_texts(interned_texts&&) = default;
+  interned_texts& operator=(interned_texts&&) = default;
+  interned_texts(const interned_texts&) = delete;
+  interned_texts& operator=(const interned_texts&) = delete;
 
   text_id of(std::string_view text);
   std::string_view text(text_id id) const { return texts_[id]; }
