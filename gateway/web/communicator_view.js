@@ -86,7 +86,8 @@ export class CommunicatorView {
       return true;
     }
     if (this.replay) {
-      const past = now - this.replay.started;
+      // A frame's time is that of its begin: an operation that ends in between is a little later.
+      const past = Math.max(0, now - this.replay.started);
       this.text.textContent = this.replay.label;
       if (past < this.replay.length_ms) {
         if (this.replay.rounds)

@@ -85,6 +85,23 @@ class FakeGatewayTest(unittest.TestCase):
         self.browser.wait("the snapshot again", "return document.querySelector('#total-devices').textContent === '12 (1 free)'")
         self.assertEqual(self.gateway.connections, 2)
 
+    def test_replays_an_operation_that_ends_after_the_frame_began(self):
+        self.open(document("status"))
+        label = self.browser.run("""const { CommunicatorView } = await import("/communicator_view.js");
+            const [canvas, text] = [document.createElement("canvas"), document.createElement("p")];
+            const view = new CommunicatorView(canvas, text, { get: async () => ({ rounds: [[[0, 1]], [[1, 0]]] }) });
+            view.show({ id: "9", ranks: [0, 1].map((rank) => ({ rank, waits_for: [] })), operations: [], causes: [],
+                        topology: { shape: "ring", algorithm: "ring", edges: [[0, 1], [1, 0]] } });
+            const ended = { communicator: "9", record: { operation_ended: { kind: "ALL_REDUCE", algorithm: "ring",
+                        started_ns: "0", ended_ns: "1000", world_size: 2, sequence: 3 } } };
+            view.ended(ended);      // asks for the rounds
+            await new Promise((done) => setTimeout(done, 0));
+            view.replay = null;
+            view.ended(ended);
+            view.draw(performance.now() - 50);
+            return text.textContent""")
+        self.assertIn("Replay of operation 3: ring all_reduce", label)
+
     def test_draws_1024_devices_at_30_frames_a_second(self):
         status = cluster_of(1024)
         self.open(status)
