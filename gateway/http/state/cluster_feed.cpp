@@ -40,6 +40,7 @@ cluster_feed::cluster_feed(cluster_source& source, event_hub& hub, feed_options 
   : source_(source), hub_(hub), options_(std::move(options)) {
   facts_.coordinator = options_.coordinator;
   facts_.error = "it was not asked yet";
+  ready_ = readiness();
 }
 
 cluster_feed::~cluster_feed() {
@@ -94,8 +95,10 @@ void cluster_feed::look() {
         spdlog::warn("the coordinator does not answer: {}", render(status.error()));
       facts_.error = render(status.error());
     }
-    if (status_.time_ns() == 0)
-      return; // there was never one
+    if (status_.time_ns() == 0) { // there was never one
+      ready_ = readiness();
+      return;
+    }
   }
   publish(status_, std::move(news));
 }
@@ -168,6 +171,7 @@ void cluster_feed::publish(const proto::ClusterStatus& status, new_records news)
   {
     std::scoped_lock lock{mutex_};
     latest_ = now;
+    ready_ = readiness();
     route_bytes_ = writer_.route_bytes();
     fresh = trainings_.take_fresh();
   }
@@ -189,6 +193,10 @@ std::shared_ptr<const cluster_snapshot> cluster_feed::latest() const {
 
 caf::error cluster_feed::ready() const {
   std::scoped_lock lock{mutex_};
+  return ready_;
+}
+
+caf::error cluster_feed::readiness() const {
   if (facts_.error != "" || !latest_)
     return make_error(errc::unreachable, "the coordinator does not answer: " + facts_.error);
   if (!caught_up_ && facts_.has_journal)

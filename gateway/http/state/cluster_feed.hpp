@@ -83,6 +83,8 @@ private:
   /// The journal is another one than before: it starts again.
   void forget();
   void publish(const proto::ClusterStatus& status, new_records news);
+  /// With `mutex_` held.
+  caf::error readiness() const;
 
   cluster_source& source_;
   event_hub& hub_;
@@ -96,6 +98,7 @@ private:
   cluster_facts facts_;
   caf::error journal_error_;
   bool caught_up_ = false;
+  caf::error ready_; ///< Of what `latest_` shows: it never runs ahead of it.
   journal_totals totals_;
   training_runs trainings_;
   timeline timeline_;
