@@ -15,6 +15,7 @@ feed_options feed_options_of(const http_options& x) {
   feed_options result;
   result.coordinator = x.coordinator;
   result.interval = x.interval;
+  result.idle_interval = x.idle_interval;
   return result;
 }
 

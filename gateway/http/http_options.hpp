@@ -25,6 +25,7 @@ struct http_options {
   size_t requests_max = 64; ///< Connections besides event streams.
   connection_limits limits;
   std::chrono::milliseconds interval{250};
+  std::chrono::milliseconds idle_interval{1000}; ///< The same while no reader of events is connected.
 
   /// The server's options, after all files were read. Errors: invalid_argument; io_error for a file. A listening
   /// address that other hosts reach needs a reader's or an operator's token unless reading is open, and TLS if there is

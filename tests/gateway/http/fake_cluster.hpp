@@ -137,6 +137,7 @@ public:
     caf::error failure; ///< Of every request.
     std::vector<std::pair<device_id, proto::FaultRequest>> faults;
     std::vector<std::string> drained;
+    uint64_t looks = 0; ///< At the status, each of which a look at the journal follows.
 
     void append(proto::Record record) {
       std::scoped_lock lock{mutex};
@@ -148,6 +149,7 @@ public:
 
   caf::expected<proto::ClusterStatus> status() override {
     std::scoped_lock lock{all_->mutex};
+    ++all_->looks;
     if (all_->failure)
       return all_->failure;
     return all_->status;

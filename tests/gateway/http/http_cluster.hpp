@@ -18,7 +18,7 @@ public:
   explicit http_cluster(gateway::http_options options = {}, bool with_operators = true) {
     options.where = {"127.0.0.1", 0};
     options.coordinator = "127.0.0.1:7077";
-    options.interval = std::chrono::milliseconds{5};
+    options.interval = options.idle_interval = std::chrono::milliseconds{5};
     if (with_operators) {
       options.operator_token = (dir_.path() / "token").string();
       std::ofstream{options.operator_token} << secret << '\n';
@@ -51,9 +51,10 @@ public:
     return client().Post(path, headers, body, "application/json");
   }
 
-  /// Waits until the server has read the journal.
+  /// Waits until the server has read what the cluster and its journal have now.
   void await_ready() const {
-    while (client().Get("/readyz")->status != 200)
+    const auto before = looks();
+    while (looks() < before + 2 || client().Get("/readyz")->status != 200) // the first may have begun earlier
       std::this_thread::yield();
   }
 
@@ -62,6 +63,11 @@ public:
   uint16_t port = 0;
 
 private:
+  uint64_t looks() const {
+    std::scoped_lock lock{cluster->mutex};
+    return cluster->looks;
+  }
+
   temporary_directory dir_;
 };
 
