@@ -11,6 +11,7 @@
 #include <caf/actor_control_block.hpp>
 #include <caf/meta/load_callback.hpp>
 #include <caf/meta/type_name.hpp>
+#include <caf/optional.hpp>
 
 #include <compare>
 #include <memory>
@@ -43,14 +44,25 @@ struct device_window {
   std::shared_ptr<const memory_place> place = {};
 };
 
+/// How the receiver combines a block with what lies at its destination. The numbers may come from another process: see
+/// `reducer::of_transfer`.
+struct block_reduction {
+  int32_t op = 0;       ///< gpu_sim::ReduceOp
+  int32_t datatype = 0; ///< proto::DataType
+
+  static block_reduction of(const gpu_sim::TransferReduction& x) { return {x.op(), x.datatype()}; }
+  friend bool operator==(const block_reduction&, const block_reduction&) = default;
+};
+
 /// SENDER -> RECEIVER: here is the block; read it, then tell me. The range stays as it is until `taken`. A small block
 /// travels along, to those that cannot read the sender's memory: `source` says of it the device and the size alone.
 struct offer {
   transfer_key key;
   device_window source;
   caf::strong_actor_ptr sender;
-  byte_block block = {}; ///< All of its bytes, or none.
-  bool awaited = true;   ///< Whether the sender waits for `taken`.
+  byte_block block = {};                         ///< All of its bytes, or none.
+  bool awaited = true;                           ///< Whether the sender waits for `taken`.
+  caf::optional<block_reduction> reduction = {}; ///< Of a transfer; none: the block overwrites its destination.
 };
 
 /// RECEIVER -> SENDER: I have read it all.
@@ -162,8 +174,13 @@ typename Inspector::result_type inspect(Inspector& f, device_window& x) {
 }
 
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, block_reduction& x) {
+  return f(caf::meta::type_name("block_reduction"), x.op, x.datatype);
+}
+
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, offer& x) {
-  return f(caf::meta::type_name("offer"), x.key, x.source, x.sender, x.block, x.awaited);
+  return f(caf::meta::type_name("offer"), x.key, x.source, x.sender, x.block, x.awaited, x.reduction);
 }
 
 template <class Inspector>

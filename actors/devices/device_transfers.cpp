@@ -2,6 +2,7 @@
 #include "actors/devices/device.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/reduction/reducer.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,6 +17,15 @@ gpu_sim::GetStreamStatusResponse in_progress() {
   return result;
 }
 
+/// What is wrong with the reduction of a BeginSend or BeginReceive.
+template <class Request>
+caf::error check_reduction(const Request& x) {
+  if (!x.has_reduction())
+    return caf::none;
+  auto found = reducer::of_transfer(x.reduction(), x.numbytes());
+  return found ? caf::error{} : std::move(found.error());
+}
+
 } // namespace
 
 gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequest& x) {
@@ -27,6 +37,8 @@ gpu_sim::BeginSendResponse device_state::begin_send(const gpu_sim::BeginSendRequ
   auto range = memory->at(x.sendbuffaddr().value(), x.numbytes()); // who is in a communicator has memory
   if (!range)
     return fail(range.error());
+  if (auto problem = check_reduction(x))
+    return fail(problem);
   if (peer->first == id)
     return fail(
       invalid(fmt::format("rank {} is device 0x{:x} itself: use a copy within the device", x.dstrank().value(), id)));
@@ -57,6 +69,8 @@ gpu_sim::BeginReceiveResponse device_state::begin_receive(const gpu_sim::BeginRe
   auto range = memory->at(x.recvbuffaddr().value(), x.numbytes());
   if (!range)
     return fail(range.error());
+  if (auto problem = check_reduction(x))
+    return fail(problem);
   if (transfers.count(transfer) != 0)
     return fail(invalid(fmt::format("device 0x{:x} knows transfer {} already: each BeginSend "
                                     "has one BeginReceive, on the other device",

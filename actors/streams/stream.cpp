@@ -130,8 +130,9 @@ bool stream_state::reads_memory(const device_handle& peer, const caf::strong_act
 
 stream_state::offering stream_state::offer_block(const device_handle& peer, const caf::strong_actor_ptr& receiver,
                                                  const transfer_key& key, uint64_t address, uint64_t bytes,
-                                                 bool awaited) {
+                                                 bool awaited, const caf::optional<block_reduction>& reduction) {
   offer what{key, {memory->id(), address, bytes, memory, memory->place()}, self->ctrl()};
+  what.reduction = reduction;
   auto result = bytes > options.eager_bytes || reads_memory(peer, receiver) ? offering::lies : offering::travels;
   if (result == offering::lies) {
     bool linked = options.link != nullptr && receiver->node() != self->node();

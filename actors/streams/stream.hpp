@@ -98,9 +98,10 @@ public:
   enum class offering { lies, travels };
   /// Offers a block to `receiver`, an actor of the device `peer`: the block stays in this memory and the stream answers
   /// pulls until `retract`, or it travels within the offer, and nothing is asked for later. Then the receiver answers
-  /// only if that is `awaited`.
+  /// only if that is `awaited`. `reduction`: what it does with the block; none: it knows.
   offering offer_block(const device_handle& peer, const caf::strong_actor_ptr& receiver, const transfer_key& key,
-                       uint64_t address, uint64_t bytes, bool awaited);
+                       uint64_t address, uint64_t bytes, bool awaited,
+                       const caf::optional<block_reduction>& reduction = {});
   void retract(const transfer_key& key) { outgoing.erase(key); }
   /// Grows while a receiver reads what is offered.
   uint64_t reads_of(const transfer_key& key) const;

@@ -3,10 +3,13 @@
 #include "actors/calls/answers.hpp"
 #include "actors/streams/route.hpp"
 #include "actors/streams/stream.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/reduction/reducer.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 
 namespace ringmaster {
@@ -57,8 +60,11 @@ public:
       return withdraw(stream, range.error());
     if (doomed_)
       return end(stream, 0, doomed_);
+    caf::optional<block_reduction> reduction;
+    if (request_.has_reduction())
+      reduction = block_reduction::of(request_.reduction());
     stream.offer_block(destination_, destination_.device, key_, request_.sendbuffaddr().value(), request_.numbytes(),
-                       true);
+                       true, reduction);
     reads_seen_ = stream.reads_of(key_);
     stream.limit_head(stream.options.transfer_limit);
     return command_outcome::goes_on();
@@ -117,6 +123,45 @@ private:
   caf::error doomed_; ///< The other end had refused it before it started.
 };
 
+/// Bytes that come in order, cut anywhere: gives whole elements to a sink.
+class ordered_bytes {
+public:
+  void put(const block_sink& sink, std::span<const std::byte> bytes) {
+    const auto unit = sink.unit();
+    auto offset = arrived_ - cut_.size();
+    arrived_ += bytes.size();
+    if (!cut_.empty()) {
+      const auto wanted = std::min<size_t>(unit - cut_.size(), bytes.size());
+      cut_.insert(cut_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(wanted));
+      bytes = bytes.subspan(wanted);
+      if (cut_.size() < unit)
+        return;
+      sink.put(offset, cut_);
+      offset += unit;
+    }
+    const auto whole = bytes.size() / unit * unit;
+    sink.put(offset, bytes.first(whole));
+    cut_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(whole), bytes.end());
+    ensure(cut_.size() < unit, "no more than a part of an element is left");
+  }
+  uint64_t arrived() const { return arrived_; }
+
+private:
+  uint64_t arrived_ = 0;
+  std::vector<std::byte> cut_; ///< The first bytes of an element whose others have not arrived.
+};
+
+std::string text_of_reduction(const gpu_sim::TransferReduction& x) {
+  return fmt::format("{} of {}", name_of(x.op()), name_of(x.datatype()));
+}
+
+gpu_sim::TransferReduction to_wire(const block_reduction& x) {
+  gpu_sim::TransferReduction result;
+  result.set_op(static_cast<gpu_sim::ReduceOp>(x.op));
+  result.set_datatype(static_cast<proto::DataType>(x.datatype));
+  return result;
+}
+
 class receive_command : public command {
 public:
   receive_command(const gpu_sim::BeginReceiveRequest& request, device_id source) : request_(request), source_(source) {
@@ -125,7 +170,7 @@ public:
 
   const char* kind() const override { return "receive"; }
 
-  bool expects(const transfer_key& key) const override { return key == key_ && !route_ && arrived_ == 0; }
+  bool expects(const transfer_key& key) const override { return key == key_ && !route_ && outside_.arrived() == 0; }
 
   void forewarn(stream_state& stream, const refused& x) override {
     if (x.key != key_)
@@ -145,12 +190,14 @@ public:
     if (doomed_)
       return end(stream, doomed_);
     sink_.out = range->data();
+    if (auto problem = request_.has_reduction() ? reduce_by(request_.reduction()) : caf::error{})
+      return end(stream, problem);
     stream.limit_head(stream.options.transfer_limit);
     return early ? on_offer(stream, *early) : command_outcome::goes_on();
   }
 
   command_outcome on_offer(stream_state& stream, const offer& x) override {
-    ensure(!route_ && arrived_ == 0, "a receive takes one offer");
+    ensure(!route_ && outside_.arrived() == 0, "a receive takes one offer");
     sender_ = x.sender;
     if (x.source.device != source_)
       return end(stream, invalid(fmt::format(
@@ -158,6 +205,8 @@ public:
                            key_.channel, x.source.device, request_.srcrank().value(), source_)));
     if (x.source.bytes != request_.numbytes())
       return end(stream, sizes(x.source.bytes));
+    if (auto problem = x.reduction ? agree_on(to_wire(*x.reduction)) : caf::error{})
+      return end(stream, problem);
     auto way = stream.route_to(x, sink_);
     if (!way)
       return end(stream, way.error());
@@ -192,33 +241,53 @@ public:
       return command_outcome::goes_on();
     }
     const auto limit_s = seconds_of(stream.options.transfer_limit);
-    return end(stream,
-               late(!route_ && arrived_ == 0 ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s",
-                                                           request_.srcrank().value(), key_.channel, limit_s)
-                                             : fmt::format("transfer {} from rank {} was not complete within {:.1f} s",
-                                                           key_.channel, request_.srcrank().value(), limit_s)));
+    return end(stream, late(!route_ && outside_.arrived() == 0
+                              ? fmt::format("rank {} has sent nothing for transfer {} within {:.1f} s",
+                                            request_.srcrank().value(), key_.channel, limit_s)
+                              : fmt::format("transfer {} from rank {} was not complete within {:.1f} s", key_.channel,
+                                            request_.srcrank().value(), limit_s)));
   }
 
   /// Bytes from outside. `problem`: what is wrong with them.
   command_outcome take(stream_state& stream, const std::string& data, caf::error& problem) {
-    ensure(arrived_ <= request_.numbytes(), "no more bytes arrive than are expected");
+    const auto arrived = outside_.arrived();
+    ensure(arrived <= request_.numbytes(), "no more bytes arrive than are expected");
     if (route_) {
       problem = invalid(fmt::format("transfer {} is being received from device 0x{:x}", key_.channel, source_));
       return command_outcome::goes_on();
     }
-    if (data.size() > request_.numbytes() - arrived_) {
-      problem = sizes(arrived_ + data.size());
+    if (data.size() > request_.numbytes() - arrived) {
+      problem = sizes(arrived + data.size());
       return end(stream, problem);
     }
-    sink_.put(arrived_, std::as_bytes(std::span{data}));
-    arrived_ += data.size();
+    outside_.put(sink_, std::as_bytes(std::span{data}));
     ++pieces_;
-    return arrived_ == request_.numbytes() ? end(stream, {}) : command_outcome::goes_on();
+    return outside_.arrived() == request_.numbytes() ? end(stream, {}) : command_outcome::goes_on();
   }
 
   uint64_t transfer() const { return key_.channel; }
 
 private:
+  /// From now on bytes are reduced into the range. Errors: those of `reducer::of_transfer`.
+  caf::error reduce_by(const gpu_sim::TransferReduction& x) {
+    TRY(found, reducer::of_transfer(x, request_.numbytes()));
+    combine_.emplace(std::move(*found));
+    sink_.operand = sink_.out;
+    sink_.combine = &*combine_;
+    return caf::none;
+  }
+
+  /// The sender wants this reduction.
+  caf::error agree_on(const gpu_sim::TransferReduction& x) {
+    if (!combine_)
+      return reduce_by(x);
+    auto& ours = request_.reduction();
+    if (x.op() == ours.op() && x.datatype() == ours.datatype())
+      return caf::none;
+    return invalid(fmt::format("transfer {}: the sender wants the {}, the receiver the {}: only one end need name it",
+                               key_.channel, text_of_reduction(x), text_of_reduction(ours)));
+  }
+
   command_outcome react(stream_state& stream, route::progress progress) {
     ++pieces_;
     switch (progress) {
@@ -250,11 +319,12 @@ private:
   gpu_sim::BeginReceiveRequest request_;
   device_id source_;
   transfer_key key_;
+  std::optional<reducer> combine_; ///< None: the bytes overwrite the range.
   block_sink sink_;
-  std::unique_ptr<route> route_;
+  std::unique_ptr<route> route_; ///< It uses `combine_`.
   caf::strong_actor_ptr sender_;
-  uint64_t arrived_ = 0;
-  uint64_t pieces_ = 0; ///< Progress, for the limit.
+  ordered_bytes outside_; ///< Bytes from outside.
+  uint64_t pieces_ = 0;   ///< Progress, for the limit.
   uint64_t pieces_seen_ = 0;
   std::chrono::steady_clock::time_point sign_due_;
   caf::error doomed_; ///< The other end had refused it before it started.

@@ -173,7 +173,12 @@ void get_device_metadata(course_desk_state& desk, const call_pointer& call) {
       to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
   });
 }
+    auto reduction = desk.form().send_reduction(request.op());
+    if (!reduction)
+      return call->fail(reduction.error());
 
+    if (*reduction)
+      *forwarded.mutable_reduction() = **reduction;
 void begin_send(course_desk_state& desk, const call_pointer& call) {
   auto request = request_of<course::BeginSendRequest>(call);
   if (!request)

@@ -1,6 +1,7 @@
 #include "gateway/dialects/dialect.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/text/comma_list.hpp"
 
@@ -56,6 +57,18 @@ caf::expected<gpu_sim::ReduceOp> dialect::reduce_op(int number) const {
     if (reduce_ops[i] != "NIL")
       allowed.push_back(fmt::format("{} ({})", i, reduce_ops[i]));
   return invalid(fmt::format("the reduction {} is not {}", number, choice_text(allowed)));
+}
+
+caf::expected<std::optional<gpu_sim::TransferReduction>> dialect::send_reduction(int number) const {
+  const bool is_nil = number >= 0 && static_cast<size_t>(number) < reduce_ops.size()
+                      && reduce_ops[static_cast<size_t>(number)] == "NIL";
+  if (send_op == send_op_use::ignored || is_nil)
+    return std::optional<gpu_sim::TransferReduction>{};
+  TRY(op, reduce_op(number));
+  gpu_sim::TransferReduction result;
+  result.set_op(*op);
+  result.set_datatype(datatype);
+  return std::optional{result};
 }
 
 caf::expected<uint64_t> dialect::elements(uint64_t given) const {

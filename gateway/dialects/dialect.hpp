@@ -20,6 +20,7 @@ struct dialect {
   enum class loss_policy : uint8_t { as_configured, shrink, replace, abort };
   enum class peer_name : uint8_t { rank, device };
   enum class chunk_name : uint8_t { field, header };
+  enum class send_op_use : uint8_t { ignored, applied };
   enum class shortage : uint8_t { share, refuse };
 
   /// Where clients see the memory of every device.
@@ -38,6 +39,7 @@ struct dialect {
   std::optional<uint64_t> first_device_id; ///< Devices are numbered from here; none: ids of the cluster.
   loss_policy on_loss = loss_policy::as_configured;
   peer_name peer = peer_name::rank; ///< What BeginSend and BeginReceive name.
+  send_op_use send_op = send_op_use::ignored; ///< Of BeginSend's field 4, a reduction by the receiver.
   chunk_name chunk = chunk_name::field;
   shortage on_shortage = shortage::share; ///< What CommInit does if too few devices are free.
 
@@ -52,6 +54,9 @@ struct dialect {
   int first_status_number() const;
   /// Errors: invalid_argument, with the numbers that the dialect has.
   caf::expected<gpu_sim::ReduceOp> reduce_op(int number) const;
+  /// What the receiver does with the bytes of a BeginSend with this number; none: they overwrite what is there, as they
+  /// do with NIL, or where the number is ignored. Errors: those of `reduce_op`.
+  caf::expected<std::optional<gpu_sim::TransferReduction>> send_reduction(int number) const;
   /// The elements of an AllReduce with this count. Errors: invalid_argument for bytes that are no whole elements.
   caf::expected<uint64_t> elements(uint64_t count) const;
   /// The same in bytes.

@@ -3,7 +3,6 @@
 #include "messages/errc.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/text/comma_list.hpp"
-#include "runtime/text/comma_list.hpp"
 #include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/text_file.hpp"
 
@@ -133,6 +132,8 @@ const std::map<std::string, setter, std::less<>>& keys() {
        x.form.reduce_ops = words_of(text);
        return caf::error{};
      }},
+    {"send-op", word(&form::send_op, {{"ignored", form::send_op_use::ignored},
+                                      {"applied", form::send_op_use::applied}})},
     {"status",
      [](auto& x, auto text) {
        x.form.statuses = words_of(text);

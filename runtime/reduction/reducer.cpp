@@ -42,6 +42,20 @@ caf::expected<reducer> reducer::of(proto::DataType type, gpu_sim::ReduceOp op, s
   return result;
 }
 
+caf::expected<reducer> reducer::of_transfer(const gpu_sim::TransferReduction& x, uint64_t bytes) {
+  constexpr std::array possible{gpu_sim::SUM, gpu_sim::PROD, gpu_sim::MIN, gpu_sim::MAX};
+  if (std::ranges::find(possible, x.op()) == possible.end())
+    return invalid(fmt::format("a transfer reduces by sum, prod, min or max, not by {}",
+                               gpu_sim::ReduceOp_IsValid(x.op()) ? std::string{name_of(x.op())}
+                                                                 : fmt::format("number {}", static_cast<int>(x.op()))));
+  TRY(result, of(x.datatype(), x.op()));
+  if (const auto element_bytes = size_of(x.datatype()); bytes % element_bytes != 0)
+    return invalid(fmt::format("a transfer that reduces has whole elements, and {} bytes are no multiple of the {} "
+                               "bytes of a {}",
+                               bytes, element_bytes, name_of(x.datatype())));
+  return std::move(*result);
+}
+
 void reducer::operator()(const std::byte* a, const std::byte* b, std::byte* out, uint64_t count) const {
   const auto bytes = count * kernels_.datatype.element_bytes;
   announce_read(a, bytes);

@@ -18,6 +18,11 @@ public:
   /// or none of that name for the datatype.
   static caf::expected<reducer> of(proto::DataType type, gpu_sim::ReduceOp op, std::string_view user_op = {});
 
+  /// The reduction of a transfer of `bytes`. Its members may be any numbers. Errors: invalid_argument: no such
+  /// datatype, no whole elements, or another operation than SUM, PROD, MIN and MAX, which alone need no more than two
+  /// operands.
+  static caf::expected<reducer> of_transfer(const gpu_sim::TransferReduction& x, uint64_t bytes);
+
   /// out[i] = a[i] op b[i]; AVG and PREMUL_SUM add. `out` may be `a` or `b`.
   void operator()(const std::byte* a, const std::byte* b, std::byte* out, uint64_t count) const;
 

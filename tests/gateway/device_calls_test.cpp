@@ -1,6 +1,8 @@
 // Transfers between devices and from outside, with devices at addresses of their own and in other dialects.
 #include "tests/gateway/served_cluster.hpp"
 
+#include <algorithm>
+
 using namespace ringmaster;
 using namespace ringmaster::test;
 
@@ -225,4 +227,51 @@ TEST_CASE("device calls: a transfer whose peer dies has failed") {
   CHECK(target.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(8, address_of(target), 0)).ok());
   served.kill(made.devices(0).deviceid().value());
   CHECK(poll_stream(target, 8) == course::FAILED);
+}
+
+TEST_CASE("device calls: where the dialect has it applied, the receiver reduces what BeginSend's field 4 names") {
+  served_cluster served{"[a]\naddress = 127.0.0.1:0\ndevices = 127.0.0.1:0, 127.0.0.1:0\nsend-op = applied\n"
+                        "reduce-op = NIL, SUM, PROD, MIN, MAX, AVG\n"
+                        "[lab]\naddress = 127.0.0.1:0\ndevices = 127.0.0.1:0, 127.0.0.1:0\n"};
+  const std::vector<double> present(numbers_count, 3.0);
+  auto transferred = [&](size_t listener, int op) {
+    auto coordinator = served.client_of(listener);
+    const auto made = coordinator.comm_init(2);
+    auto source = served.client_of_device(0, listener), target = served.client_of_device(1, listener);
+    const auto from = address_of(source), to = address_of(target);
+    coordinator.copy_to_device(made.devices(0).deviceid().value(), from, numbers);
+    coordinator.copy_to_device(made.devices(1).deviceid().value(), to, present);
+    auto send = send_of(from, 1);
+    send.set_op(static_cast<course::ReduceOp>(op));
+    const auto stream = source.call<course::BeginSendResponse>("GPUDevice/BeginSend", send).answer().streamid().value();
+    CHECK(target.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive_of(stream, to, 0)).ok());
+    CHECK(poll_stream(target, stream) == course::SUCCESS);
+    return coordinator.copy_to_host<double>(made.devices(1).deviceid().value(), to, numbers_count);
+  };
+  auto combined = [&](auto op) {
+    auto result = numbers;
+    for (auto& x : result)
+      x = op(x);
+    return result;
+  };
+  CHECK(transferred(0, 0) == numbers); // NIL
+  CHECK(transferred(0, 1) == combined([](double x) { return x + 3; }));
+  CHECK(transferred(0, 2) == combined([](double x) { return x * 3; }));
+  CHECK(transferred(0, 3) == combined([](double x) { return std::min(x, 3.0); }));
+  CHECK(transferred(0, 4) == combined([](double x) { return std::max(x, 3.0); }));
+  CHECK(transferred(1, 1) == numbers); // the lab's form ignores the field
+
+  auto source = served.client_of_device(0);
+  auto refused = [&](int op, uint64_t bytes) {
+    auto send = send_of(address_of(source), 1);
+    send.set_op(static_cast<course::ReduceOp>(op));
+    send.set_numbytes(bytes);
+    const auto result = source.call<course::BeginSendResponse>("GPUDevice/BeginSend", send);
+    CHECK(result.status_code() == grpc::INVALID_ARGUMENT);
+    return result.status.error_message();
+  };
+  CHECK(refused(9, 8) == "the reduction 9 is not 1 (SUM), 2 (PROD), 3 (MIN), 4 (MAX) or 5 (AVG)");
+  CHECK(refused(5, 8) == "a transfer reduces by sum, prod, min or max, not by avg");
+  CHECK(refused(1, 12)
+        == "a transfer that reduces has whole elements, and 12 bytes are no multiple of the 8 bytes of a float64");
 }

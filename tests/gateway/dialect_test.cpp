@@ -54,12 +54,28 @@ TEST_CASE("dialect: a count in bytes is one of whole elements") {
         == "the count is in bytes, and 42 is no multiple of the 4 bytes of an element");
 }
 
+TEST_CASE("dialect: the reduction of a BeginSend is ignored unless the file has it applied") {
+  const dialect lab;
+  CHECK_FALSE(*lab.send_reduction(1));
+  CHECK_FALSE(*lab.send_reduction(77));
+  const auto own = form_of("send-op = applied\n");
+  CHECK((*own.send_reduction(0))->op() == gpu_sim::SUM); // the number of an absent field
+  CHECK((*own.send_reduction(1))->op() == gpu_sim::PROD);
+  CHECK((*own.send_reduction(1))->datatype() == proto::FLOAT64);
+  CHECK(code_of(own.send_reduction(7).error()) == errc::invalid_argument);
+  const auto other = form_of("send-op = applied\nreduce-op = NIL, SUM, PROD, MIN, MAX\ndatatype = float32\n");
+  CHECK_FALSE(*other.send_reduction(0));
+  CHECK((*other.send_reduction(4))->op() == gpu_sim::MAX);
+  CHECK((*other.send_reduction(4))->datatype() == proto::FLOAT32);
+  CHECK_FALSE(*form_of("send-op = ignored\n").send_reduction(1));
+}
+
 TEST_CASE("listener file: sections, comments and every key") {
   auto parsed = parse_listeners("; two of them\n[lab]\naddress = 127.0.0.1:50051 # the lab's own port\n\n"
                                 "[other]\naddress=[::1]:5000\ndevices = 127.0.0.1:5003, 127.0.0.1:5004\n"
                                 "device-ids = 1\nwindow = 0x1000 1MiB\non-loss = abort\npeer = device\nchunk = header\n"
                                 "on-shortage = refuse\nidle-limit = 30s\ncall-limit = 5s\nmessage-max = 64MiB\n"
-                                "calls-max = 10\r\n");
+                                "calls-max = 10\r\nsend-op = applied\n");
   REQUIRE(parsed);
   REQUIRE(parsed->size() == 2);
   CHECK(text_of((*parsed)[0].address) == "127.0.0.1:50051");
@@ -73,6 +89,7 @@ TEST_CASE("listener file: sections, comments and every key") {
   CHECK(other.form.on_loss == dialect::loss_policy::abort);
   CHECK(other.form.peer == dialect::peer_name::device);
   CHECK(other.form.chunk == dialect::chunk_name::header);
+  CHECK(other.form.send_op == dialect::send_op_use::applied);
   CHECK(other.form.on_shortage == dialect::shortage::refuse);
   CHECK(other.form.idle_limit == std::chrono::seconds{30});
   CHECK(other.form.call_limit == std::chrono::seconds{5});
@@ -84,6 +101,7 @@ TEST_CASE("listener file: a mistake is reported with its line") {
   CHECK(complaint("cuont = bytes\n") == "line 3: there is no key \"cuont\"; did you mean \"count\"?");
   CHECK(complaint("count = words\n") == "line 3: count: \"words\" is not elements or bytes");
   CHECK(complaint("count = bytes\ncount = bytes\n") == "line 4: the listener [a] has the key \"count\" twice");
+  CHECK(complaint("send-op = maybe\n") == "line 3: send-op: \"maybe\" is not ignored or applied");
   CHECK(complaint("count\n") == "line 3: \"count\" is neither [NAME] nor KEY = VALUE");
   CHECK(complaint("count =\n") == "line 3: \"count\" has no value");
   CHECK(complaint("window = 0x1000\n")

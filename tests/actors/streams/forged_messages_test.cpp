@@ -57,7 +57,7 @@ struct lone_stream : deterministic_system {
   std::span<std::byte> at(uint64_t offset, uint64_t bytes) { return *memory->at(base + offset, bytes); }
 
   /// A receive of `bytes` to the start of the memory, with our offer of them, from which it has to pull.
-  void receive(uint64_t bytes) {
+  void receive(uint64_t bytes, const caf::optional<block_reduction>& reduction = {}) {
     gpu_sim::BeginReceiveRequest request;
     request.mutable_streamid()->set_value(number);
     request.mutable_recvbuffaddr()->set_value(base);
@@ -65,7 +65,9 @@ struct lone_stream : deterministic_system {
     gpu_sim::DeviceId from;
     from.set_value(peer);
     send(request, from);
-    send(offer{key, {device_id{peer}, 4096, bytes, nullptr}, me()});
+    offer what{key, {device_id{peer}, 4096, bytes, nullptr}, me()};
+    what.reduction = reduction;
+    send(what);
   }
 
   /// A send of `bytes` from 512 on.
@@ -205,6 +207,17 @@ TEST_CASE("a chunk may come before an earlier one: where the way between two pro
   CHECK(x.taken_count == 1);
   auto got = x.at(0, 250);
   CHECK(std::equal(got.begin(), got.end(), block.bytes().begin(), block.bytes().end()));
+}
+
+TEST_CASE("forged messages: an offer with a reduction that does not exist, or of other elements, is refused") {
+  for (auto reduction : {block_reduction{99, 0}, block_reduction{-1, 0}, block_reduction{gpu_sim::USER, 0},
+                         block_reduction{0, 99}, block_reduction{0, -7}, block_reduction{0, proto::FLOAT64}}) {
+    lone_stream x;
+    x.receive(12, reduction);
+    CHECK(x.refusals.size() == 1);
+    CHECK(x.pulls.empty());
+    CHECK(all_zero(x.at(0, 8192)));
+  }
 }
 
 TEST_CASE("forged messages: a release that comes before every step has ended changes nothing") {
