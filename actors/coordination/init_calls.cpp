@@ -10,10 +10,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 namespace ringmaster {
 
 namespace {
+
+using wire_ids = google::protobuf::RepeatedField<uint64_t>;
+
+device_ids devices_of(const wire_ids& ids) {
+  device_ids result;
+  for (auto id : ids)
+    result.push_back(device_id{id});
+  return result;
+}
+
+/// The first of `some` that `all` lacks.
+std::optional<uint64_t> first_not_in(const wire_ids& all, const wire_ids& some) {
+  const std::set<uint64_t> known(all.begin(), all.end());
+  const auto i = std::ranges::find_if(some, [&](auto id) { return !known.contains(id); });
+  return i == some.end() ? std::nullopt : std::optional{*i};
+}
 
 /// What is wrong with the request itself.
 caf::error problem_of(const gpu_sim::CommInitRequest& x) {
@@ -22,6 +40,8 @@ caf::error problem_of(const gpu_sim::CommInitRequest& x) {
     text = fmt::format("failure policy {} is not one of this version's", static_cast<int>(x.policy()));
   else if (!x.deviceids().empty() && x.numdevices() != 0 && static_cast<int>(x.numdevices()) != x.deviceids_size())
     text = fmt::format("CommInit asks for {} devices and names {}", x.numdevices(), x.deviceids_size());
+  else if (auto id = first_not_in(x.deviceids(), x.freedeviceids()))
+    text = fmt::format("freeDeviceIds names device 0x{:x}, and deviceIds does not", *id);
   else if (x.deviceids().empty() && x.numdevices() == 0)
     text = "CommInit asks for 0 devices; a communicator has at least 1";
   else if (!is_comm_name(x.name()))
@@ -39,9 +59,8 @@ caf::timespan init_calls::silence_max() const {
 
 caf::expected<device_ids> init_calls::ranks_for(const gpu_sim::CommInitRequest& x) const {
   RETURN_ERROR(problem_of(x));
-  device_ids named;
-  for (auto id : x.deviceids())
-    named.push_back(device_id{id});
+  auto named = devices_of(x.deviceids());
+  RETURN_ERROR(coordinator_.devices.check_free(devices_of(x.freedeviceids())));
   auto ranks = named.empty() ? coordinator_.devices.free_devices(x.numdevices(), "CommInit") : std::move(named);
   auto problem = ranks ? coordinator_.communicators.admit(1) : ranks.error();
   if (!problem)

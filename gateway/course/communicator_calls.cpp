@@ -12,10 +12,16 @@ namespace ringmaster::gateway {
 
 namespace {
 
+/// Devices for a communicator.
+struct chosen_devices {
+  std::vector<device_id> ranks; ///< In rank order.
+  std::vector<device_id> free;  ///< Those that must be in no communicator when it is made.
+};
+
 /// The devices for a communicator of `wanted` ranks: free ones, or, where the dialect shares, also those that were
 /// longest without use. Errors: too_few_devices.
-caf::expected<std::vector<device_id>> choose_devices(course_desk_state& desk, const proto::ClusterInfo& cluster,
-                                                     size_t wanted) {
+caf::expected<chosen_devices> choose_devices(course_desk_state& desk, const proto::ClusterInfo& cluster,
+                                             size_t wanted) {
   std::set<uint64_t> draining;
   for (auto& node : cluster.nodes())
     if (node.draining())
@@ -44,9 +50,12 @@ caf::expected<std::vector<device_id>> choose_devices(course_desk_state& desk, co
   if (usable < wanted)
     return make_error(errc::too_few_devices,
                       fmt::format("CommInit wants {} devices, and of {} {} are free", wanted, candidates.size(), free));
-  std::vector<device_id> result;
-  for (size_t i = 0; i < wanted; ++i)
-    result.push_back(candidates[i].device);
+  chosen_devices result;
+  for (size_t i = 0; i < wanted; ++i) {
+    result.ranks.push_back(candidates[i].device);
+    if (candidates[i].users == 0)
+      result.free.push_back(candidates[i].device);
+  }
   return result;
 }
 
@@ -77,13 +86,59 @@ void answer_init(course_desk_state& desk, const call_pointer& call, const gpu_si
   call->answer(answer);
 }
 
-void init_on_chosen(course_desk_state& desk, const call_pointer& call, size_t wanted) {
-  desk.refresh_devices(call, [&desk, call, wanted](const proto::ClusterInfo& cluster) {
+using init_then = std::function<void(const gpu_sim::CommInitResponse&)>;
+using init_otherwise = std::function<void(const caf::error&)>;
+
+/// Makes a communicator of these devices.
+void ask_for_communicator(course_desk_state& desk, const call_pointer& call, const chosen_devices& chosen,
+                          init_then then, init_otherwise otherwise) {
+  auto request = init_request(desk);
+  for (auto device : chosen.ranks) {
+    request.add_deviceids(device.value);
+    desk.promised.insert(device);
+  }
+  for (auto device : chosen.free)
+    request.add_freedeviceids(device.value);
+  auto made_or_not = [&desk, devices = chosen.ranks] {
+    for (auto device : devices)
+      desk.promised.erase(desk.promised.find(device));
+  };
+  desk.ask_or<gpu_sim::CommInitResponse>(
+    call,
+    [&desk, made_or_not, then = std::move(then)](const gpu_sim::CommInitResponse& made) {
+      made_or_not();
+      note_made(desk, made);
+      then(made);
+    },
+    [made_or_not, otherwise = std::move(otherwise)](const caf::error& problem) {
+      made_or_not();
+      otherwise(problem);
+    },
+    std::move(request));
+}
+
+/// How often devices are chosen for one call. Between the choice and the coordinator's answer another client may take
+/// one of them, or it may leave.
+constexpr int choices_max = 8;
+
+void init_on_chosen(course_desk_state& desk, const call_pointer& call, size_t wanted, int choice = 1) {
+  desk.refresh_devices(call, [&desk, call, wanted, choice](const proto::ClusterInfo& cluster) {
     auto chosen = choose_devices(desk, cluster, wanted);
     if (!chosen)
       return call->fail(chosen.error());
-    init_on(desk, call, *chosen,
-            [&desk, call](const gpu_sim::CommInitResponse& made) { answer_init(desk, call, made); });
+    ask_for_communicator(
+      desk, call, *chosen, [&desk, call](const gpu_sim::CommInitResponse& made) { answer_init(desk, call, made); },
+      [&desk, call, wanted, choice](const caf::error& problem) {
+        const auto code = code_of(problem);
+        if (code != errc::in_use && code != errc::unknown_device)
+          return call->fail(problem);
+        if (choice < choices_max)
+          return init_on_chosen(desk, call, wanted, choice + 1);
+        call->fail(make_error(errc::too_few_devices,
+                              fmt::format("devices were chosen {} times, and each time one of them was taken by another "
+                                          "client or had left: call CommInit again. The last: {}",
+                                          choices_max, render(problem))));
+      });
   });
 }
 
@@ -161,27 +216,8 @@ void destroy(course_desk_state& desk, const call_pointer& call, uint64_t id, com
 
 void init_on(course_desk_state& desk, const call_pointer& call, const std::vector<device_id>& devices,
              std::function<void(const gpu_sim::CommInitResponse&)> then) {
-  auto request = init_request(desk);
-  for (auto device : devices) {
-    request.add_deviceids(device.value);
-    desk.promised.insert(device);
-  }
-  auto made_or_not = [&desk, devices] {
-    for (auto device : devices)
-      desk.promised.erase(desk.promised.find(device));
-  };
-  desk.ask_or<gpu_sim::CommInitResponse>(
-    call,
-    [&desk, made_or_not, then](const gpu_sim::CommInitResponse& made) {
-      made_or_not();
-      note_made(desk, made);
-      then(made);
-    },
-    [call, made_or_not](const caf::error& problem) {
-      made_or_not();
-      call->fail(problem);
-    },
-    std::move(request));
+  ask_for_communicator(desk, call, {devices, {}}, std::move(then),
+                       [call](const caf::error& problem) { call->fail(problem); });
 }
 
 void comm_init(course_desk_state& desk, const call_pointer& call) {
@@ -196,7 +232,7 @@ void comm_init(course_desk_state& desk, const call_pointer& call) {
     return call->fail(invalid(fmt::format("CommInit wants {} devices, and names {}", wanted, named.size())));
   if (!named.empty())
     return init_at_addresses(desk, call, {named.begin(), named.end()});
-  // The coordinator gives each of several clients other devices. Only it can: a choice made here is late.
+  // Where it may, the coordinator chooses: a choice made here may be late, and is then made again.
   if (desk.devices->has_a_place_for_each())
     return init_anywhere(desk, call, wanted);
   init_on_chosen(desk, call, wanted);

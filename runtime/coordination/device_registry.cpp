@@ -1,6 +1,7 @@
 #include "runtime/coordination/device_registry.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 
 #include <algorithm>
@@ -217,6 +218,16 @@ caf::error device_registry::check(const std::vector<device_ids>& groups) const {
         return invalid(fmt::format("device 0x{:x} would be rank {} and rank {} of one communicator", id, i->second,
                                    rank));
     }
+  }
+  return caf::none;
+}
+
+caf::error device_registry::check_free(const device_ids& which) const {
+  for (auto id : which) {
+    TRY(device, known(id));
+    if (!(*device)->communicators.empty())
+      return make_error(errc::in_use, fmt::format("device 0x{:x} is in communicator {} already", id,
+                                                  *(*device)->communicators.begin()));
   }
   return caf::none;
 }

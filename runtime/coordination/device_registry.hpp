@@ -98,6 +98,8 @@ public:
   /// Whether communicators of these ranks can be made. Errors: unknown_device; in_use for a device whose node is
   /// drained; invalid_argument for a device that is twice in a group.
   caf::error check(const std::vector<device_ids>& groups) const;
+  /// Whether each of these devices is in no communicator. Errors: unknown_device; in_use, naming a communicator.
+  caf::error check_free(const device_ids& which) const;
 
 private:
   bool is_draining(const known_device& x) const;

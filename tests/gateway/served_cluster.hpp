@@ -8,6 +8,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,9 +23,12 @@ constexpr auto lab_listener = "[lab]\naddress = 127.0.0.1:0\n";
 /// A cluster in this process, and a gateway that serves it on loopback addresses.
 class served_cluster {
 public:
-  /// `listeners`: as in a configuration file; `options`: of the cluster.
+  /// Stands between the gateway and the coordinator.
+  using front = std::function<coordinator_actor(caf::actor_system&, const coordinator_actor&)>;
+
+  /// `listeners`: as in a configuration file; `options`: of the cluster; `between`: none: nothing.
   explicit served_cluster(std::string_view listeners = lab_listener, uint32_t devices = 4,
-                          std::vector<std::string> options = {"--device.memory-bytes=1MiB"})
+                          std::vector<std::string> options = {"--device.memory-bytes=1MiB"}, const front& between = {})
     : settings_(std::make_unique<configuration>()) {
     options.push_back("--device.count=" + std::to_string(devices));
     options.push_back("--log.level=off");
@@ -33,7 +37,9 @@ public:
     cluster_ = std::move(*cluster::start(*system_, settings_->values(), true));
     auto parsed = gateway::parse_listeners(listeners);
     REQUIRE_MESSAGE(parsed, render(parsed.error()));
-    gateway_ = std::move(*gateway::course_gateway::start(*system_, cluster_->coordinator(), std::move(*parsed)));
+    const auto& host = cluster_->coordinator();
+    gateway_ = std::move(*gateway::course_gateway::start(*system_, between ? between(*system_, host) : host,
+                                                         std::move(*parsed)));
   }
 
   /// A new client of a listener's coordinator services, or of one of its devices.

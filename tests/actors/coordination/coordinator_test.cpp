@@ -212,3 +212,44 @@ TEST_CASE("coordinator: a communicator's name is reported with it, but not with 
     CHECK(refused.code() == static_cast<uint32_t>(errc::invalid_argument));
   }
 }
+
+TEST_CASE("coordinator: CommInit on devices that must be free is refused if another communicator has one of them") {
+  simulated_cluster cluster{with_devices(4)};
+  const auto first = cluster.init(1);
+  const auto taken = first.devices(0).deviceid().value();
+  gpu_sim::CommInitRequest request;
+  for (uint64_t id = 1; id <= 3; ++id) {
+    request.add_deviceids(id);
+    request.add_freedeviceids(id);
+  }
+  const auto refused = cluster.ask_coordinator<gpu_sim::CommInitResponse>(request);
+  CHECK(refused.error() == fmt::format("device 0x{:x} is in communicator {} already", taken, first.commid()));
+  CHECK(refused.code() == static_cast<uint32_t>(errc::in_use));
+  auto shared = request; // the device may be another communicator's, the others may not
+  shared.clear_freedeviceids();
+  for (uint64_t id = 1; id <= 3; ++id)
+    if (id != taken)
+      shared.add_freedeviceids(id);
+  const auto made = cluster.ask_coordinator<gpu_sim::CommInitResponse>(shared);
+  CHECK(made.error() == "");
+  CHECK(made.devices_size() == 3);
+  CHECK(cluster.ask_coordinator<gpu_sim::CommInitResponse>(shared).code() == static_cast<uint32_t>(errc::in_use));
+  request.add_freedeviceids(4);
+  CHECK(cluster.ask_coordinator<gpu_sim::CommInitResponse>(request).error()
+        == "freeDeviceIds names device 0x4, and deviceIds does not");
+}
+
+TEST_CASE("coordinator: of two clients that want the same free device one gets it") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    simulated_cluster cluster{with_devices(2, seed)};
+    simulated_client one{cluster}, other{cluster};
+    gpu_sim::CommInitRequest request;
+    request.add_deviceids(1);
+    request.add_freedeviceids(1);
+    const auto first = one.ask<gpu_sim::CommInitResponse>(cluster.host, request);
+    const auto second = other.ask<gpu_sim::CommInitResponse>(cluster.host, request);
+    const bool first_has_it = one.wait_for(first).success(), second_has_it = other.wait_for(second).success();
+    CHECK(first_has_it != second_has_it);
+  }
+}
