@@ -27,15 +27,16 @@ call_registry::ticket::~ticket() {
   owner_->bytes_ -= bytes_;
 }
 
-caf::error call_registry::ticket::reserve(uint64_t bytes) {
+caf::error call_registry::ticket::hold(uint64_t bytes) {
   std::lock_guard guard{owner_->mutex_};
-  if (bytes > owner_->bytes_max_ - owner_->bytes_)
+  const auto others = owner_->bytes_ - bytes_;
+  if (bytes > owner_->bytes_max_ - others)
     return make_error(errc::too_many,
                       fmt::format("messages of {} are under way at this address, and {} more exceed "
                                   "its limit of {}: try again later",
-                                  bytes_text(owner_->bytes_), bytes_text(bytes), bytes_text(owner_->bytes_max_)));
-  owner_->bytes_ += bytes;
-  bytes_ += bytes;
+                                  bytes_text(others), bytes_text(bytes), bytes_text(owner_->bytes_max_)));
+  owner_->bytes_ = others + bytes;
+  bytes_ = bytes;
   return caf::none;
 }
 

@@ -24,7 +24,9 @@ public:
     ~ticket();
 
     /// Adds bytes of a request or an answer. Errors: too_many, with the limit.
-    caf::error reserve(uint64_t bytes);
+    caf::error reserve(uint64_t bytes) { return hold(bytes_ + bytes); }
+    /// From now on it has this many bytes under way, instead of those before. Errors: the same; then nothing changes.
+    caf::error hold(uint64_t bytes);
     call_registry& owner() const noexcept { return *owner_; }
 
   private:

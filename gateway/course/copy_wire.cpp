@@ -2,11 +2,13 @@
 
 #include <course.pb.h>
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
+#include <algorithm>
 #include <string>
 
 namespace ringmaster::gateway {
@@ -112,6 +114,66 @@ caf::expected<course_copy> read_copy(grpc::ByteBuffer& request) {
     return invalid("the request is no MemcpyRequest");
   if (!has_direction)
     return invalid("Memcpy names neither hostToDevice nor deviceToHost");
+  return result;
+}
+
+received_data::received_data(const grpc::ByteBuffer& message, size_t begin, size_t bytes) : size_(bytes) {
+  std::vector<grpc::Slice> all;
+  const auto dumped = message.Dump(&all);
+  ensure(dumped.ok(), "a message that has been read has slices");
+  auto left = bytes;
+  for (auto& slice : all) {
+    const auto skipped = std::min(begin, slice.size());
+    const auto used = std::min(slice.size() - skipped, left);
+    if (used > 0)
+      slices_.push_back(slice.sub(skipped, skipped + used));
+    begin -= skipped;
+    left -= used;
+  }
+  ensure(left == 0, "the data lie within the message");
+}
+
+std::string received_data::take(size_t bytes) {
+  std::string result;
+  result.reserve(std::min(bytes, size_));
+  while (result.size() < bytes && !slices_.empty()) {
+    auto& front = slices_.front();
+    const auto used = std::min(bytes - result.size(), front.size());
+    result.append(reinterpret_cast<const char*>(front.begin()), used);
+    if (used == front.size())
+      slices_.pop_front();
+    else
+      front = front.sub(used, front.size());
+  }
+  size_ -= result.size();
+  return result;
+}
+
+caf::expected<course_chunk> read_chunk(grpc::ByteBuffer& request) {
+  using fields = course::DataChunk;
+  grpc::ProtoBufferReader reader{&request};
+  CodedInputStream in{&reader};
+  in.PushLimit(static_cast<int>(request.Length()));
+  course_chunk result;
+  size_t begin = 0;
+  uint32_t size = 0;
+  auto find_data = [&] {
+    if (!in.ReadVarint32(&size) || static_cast<int64_t>(size) > in.BytesUntilLimit())
+      return false;
+    begin = static_cast<size_t>(in.CurrentPosition());
+    return in.Skip(static_cast<int>(size));
+  };
+  const bool is_good = read_fields(in, [&](uint32_t tag) {
+    switch (tag) {
+      case message_tag(fields::kDataFieldNumber): return find_data();
+      case message_tag(fields::kStreamIdFieldNumber): return read_value(in, result.stream.emplace(0));
+      case number_tag(fields::kStreamIdFieldNumber): return in.ReadVarint64(&result.stream.emplace(0));
+      default: return WireFormatLite::SkipField(&in, tag);
+    }
+  });
+  if (!is_good)
+    return invalid("the request is no DataChunk");
+  result.data = received_data{request, begin, size};
   return result;
 }
 

@@ -6,6 +6,9 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace ringmaster::gateway {
@@ -27,5 +30,30 @@ caf::expected<course_copy> read_copy(grpc::ByteBuffer& request);
 grpc::ByteBuffer copied_to_device();
 /// That of a copy to the host, with these parts of the data in order, which it keeps. Nothing is copied.
 grpc::ByteBuffer copied_to_host(const std::vector<byte_block>& parts);
+
+/// Bytes of a message, in the slices in which gRPC has received them. Taking bytes frees their slices.
+class received_data {
+public:
+  received_data() = default;
+  /// The bytes [begin, begin + bytes) of the message, which must have them. Nothing is copied.
+  received_data(const grpc::ByteBuffer& message, size_t begin, size_t bytes);
+
+  size_t size() const noexcept { return size_; }
+  /// Removes the first `bytes`, or all if there are fewer, and returns them.
+  std::string take(size_t bytes);
+
+private:
+  std::deque<grpc::Slice> slices_;
+  size_t size_ = 0;
+};
+
+/// A DataChunk.
+struct course_chunk {
+  std::optional<uint64_t> stream; ///< Of its field 2, a message or a number.
+  received_data data;
+};
+
+/// Reads a DataChunk, whose data stay where gRPC has put them. Errors: invalid_argument.
+caf::expected<course_chunk> read_chunk(grpc::ByteBuffer& request);
 
 } // namespace ringmaster::gateway

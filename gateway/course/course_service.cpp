@@ -4,6 +4,7 @@
 #include "gateway/course/reflection.hpp"
 #include "gateway/course/status_codes.hpp"
 #include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_parse.hpp"
 
 #include <fmt/format.h>
@@ -91,6 +92,8 @@ public:
     if (!ok)
       return chunks_ == 0 ? end(no_message(), {}) : end(caf::none, std::move(latest_answer_));
     ++chunks_;
+    if (auto problem = ticket_->hold(chunk_.Length()))
+      return end(problem, {});
     serve_(std::make_shared<course_call>(ticket_, origin_, std::move(chunk_),
                                          [this](const caf::error& problem, grpc::ByteBuffer answer) {
                                            took(problem, std::move(answer));
@@ -101,6 +104,8 @@ private:
   void took(const caf::error& problem, grpc::ByteBuffer answer) {
     if (problem)
       return end(problem, {});
+    const auto none_left = ticket_->hold(0);
+    ensure(!none_left, "a call may always hold nothing");
     latest_answer_ = std::move(answer);
     StartRead(&chunk_);
   }

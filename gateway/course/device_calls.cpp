@@ -1,9 +1,8 @@
 #include "gateway/course/device_calls.hpp"
 
 #include "gateway/course/communicator_calls.hpp"
+#include "gateway/course/copy_wire.hpp"
 #include "messages/errc.hpp"
-
-#include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -56,69 +55,58 @@ void remember_receive(course_desk_state& desk, uint64_t stream, device_id device
   desk.receivers[stream] = device;
 }
 
-/// The stream that a chunk names: by a field, by the metadata of its call, by a header before its data, or as the first
+/// The stream that a chunk names: by a field, by the metadata of its call, by a header before its data, or as an earlier
 /// chunk of the call. Errors: invalid_argument.
-caf::expected<uint64_t> stream_of(const dialect& form, const call_origin& origin, course::DataChunk& chunk) {
+caf::expected<uint64_t> stream_of(const dialect& form, const call_origin& origin, course_chunk& chunk) {
   auto& earlier = *origin.chunks_stream;
-  if (earlier && !chunk.has_streamid())
-    return *earlier;
-  if (chunk.has_streamid())
-    earlier = chunk.streamid().value();
-  const auto& unknown = chunk.GetReflection()->GetUnknownFields(chunk);
-  for (int i = 0; i < unknown.field_count() && !earlier; ++i) // in some dialects the field is a number
-    if (auto& field = unknown.field(i);
-        field.number() == course::DataChunk::kStreamIdFieldNumber && field.type() == field.TYPE_VARINT)
-      earlier = field.varint();
+  if (chunk.stream)
+    earlier = chunk.stream;
   if (!earlier)
     earlier = origin.stream;
   if (!earlier && form.chunk == dialect::chunk_name::header) {
     constexpr size_t header_bytes = 16, id_bytes = 8; // the stream, least byte first; the rest is of no matter here
-    auto& data = *chunk.mutable_data();
-    if (data.size() < header_bytes)
-      return invalid(fmt::format("the first chunk has {} bytes, and starts with a header of {}", data.size(),
+    if (chunk.data.size() < header_bytes)
+      return invalid(fmt::format("the first chunk has {} bytes, and starts with a header of {}", chunk.data.size(),
                                  header_bytes));
+    const auto header = chunk.data.take(header_bytes);
     uint64_t id = 0;
     for (size_t i = id_bytes; i-- > 0;)
-      id = id << 8 | static_cast<uint8_t>(data[i]);
+      id = id << 8 | static_cast<uint8_t>(header[i]);
     earlier = id;
-    data.erase(0, header_bytes);
   }
   if (!earlier)
     return invalid("the chunk names no stream: its field streamId, or the metadata `streamid`");
   return *earlier;
 }
 
-/// A chunk in pieces, one after the other: messages for others would wait for a large one.
+/// A chunk in pieces, one after the other: messages for others would wait for a large one. What was sent is freed.
 class chunk_delivery : public std::enable_shared_from_this<chunk_delivery> {
 public:
-  chunk_delivery(course_desk_state& desk, call_pointer call, device_id device, uint64_t stream, std::string data)
-    : desk_(desk), call_(std::move(call)), device_(device), stream_(stream), data_(std::move(data)) {}
+  chunk_delivery(course_desk_state& desk, call_pointer call, uint64_t stream, received_data data)
+    : desk_(desk), call_(std::move(call)), stream_(stream), data_(std::move(data)) {}
 
-  void run() {
+  void run(device_id device) {
     constexpr size_t piece_bytes_max = 1u << 20;
     gpu_sim::DataChunk piece;
     piece.mutable_streamid()->set_value(stream_);
-    piece.set_data(data_.substr(next_, piece_bytes_max));
-    next_ += piece.data().size();
+    piece.set_data(data_.take(piece_bytes_max));
     desk_.ask<gpu_sim::StreamSendResponse>(
       call_,
-      [me = shared_from_this()](const gpu_sim::StreamSendResponse&) {
-        if (me->next_ < me->data_.size())
-          return me->run();
+      [me = shared_from_this(), device](const gpu_sim::StreamSendResponse&) {
+        if (me->data_.size() > 0)
+          return me->run(device);
         course::StreamSendResponse answer;
         answer.set_success(true);
         me->call_->answer(answer);
       },
-      to_wire(device_), std::move(piece));
+      to_wire(device), std::move(piece));
   }
 
 private:
   course_desk_state& desk_;
   call_pointer call_;
-  device_id device_;
   uint64_t stream_;
-  std::string data_;
-  size_t next_ = 0;
+  received_data data_; ///< What was not sent.
 };
 
 /// The device of a call that names a stream.
@@ -173,12 +161,7 @@ void get_device_metadata(course_desk_state& desk, const call_pointer& call) {
       to_wire(device), gpu_sim::GetDeviceMetadataRequest{});
   });
 }
-    auto reduction = desk.form().send_reduction(request.op());
-    if (!reduction)
-      return call->fail(reduction.error());
 
-    if (*reduction)
-      *forwarded.mutable_reduction() = **reduction;
 void begin_send(course_desk_state& desk, const call_pointer& call) {
   auto request = request_of<course::BeginSendRequest>(call);
   if (!request)
@@ -190,7 +173,12 @@ void begin_send(course_desk_state& desk, const call_pointer& call) {
     auto address = desk.devices->address(device, request.sendbuffaddr().value(), request.numbytes());
     if (!address)
       return call->fail(address.error());
+    auto reduction = desk.form().send_reduction(request.op());
+    if (!reduction)
+      return call->fail(reduction.error());
     gpu_sim::BeginSendRequest forwarded;
+    if (*reduction)
+      *forwarded.mutable_reduction() = **reduction;
     forwarded.mutable_sendbuffaddr()->set_value(*address);
     forwarded.set_numbytes(request.numbytes());
     forwarded.mutable_dstrank()->set_value(peer->rank);
@@ -238,16 +226,15 @@ void begin_receive(course_desk_state& desk, const call_pointer& call) {
 }
 
 void take_chunk(course_desk_state& desk, const call_pointer& call) {
-  auto chunk = request_of<course::DataChunk>(call);
+  auto chunk = read_chunk(call->request());
   if (!chunk)
-    return;
+    return call->fail(chunk.error());
+  call->request().Clear();
   auto stream = stream_of(desk.form(), call->origin(), *chunk);
   if (!stream)
     return call->fail(stream.error());
-  auto deliver = [&desk, call, stream = *stream, data = std::move(*chunk->mutable_data())](device_id device) {
-    std::make_shared<chunk_delivery>(desk, call, device, stream, data)->run();
-  };
-  with_device_of_stream(desk, call, *stream, std::move(deliver));
+  auto delivery = std::make_shared<chunk_delivery>(desk, call, *stream, std::move(chunk->data));
+  with_device_of_stream(desk, call, *stream, [delivery](device_id device) { delivery->run(device); });
 }
 
 void get_stream_status(course_desk_state& desk, const call_pointer& call) {

@@ -94,6 +94,62 @@ TEST_CASE("copy wire: every beginning of a request, and every changed byte of it
     }
 }
 
+TEST_CASE("copy wire: a chunk's stream is a message or a number, and the last of several fields counts") {
+  course::DataChunk chunk;
+  chunk.set_data(std::string(100, 'x') + "end");
+  auto read = [](const std::string& bytes) {
+    auto buffer = buffer_of(bytes);
+    auto result = read_chunk(buffer);
+    REQUIRE(result);
+    return std::move(*result);
+  };
+  auto found = read(chunk.SerializeAsString());
+  CHECK_FALSE(found.stream);
+  CHECK(found.data.size() == 103);
+  CHECK(found.data.take(50) == std::string(50, 'x'));
+  CHECK(found.data.take(52) == std::string(50, 'x') + "en");
+  CHECK(found.data.take(52) == "d");
+  CHECK(found.data.size() == 0);
+  CHECK(found.data.take(1).empty());
+  chunk.mutable_streamid()->set_value(uint64_t{1} << 50);
+  CHECK(read(chunk.SerializeAsString()).stream == uint64_t{1} << 50);
+  CHECK(read(chunk.SerializeAsString() + "\x10\x07").stream == 7);
+  course::DataChunk second;
+  second.set_data("other");
+  found = read(chunk.SerializeAsString() + second.SerializeAsString());
+  CHECK(found.stream == uint64_t{1} << 50);
+  CHECK(found.data.take(100) == "other");
+  CHECK(read("").data.size() == 0);
+  CHECK(read(std::string{"\x9a\x06\x02hi", 5}).data.size() == 0); // a field of another version
+  const auto whole = chunk.SerializeAsString();
+  for (size_t size = 1; size < whole.size(); ++size) {
+    auto buffer = buffer_of(whole.substr(0, size));
+    const auto cut = read_chunk(buffer);
+    CHECK((!cut ? code_of(cut.error()) == errc::invalid_argument : cut->data.size() == 103 && !cut->stream));
+  }
+}
+
+TEST_CASE("copy wire: a chunk's data are not copied, and what is taken of them is freed") {
+  static size_t freed;
+  freed = 0;
+  constexpr size_t slices_count = 10, slice_bytes = 1000;
+  std::string data(slices_count * slice_bytes, 'x');
+  const std::string header{"\x0a\x90\x4e", 3}; // field 1 with 10,000 bytes
+  std::vector<grpc::Slice> slices{grpc::Slice{header}};
+  for (size_t i = 0; i < slices_count; ++i)
+    slices.emplace_back(data.data() + i * slice_bytes, slice_bytes, [](void*) { ++freed; });
+  grpc::ByteBuffer buffer{slices.data(), slices.size()};
+  slices.clear();
+  auto chunk = read_chunk(buffer);
+  REQUIRE(chunk);
+  buffer.Clear();
+  CHECK(freed == 0);
+  CHECK(chunk->data.take(2 * slice_bytes + 1).size() == 2 * slice_bytes + 1);
+  CHECK(freed == 2);
+  CHECK(chunk->data.take(data.size()).size() == 8 * slice_bytes - 1);
+  CHECK(freed == slices_count);
+}
+
 TEST_CASE("copy wire: neither direction") {
   auto none = buffer_of("");
   CHECK(code_of(read_copy(none).error()) == errc::invalid_argument);

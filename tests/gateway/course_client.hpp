@@ -5,6 +5,7 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <chrono>
 #include <cstring>
@@ -50,8 +51,10 @@ public:
   };
   using metadata = std::map<std::string, std::string>;
 
-  explicit course_client(const endpoint& where)
-    : channel_(grpc::CreateCustomChannel(text_of(where), grpc::InsecureChannelCredentials(), arguments())) {}
+  /// `receive_bytes_max`: of a message to the client; -1: no limit.
+  explicit course_client(const endpoint& where, int receive_bytes_max = -1)
+    : channel_(grpc::CreateCustomChannel(text_of(where), grpc::InsecureChannelCredentials(),
+                                         arguments(receive_bytes_max))) {}
 
   /// `method`: "GPUCoordinator/CommInit".
   template <class Response, class Request>
@@ -77,31 +80,11 @@ public:
 
   /// A StreamSend of these chunks.
   outcome<course::StreamSendResponse> stream_send(std::deque<course::DataChunk> chunks, const metadata& with = {}) {
-    struct sender : grpc::ClientBidiReactor<course::DataChunk, course::StreamSendResponse> {
-      void OnWriteDone(bool ok) override {
-        chunks.pop_front();
-        ok && !chunks.empty() ? StartWrite(&chunks.front()) : StartWritesDone();
-      }
-      void OnDone(const grpc::Status& status) override {
-        result.status = status;
-        done.set_value();
-      }
-      std::deque<course::DataChunk> chunks;
-      outcome<course::StreamSendResponse> result;
-      std::promise<void> done;
-    } run;
-    run.chunks = std::move(chunks);
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + usual_limit);
-    for (auto& [name, value] : with)
-      context.AddMetadata(name, value);
-    grpc::TemplatedGenericStub<course::DataChunk, course::StreamSendResponse>{channel_}.PrepareBidiStreamingCall(
-      &context, "/gpu_sim.GPUDevice/StreamSend", {}, &run);
-    run.StartRead(&run.result.value);
-    run.StartWrite(&run.chunks.front());
-    run.StartCall();
-    run.done.get_future().wait();
-    return run.result;
+    return stream_send_of(std::move(chunks), with);
+  }
+  /// The same of one chunk that is written already.
+  outcome<course::StreamSendResponse> stream_send_bytes(const grpc::ByteBuffer& chunk) {
+    return stream_send_of(std::deque{chunk}, {});
   }
 
   // -- calls that must succeed --
@@ -159,9 +142,38 @@ public:
   static constexpr std::chrono::milliseconds usual_limit{20'000};
 
 private:
-  static grpc::ChannelArguments arguments() {
+  template <class Chunk>
+  outcome<course::StreamSendResponse> stream_send_of(std::deque<Chunk> chunks, const metadata& with) {
+    struct sender : grpc::ClientBidiReactor<Chunk, course::StreamSendResponse> {
+      void OnWriteDone(bool ok) override {
+        chunks.pop_front();
+        ok && !chunks.empty() ? this->StartWrite(&chunks.front()) : this->StartWritesDone();
+      }
+      void OnDone(const grpc::Status& status) override {
+        result.status = status;
+        done.set_value();
+      }
+      std::deque<Chunk> chunks;
+      outcome<course::StreamSendResponse> result;
+      std::promise<void> done;
+    } run;
+    run.chunks = std::move(chunks);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + usual_limit);
+    for (auto& [name, value] : with)
+      context.AddMetadata(name, value);
+    grpc::TemplatedGenericStub<Chunk, course::StreamSendResponse>{channel_}.PrepareBidiStreamingCall(
+      &context, "/gpu_sim.GPUDevice/StreamSend", {}, &run);
+    run.StartRead(&run.result.value);
+    run.StartWrite(&run.chunks.front());
+    run.StartCall();
+    run.done.get_future().wait();
+    return run.result;
+  }
+
+  static grpc::ChannelArguments arguments(int receive_bytes_max) {
     grpc::ChannelArguments result;
-    result.SetMaxReceiveMessageSize(-1);
+    result.SetMaxReceiveMessageSize(receive_bytes_max);
     result.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1); // a connection of its own
     return result;
   }

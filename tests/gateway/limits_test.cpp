@@ -1,14 +1,19 @@
 // Requests that are none, too many or too large, and clients that do not read.
 #include "tests/gateway/served_cluster.hpp"
+#include "training/computed/free_memory.hpp"
 
 #include <grpc/health/v1/health.pb.h>
 #include <grpc/reflection/v1alpha/reflection.pb.h>
 
 #include <arpa/inet.h>
 #include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/io/coded_stream.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -39,6 +44,71 @@ wire::ServerReflectionResponse reflected(course_client& client, const wire::Serv
   run.StartCall();
   CHECK(run.done.get_future().get());
   return run.answer;
+}
+
+/// Data of any size that repeats one buffer, whose size divides no piece of a message: a piece that is missing or at
+/// another place shows.
+class repeated_data {
+public:
+  repeated_data() : buffer_(1'048'583, '\0') {
+    uint32_t x = 1;
+    for (auto& byte : buffer_)
+      byte = static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+  }
+
+  /// `before`, and then this many bytes, the first of which is that of place `first`. The buffer must outlive the
+  /// message.
+  grpc::ByteBuffer message(const std::string& before, uint64_t bytes, uint64_t first = 0) const {
+    std::vector<grpc::Slice> slices{grpc::Slice{before}};
+    for (uint64_t at = 0; at < bytes;) {
+      const auto from = (first + at) % buffer_.size();
+      const auto run = std::min<uint64_t>(buffer_.size() - from, bytes - at);
+      slices.emplace_back(buffer_.data() + from, run, grpc::Slice::STATIC_SLICE);
+      at += run;
+    }
+    return {slices.data(), slices.size()};
+  }
+
+  /// Whether a message ends with this many bytes, the first of which is that of place `first`.
+  bool ends(const grpc::ByteBuffer& message, uint64_t bytes, uint64_t first = 0) const {
+    std::vector<grpc::Slice> slices;
+    if (message.Length() < bytes || !message.Dump(&slices).ok())
+      return false;
+    uint64_t skipped = message.Length() - bytes, at = first;
+    for (auto& slice : slices) {
+      auto* next = slice.begin() + std::min<uint64_t>(skipped, slice.size());
+      skipped -= std::min<uint64_t>(skipped, slice.size());
+      while (next != slice.end()) {
+        const auto from = at % buffer_.size();
+        const auto run = std::min<uint64_t>(static_cast<uint64_t>(slice.end() - next), buffer_.size() - from);
+        if (std::memcmp(next, buffer_.data() + from, run) != 0)
+          return false;
+        next += run;
+        at += run;
+      }
+    }
+    return at == first + bytes;
+  }
+
+private:
+  std::string buffer_;
+};
+
+/// The start of a message within a message: field 1, and its size.
+std::string field_one_of(uint64_t bytes) {
+  uint8_t text[16];
+  text[0] = 1 << 3 | 2;
+  const auto* end = google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(bytes, text + 1);
+  return {reinterpret_cast<const char*>(text), static_cast<size_t>(end - text)};
+}
+
+/// What precedes the data of a copy to a device.
+std::string before_data(uint64_t device, uint64_t address, uint64_t bytes) {
+  course::MemcpyHostToDeviceRequest to;
+  to.mutable_dstdeviceid()->set_value(device);
+  to.mutable_dstmemaddr()->set_value(address);
+  const auto inner = to.SerializeAsString() + field_one_of(bytes);
+  return field_one_of(inner.size() + bytes) + inner;
 }
 
 /// A raw connection.
@@ -100,6 +170,74 @@ TEST_CASE("limits: a message beyond its limit") {
         == grpc::INVALID_ARGUMENT);
 }
 
+TEST_CASE("limits: a client that takes only small messages gets no large one, and is served further") {
+  served_cluster served{lab_listener, 1, {"--device.memory-bytes=8MiB"}};
+  constexpr int usual_bytes = 4 << 20; // gRPC's own
+  course_client client{served.gateway().listeners().front().address, usual_bytes};
+  const auto made = client.comm_init(1);
+  const auto device = made.devices(0).deviceid().value(), low = made.devices(0).minmemaddr().value();
+  CHECK(client.call<course::MemcpyResponse>("GPUCoordinator/Memcpy", course_client::to_host(device, low, 5 << 20))
+          .status_code()
+        == grpc::RESOURCE_EXHAUSTED);
+  CHECK(client.copy_to_host<char>(device, low, 3 << 20).size() == 3 << 20);
+}
+
+TEST_CASE("limits: a message with 1 GiB of data, either way, and a byte more") {
+  constexpr uint64_t bytes = 1ull << 30;
+  constexpr uint64_t needed = 6 * bytes; // the memory of the device, and messages on their way
+  std::error_code ignored;
+  if (training::free_memory() < needed
+      || std::filesystem::space("/dev/shm", ignored).available < bytes + (bytes >> 3)) {
+    MESSAGE("skipped: 6 GiB of memory are not free, or 1.1 GiB in /dev/shm");
+    return;
+  }
+  served_cluster served{lab_listener, 2, {"--device.memory-bytes=1GiB"}};
+  auto client = served.client_of();
+  const auto made = client.comm_init(2);
+  const auto device = made.devices(0).deviceid().value(), low = made.devices(0).minmemaddr().value();
+  const repeated_data data;
+
+  constexpr uint64_t stream = 77;
+  const course_client::metadata target{{"device-id", std::to_string(device)}};
+  course::BeginReceiveRequest receive;
+  receive.mutable_streamid()->set_value(stream);
+  receive.mutable_recvbuffaddr()->set_value(low);
+  receive.set_numbytes(bytes);
+  receive.mutable_srcrank()->set_value(1);
+  CHECK(client.call<course::BeginReceiveResponse>("GPUDevice/BeginReceive", receive, course_client::usual_limit, target)
+          .answer()
+          .initiated());
+  course::DataChunk chunk;
+  chunk.mutable_streamid()->set_value(stream);
+  CHECK(
+    client.stream_send_bytes(data.message(chunk.SerializeAsString() + field_one_of(bytes), bytes)).answer().success());
+
+  {
+    const auto all = client.call<grpc::ByteBuffer>("GPUCoordinator/Memcpy", course_client::to_host(device, low, bytes));
+    REQUIRE_MESSAGE(all.ok(), all.status.error_message());
+    CHECK(data.ends(all.value, bytes));
+  }
+  CHECK(client.call<course::MemcpyResponse>("GPUCoordinator/Memcpy", course_client::to_host(device, low, bytes + 1))
+          .status_code()
+        == grpc::INVALID_ARGUMENT);
+
+  constexpr uint64_t shift = 5; // other bytes than are there
+  CHECK(client
+          .call<course::MemcpyResponse>("GPUCoordinator/Memcpy",
+                                        data.message(before_data(device, low, bytes), bytes, shift))
+          .answer()
+          .hosttodevice()
+          .success());
+  constexpr uint64_t sample_bytes = 64 << 10, samples = 16;
+  for (uint64_t i = 0; i <= samples; ++i) {
+    const auto at = (bytes - sample_bytes) / samples * i;
+    const auto sample = client.call<grpc::ByteBuffer>("GPUCoordinator/Memcpy",
+                                                      course_client::to_host(device, low + at, sample_bytes));
+    REQUIRE(sample.ok());
+    CHECK(data.ends(sample.value, sample_bytes, at + shift));
+  }
+}
+
 TEST_CASE("limits: calls beyond their number") {
   served_cluster served{"[lab]\naddress = 127.0.0.1:0\ncalls-max = 1\n"};
   auto client = served.client_of(), second = served.client_of();
@@ -109,7 +247,10 @@ TEST_CASE("limits: calls beyond their number") {
   asked.set_commid(made.commid());
   asked.set_count(1);
   auto pending = std::async(std::launch::async, [&] {
-    return client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked);
+    for (const auto until = std::chrono::steady_clock::now() + course_client::usual_limit;;)
+      if (auto result = client.call<course::AllReduceRingResponse>("GPUCoordinator/AllReduceRing", asked);
+          result.code != "too_many" || std::chrono::steady_clock::now() > until)
+        return result; // CommInit ends a moment after its client has the answer
   });
   auto user = served.user();
   for (const auto end = std::chrono::steady_clock::now() + course_client::usual_limit;
