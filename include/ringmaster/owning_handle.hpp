@@ -10,7 +10,7 @@ namespace RINGMASTER_API {
 struct client_state;
 
 /// Internal: a resource of a client that one handle at a time owns, and that the last one gives back. A Resource is a
-/// struct with the member function `give_back(client_state&)`. Assignment swaps.
+/// struct with the member function `give_back(client_state&)`.
 template <class Resource>
 class owning_handle {
 public:
@@ -19,6 +19,7 @@ public:
   owning_handle(std::shared_ptr<client_state> client, Resource what)
     : client_(std::move(client)), what_(std::move(what)) {}
   owning_handle(owning_handle&& other) noexcept = default;
+  /// Both swap what they own.
   owning_handle& operator=(owning_handle&& other) noexcept {
     std::swap(client_, other.client_);
     std::swap(what_, other.what_);

@@ -1,4 +1,5 @@
 // Requests that are none, too many or too large, and clients that do not read.
+#include "gateway/course/call_registry.hpp"
 #include "tests/gateway/served_cluster.hpp"
 #include "training/computed/free_memory.hpp"
 
@@ -269,6 +270,21 @@ TEST_CASE("limits: calls beyond their number") {
   while (!served_again && std::chrono::steady_clock::now() < until)
     served_again = beats();
   CHECK(served_again);
+}
+
+TEST_CASE("limits: the bytes under way at a listener are those of its calls' present messages") {
+  const auto registry = std::make_shared<gateway::call_registry>(2, 100);
+  auto one = *registry->admit(), other = *registry->admit();
+  CHECK(code_of(registry->admit().error()) == errc::too_many);
+  CHECK_FALSE(one->hold(60));
+  CHECK(code_of(other->hold(41)) == errc::too_many);
+  CHECK_FALSE(other->hold(40));
+  CHECK(code_of(one->hold(61)) == errc::too_many);
+  CHECK_FALSE(one->hold(0)); // the first chunk is delivered
+  CHECK_FALSE(other->reserve(60));
+  CHECK(code_of(one->reserve(1)) == errc::too_many);
+  other.reset();
+  CHECK_FALSE(one->reserve(100));
 }
 
 TEST_CASE("limits: connections that say nothing, or nonsense, disturb no other") {

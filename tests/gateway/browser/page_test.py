@@ -28,6 +28,15 @@ FRAMES = """return new Promise((done) => {
   const next = () => { frames += 1; performance.now() - began < 3000 ? requestAnimationFrame(next) : done(frames / 3); };
   requestAnimationFrame(next);
 })"""
+# Clicks on the first selector, and says how many milliseconds later the text at the second one has the third argument.
+UNTIL_SHOWN = """const [button, place, text] = arguments;
+return new Promise((done) => {
+  const shown = () => document.querySelector(place).textContent.includes(text);
+  const began = performance.now();
+  document.querySelector(button).click();
+  const look = () => shown() || performance.now() - began > 20000 ? done(performance.now() - began) : requestAnimationFrame(look);
+  look();
+})"""
 IS_DRAWN = """const canvas = document.querySelector(arguments[0]);
 const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
 for (let i = 3; i < pixels.length; i += 4) if (pixels[i] !== 0) return true;
@@ -176,7 +185,8 @@ class ClusterTest(unittest.TestCase):
         browser.type("#device", victim + "\n")
         browser.wait("that it can be killed", "return !document.querySelector('#kill').disabled")
         browser.click("#kill")
-        browser.click("#confirm-yes")
+        # The page follows changes within half a second; the bound is for busy machines.
+        self.assertLess(browser.run(UNTIL_SHOWN, "#confirm-yes", "#timeline-list", f"device {victim} died"), 2000)
         browser.wait("a new epoch", f"return (() => {{ {epochs} }})() > {before}", seconds=30)
         browser.wait("the loss", "return /" + victim + " .*died/.test(document.querySelector('#timeline-list').textContent)")
         time.sleep(0.5)     # for the picture only
