@@ -3,6 +3,7 @@
 #include "actors/calls/await_down.hpp"
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/coordinator_proxy.hpp"
 #include "actors/hosts/journal.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
@@ -16,8 +17,11 @@
 
 #include <caf/scoped_actor.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <optional>
+#include <random>
 #include <spdlog/spdlog.h>
 
 namespace ringmaster {
@@ -30,7 +34,47 @@ struct handles {
   coordinator_actor coordinator;
   std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>();
   std::shared_ptr<journal_health> records = std::make_shared<journal_health>();
+  std::shared_ptr<metadata_store> store; ///< Null: the cluster ends with this process.
+  std::optional<cluster_metadata> run;   ///< Of the first coordinator, which has begun.
 };
+
+uint64_t random_id() {
+  std::random_device chance;
+  return std::uniform_int_distribution<uint64_t>{1}(chance);
+}
+
+/// Null where none is configured.
+caf::expected<std::shared_ptr<metadata_store>> open_store(const options& opts) {
+  std::filesystem::path dir = opts.coordinator.store_dir;
+  if (dir.empty() && !opts.journal.dir.empty())
+    dir = std::filesystem::path{opts.journal.dir} / "store";
+  if (dir.empty())
+    return std::shared_ptr<metadata_store>{};
+  TRY(store,
+      metadata_store::open({.dir = std::move(dir), .sync = opts.journal.sync != "never" && !opts.journal.dir.empty()}));
+  return std::shared_ptr<metadata_store>{std::move(*store)};
+}
+
+/// The next run of the coordinator on its store.
+caf::error start_run(handles& with, coordinator_options& settings) {
+  if (with.store == nullptr)
+    return caf::none;
+  caf::expected<cluster_metadata> found = with.run ? std::move(*std::exchange(with.run, std::nullopt))
+                                                   : start_incarnation(*with.store, random_id());
+  if (!found)
+    return std::move(found.error());
+  proto::JournalState known;
+  known.set_node_id(found->ids.node_id());
+  known.set_device_id(found->ids.device_id());
+  known.set_comm_id(found->ids.comm_id());
+  with.ids->start_above(known);
+  settings.store = with.store;
+  settings.identity.set_cluster_id(found->cluster.cluster_id());
+  settings.identity.set_incarnation(found->cluster.incarnation());
+  settings.communicators.recoverable = true;
+  settings.found = std::move(*found);
+  return caf::none;
+}
 
 /// Continues the ids after those in the journal, and writes the first mark before any id is given.
 caf::error reserve_ids(journal_store& store, id_ledger& ids) {
@@ -79,7 +123,7 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
 }
 
 child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found, const served_launcher& launcher) {
-  return {"coordinator", [=](caf::event_based_actor* parent) {
+  return {"coordinator", [=](caf::event_based_actor* parent) -> caf::actor {
             ensure(static_cast<bool>(found->journal), "the journal starts before the coordinator");
             auto settings = coordinator_settings(opts);
             settings.ids = found->ids;
@@ -89,6 +133,10 @@ child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found
             settings.journal = found->journal;
             settings.communicators.journal = found->journal;
             settings.silence_watch = make_silence_watch(parent->system());
+            if (auto problem = start_run(*found, settings)) {
+              spdlog::error("the coordinator cannot go on: {}", render(problem));
+              return caf::actor{};
+            }
             found->coordinator = parent->spawn<fair_coordinator>(std::move(settings));
             return caf::actor_cast<caf::actor>(found->coordinator);
           }};
@@ -114,7 +162,7 @@ caf::error check_route_at(caf::actor_system& system, const coordinator_actor& co
 } // namespace
 
 caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, bool with_node,
-                                                       const served_launcher& launcher) {
+                                                       const served_launcher& launcher, bool recovers) {
   survive_file_size_limit();
   start_log(opts);
   std::unique_ptr<cluster> result{new cluster{system}};
@@ -127,6 +175,14 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   root.period = opts.supervisor.period;
   TRY(store, journal_store::open(store_options(opts)));
   RETURN_ERROR(reserve_ids(**store, *found->ids));
+  if (recovers) {
+    TRY(metadata, open_store(opts));
+    found->store = std::move(*metadata);
+    if (found->store != nullptr) {
+      TRY(run, start_incarnation(*found->store, random_id()));
+      found->run = std::move(*run);
+    }
+  }
   root.children.push_back(journal_child(opts, found, std::move(*store)));
   root.children.push_back(coordinator_child(opts, found, launcher));
   if (with_node) {
@@ -146,7 +202,7 @@ caf::expected<std::unique_ptr<cluster>> cluster::open(caf::actor_system& system,
   if (elsewhere.empty())
     return start(system, opts, true);
   start_log(opts);
-  TRY(coordinator, connect(system, elsewhere, opts.node.join_timeout));
+  TRY(coordinator, connect(system, elsewhere, opts.node.join_timeout, opts.node.orphan_timeout));
   if (opts.route.use != "auto")
     RETURN_ERROR(check_route_at(system, *coordinator, opts.route.use));
   return of(system, std::move(*coordinator));
@@ -208,12 +264,20 @@ std::string coordinator_elsewhere(const options& opts) {
   return !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
 }
 
-caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit) {
+caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit,
+                                         caf::timespan patience) {
   TRY(target, parse_endpoint(where));
   auto found = connect_to(system, *target, limit);
   if (!found)
     return with_context("there is no coordinator", found.error());
-  return taken_as<coordinator_actor>(*found, system, where, "coordinator");
+  TRY(coordinator, taken_as<coordinator_actor>(*found, system, where, "coordinator"));
+  TRY(identity, greet(system, *coordinator, nullptr, std::max<caf::timespan>(limit, std::chrono::seconds{1})));
+  if (identity->cluster_id() == 0)
+    return coordinator;
+  coordinator_way way;
+  way.addresses = {*target};
+  way.patience = patience;
+  return make_coordinator_proxy(system, *coordinator, *identity, std::move(way));
 }
 
 } // namespace ringmaster

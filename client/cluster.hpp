@@ -33,10 +33,11 @@ struct served_launcher {
 /// The destructor stops them all.
 class cluster {
 public:
-  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices have joined. Errors: those
-  /// of the journal and of the memory directory, timed_out, gave_up.
+  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices have joined. `recovers`: it
+  /// goes on with the cluster that a former process has left in the coordinator's store. Errors: those of the journal,
+  /// the store and the memory directory, timed_out, gave_up.
   static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node,
-                                                       const served_launcher& launcher = {});
+                                                       const served_launcher& launcher = {}, bool recovers = false);
 
   /// The cluster that a program uses: that of the coordinator which `node.join` or the environment variable
   /// RINGMASTER_COORDINATOR names ("host:port"), else one in this process.
@@ -74,8 +75,10 @@ private:
 /// environment variable RINGMASTER_COORDINATOR. Empty: none.
 std::string coordinator_elsewhere(const options& opts);
 
-/// The coordinator at `where`, "host:port". Errors: invalid_argument, also for an unknown host; timed_out, with the
-/// address and what to check; wrong_version.
-caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit);
+/// The coordinator at `where`, "host:port". If it keeps a store, the handle outlives its process: when that is killed
+/// and restarted the handle leads to it again, within `patience` (make_coordinator_proxy). Errors: invalid_argument,
+/// also for an unknown host; timed_out, with the address and what to check; wrong_version.
+caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit,
+                                         caf::timespan patience = std::chrono::seconds{60});
 
 } // namespace ringmaster

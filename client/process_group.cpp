@@ -26,7 +26,7 @@ constexpr caf::timespan look_limit = std::chrono::seconds{1};
 /// Connects to the coordinator when its process listens. If the launcher had started the coordinator before this
 /// process and the connection is refused repeatedly, the coordinator has exited: then this fails before the limit.
 caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, const launched_process& us,
-                                                    caf::timespan limit) {
+                                                    caf::timespan limit, caf::timespan patience) {
   constexpr auto try_again = std::chrono::milliseconds{20};
   constexpr auto worth_a_word = std::chrono::seconds{3};
   auto where = text_of(us.coordinator);
@@ -34,7 +34,7 @@ caf::expected<coordinator_actor> connect_when_there(caf::actor_system& system, c
   constexpr int often = 20;
   int refusals = 0;
   for (auto told = false;;) {
-    auto found = connect(system, where, std::max<caf::timespan>(give_up - awake_clock::now(), try_again));
+    auto found = connect(system, where, std::max<caf::timespan>(give_up - awake_clock::now(), try_again), patience);
     if (found || code_of(found.error()) != errc::unreachable)
       return found;
     auto now = awake_clock::now();
@@ -137,7 +137,7 @@ caf::error process_group::play_one() {
 caf::error process_group::open_cluster() {
   auto& us = *launched_;
   if (!us.hosts_coordinator()) {
-    TRY(found, connect_when_there(system_, us, options_.ranks.join_timeout));
+    TRY(found, connect_when_there(system_, us, options_.ranks.join_timeout, options_.node.orphan_timeout));
     cluster_ = cluster::of(system_, std::move(*found));
     return caf::none;
   }

@@ -22,6 +22,8 @@ using stream_actor = caf::typed_actor<
   caf::reacts_to<proto::Quiesce>,
   // RELAY, or COMMUNICATOR where there is none: how far are you? Answers by a Progress message.
   caf::reacts_to<proto::ProgressRequest>,
+  // DEVICE: completes what it knows of its communicators, and obeys none of their present epochs from then on.
+  caf::replies_to<proto::RecallRequest, proto::Recalled>::with<proto::Recalled>,
   // Another STREAM: how blocks travel. See messages/transfer.hpp.
   caf::reacts_to<offer>, caf::reacts_to<taken>, caf::reacts_to<refused>, caf::reacts_to<pull>, caf::reacts_to<chunk>,
   // DEVICE: copy in or out; answers when the copy is done, bulk data beside it.
@@ -66,6 +68,8 @@ using device_actor = caf::typed_actor<
   caf::replies_to<proto::EventRecordRequest>::with<proto::EventRecordResponse>,
   caf::replies_to<proto::EventWaitRequest>::with<proto::EventWaitResponse>,
   caf::replies_to<proto::FaultRequest>::with<proto::FaultResponse>,
+  // COORDINATOR that was restarted: what do you know of your communicators?
+  caf::replies_to<proto::RecallRequest>::with<proto::Recalled>,
   // COMMUNICATOR: who has which rank now.
   caf::reacts_to<membership>,
   // STREAM of another device: the first word of a transfer that may not have been posted here yet; it is off.
@@ -104,6 +108,8 @@ using communicator_actor = caf::typed_actor<
   caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::RankReports>, caf::reacts_to<shared_memory_arrivals>,
   // COORDINATOR: what is under way between two members may be lost.
   caf::reacts_to<proto::WayLost>,
+  // COORDINATOR that was restarted: up to here a client's calls were acknowledged.
+  caf::reacts_to<proto::CallsAcknowledged>,
   // COORDINATOR: another communicator has given up this member, and it is ended.
   caf::reacts_to<proto::MemberLost>,
   // COORDINATOR: these members are to leave. Answers when they have, or cannot.
@@ -128,6 +134,11 @@ using journal_actor = caf::typed_actor<
   // INTERNAL: write the batch.
   caf::reacts_to<atom::flush>>;
 
+/// METADATA: writes the coordinator's store.
+using metadata_actor = caf::typed_actor<
+  // COORDINATOR: all of these, or none. Without a change: whether the store is in its place.
+  caf::replies_to<proto::StoreChanges>::with<proto::StoreAnswer>>;
+
 /// NODE: hosts the devices of one process.
 using node_actor = caf::typed_actor<
   // COORDINATOR: these nodes have devices, too; talk to them directly.
@@ -136,6 +147,8 @@ using node_actor = caf::typed_actor<
   caf::reacts_to<proto::NodeDrained>,
   // COORDINATOR: does your process run?
   caf::replies_to<proto::AliveRequest>::with<proto::AliveResponse>,
+  // PROXY of the coordinator in this process: it is back after a restart.
+  caf::reacts_to<proto::ClusterIdentity>,
   // Join the handle's coordinator.
   caf::reacts_to<proto::Adopt, caf::strong_actor_ptr>,
   // Another NODE: I have connected to you, my handle beside it. INTERNAL: whether this peer was reached, and its
@@ -212,8 +225,13 @@ using coordinator_actor = caf::typed_actor<
   caf::replies_to<gpu_sim::DeviceId, proto::EventRecordRequest>::with<proto::EventRecordResponse>,
   caf::replies_to<gpu_sim::DeviceId, proto::EventWaitRequest>::with<proto::EventWaitResponse>,
   caf::replies_to<gpu_sim::DeviceId, proto::FaultRequest>::with<proto::FaultResponse>,
-  // NODE: I am here; answers with the journal.
+  // NODE: I am here; answers with the journal. I am back after you were restarted, with the handles of my devices.
   caf::replies_to<proto::NodeJoinRequest, caf::strong_actor_ptr>::with<proto::NodeJoinResponse, caf::strong_actor_ptr>,
+  caf::replies_to<proto::NodeJoinRequest, caf::strong_actor_ptr, device_handles>::with<proto::NodeJoinResponse,
+                                                                                       caf::strong_actor_ptr>,
+  // CLIENT, NODE: which cluster is this, and which run of its coordinator? CLIENT: I am back after you were restarted.
+  caf::replies_to<proto::GreetingRequest>::with<proto::GreetingResponse>,
+  caf::replies_to<proto::ClientReturn>::with<proto::ClientReturnResponse>,
   // DEVICE: who am I? I am ready.
   caf::replies_to<proto::DeviceJoinRequest>::with<proto::DeviceJoinResponse>,
   caf::reacts_to<proto::DeviceReady, device_handle>,

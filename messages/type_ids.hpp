@@ -6,6 +6,7 @@
 #include "messages/errc.hpp"
 #include "messages/gpu_sim.pb.h"
 #include "messages/journal.pb.h"
+#include "messages/metadata.pb.h"
 #include "messages/protobuf_inspect.hpp"
 #include "messages/protobuf_payload.hpp"
 #include "messages/status.pb.h"
@@ -148,5 +149,15 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::AliveRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::AliveResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankAbsentRequest))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RankAbsentResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::RecallRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::Recalled))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ClusterIdentity))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::GreetingRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::GreetingResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ClientReturn))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ClientReturnResponse))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CallsAcknowledged))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::StoreChanges))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::StoreAnswer))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

@@ -75,6 +75,8 @@ public:
   }
 
 protected:
+  /// Whether the request waits its turn. Others go straight to the mailbox.
+  virtual bool waits_its_turn(const caf::mailbox_element&) const { return true; }
   /// The next message is a request of this peer, or, for an empty peer, no request or not limited.
   virtual void handles(const request_peer&) {}
 
@@ -83,7 +85,7 @@ private:
 
   /// None: it is not limited.
   std::optional<request_peer> peer_of(const caf::mailbox_element& x) const {
-    if (!x.mid.is_request() || !x.sender || x.sender == this->ctrl())
+    if (!x.mid.is_request() || !x.sender || x.sender == this->ctrl() || !waits_its_turn(x))
       return std::nullopt;
     auto result = request_peer::of(x.sender, this->ctrl()->node());
     if (result.is_here() && !limits_.actor)

@@ -3,6 +3,7 @@
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
 #include "actors/communicators/journal_records.hpp"
+#include "messages/received_handles.hpp"
 #include "runtime/logging/log.hpp"
 
 #include <algorithm>
@@ -35,7 +36,8 @@ communicator_actor::behavior_type communicator_state::start(communicator_actor::
   for (auto& x : devices)
     ranks.push_back({x, false});
   const auto ids = ids_of(ranks);
-  create_objects(std::move(ranks));
+  epochs_.emplace(options_.id, options_.policy, std::move(ranks));
+  create_objects();
   self_->set_down_handler([this](const caf::down_msg& x) { on_down(x); });
   proto::Record record;
   auto& created = *record.mutable_communicator_created();
@@ -57,8 +59,31 @@ communicator_actor::behavior_type communicator_state::start(communicator_actor::
   return handlers();
 }
 
-void communicator_state::create_objects(std::vector<rank_device> ranks) {
-  epochs_.emplace(options_.id, options_.policy, std::move(ranks));
+communicator_actor::behavior_type communicator_state::resume(communicator_actor::pointer self,
+                                                             communicator_options options, resumed_communicator from) {
+  self_ = self;
+  options_ = std::move(options);
+  const auto host_calls = std::move(from.known.host_calls);
+  const auto rank_calls = std::move(from.known.rank_calls);
+  const auto before = epoch_number{from.known.epoch.value - 1};
+  epochs_.emplace(options_.id, options_.policy, std::move(from.known));
+  create_objects();
+  self_->set_down_handler([this](const caf::down_msg& x) { on_down(x); });
+  for (auto& rank : epochs_->members().ranks())
+    if (const auto handle = from.handles.find(rank.id()); handle != from.handles.end())
+      actions_->add_member(rank.metadata, handle->second);
+    else // as of one that has died since it was a member
+      members_->add(rank.id(), received(self_->system(), device_handle{}));
+  if (options_.coordinator)
+    self_->monitor(options_.coordinator);
+  runner_->resume(host_calls);
+  calls_->resume(before, ids_of(epochs_->members().ranks()), rank_calls);
+  actions_->carry_out(epochs_->resume(from.lost)); // no plan waits that would have to be sent before
+  ticks_->keep_on();
+  return handlers();
+}
+
+void communicator_state::create_objects() {
   outbox_.emplace(self_, options_.journal, options_.clock, options_.enqueue_order);
   members_.emplace(self_, options_);
   watch_.emplace(options_.suspect, options_.operation_limit);
@@ -68,7 +93,7 @@ void communicator_state::create_objects(std::vector<rank_device> ranks) {
   runner_.emplace(self_, options_, *epochs_, *members_, *watch_, *limits_, *outbox_);
   calls_.emplace(self_, options_, *epochs_, *runner_, *limits_, *outbox_,
                  [this](epoch_change::decisions x) { actions_->carry_out(std::move(x)); });
-  shared_memory_.emplace(self_, options_.movers, *epochs_);
+  shared_memory_.emplace(self_, options_.movers, *epochs_, options_.id);
   reporter_.emplace(self_, options_, *epochs_, *members_, *watch_, calls_->desk(), *shared_memory_, runner_->outcomes(),
                     waiters_, *limits_, *outbox_);
   ticks_.emplace(self_, options_.suspect.interval, *epochs_, calls_->desk());
@@ -312,6 +337,10 @@ communicator_actor::behavior_type communicator_state::handlers() {
     [this](const proto::WayLost& x) {
       const auto reason = x.reason().empty() ? std::string{"members have lost their connection"} : x.reason();
       actions_->change([&](auto& epochs) { return epochs.way_lost(reason); });
+    },
+    [this](const proto::CallsAcknowledged& x) {
+      runner_->note_acknowledged(sequence_number{x.sequence()});
+      reporter_->settle();
     },
     // The coordinator has given the device up, for another communicator.
     [this](const proto::MemberLost& x) { actions_->lose(device_id{x.device_id()}, x.cause(), x.noticed_by(), false); },

@@ -3,11 +3,19 @@
 #include "actors/calls/fair_inbox.hpp"
 #include "actors/communicators/epoch_actions.hpp"
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace ringmaster {
+
+/// A communicator that is built again after its coordinator was restarted.
+struct resumed_communicator {
+  recovered_communicator known;
+  std::map<device_id, device_handle> handles;          ///< Of the ranks that have come back.
+  std::vector<std::pair<device_id, std::string>> lost; ///< The others, with the reason.
+};
 
 /// The state of a COMMUNICATOR: it receives, asks the objects that decide, and sends what they decide.
 ///
@@ -31,12 +39,15 @@ public:
   communicator_actor::behavior_type start(communicator_actor::pointer self, communicator_options options,
                                           const std::vector<gpu_sim::DeviceMetadata>& devices,
                                           const device_handles& handles);
+  /// The same for one that is built again.
+  communicator_actor::behavior_type resume(communicator_actor::pointer self, communicator_options options,
+                                           resumed_communicator from);
   const epoch_change& epochs() const { return *epochs_; }
   operation_runner& runner() { return *runner_; }
   const status_reporter& reporter() const { return *reporter_; }
 
 private:
-  void create_objects(std::vector<rank_device> ranks);
+  void create_objects();
   communicator_actor::behavior_type handlers();
 
   // -- calls --
@@ -92,12 +103,19 @@ public:
     : fair_inbox(cfg, limits), options_(std::move(options)), devices_(std::move(devices)),
       handles_(std::move(handles)) {}
 
-  behavior_type make_behavior() override { return state.start(this, std::move(options_), devices_, handles_); }
+  fair_communicator(caf::actor_config& cfg, communicator_options options, resumed_communicator from)
+    : fair_inbox(cfg, limits), options_(std::move(options)), resumed_(std::move(from)) {}
+
+  behavior_type make_behavior() override {
+    return resumed_ ? state.resume(this, std::move(options_), std::move(*resumed_))
+                    : state.start(this, std::move(options_), devices_, handles_);
+  }
 
 private:
   communicator_options options_;
   std::vector<gpu_sim::DeviceMetadata> devices_;
   device_handles handles_;
+  std::optional<resumed_communicator> resumed_;
 };
 
 } // namespace ringmaster

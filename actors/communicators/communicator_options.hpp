@@ -43,6 +43,7 @@ struct communicator_options {
   /// Shared by the communicators of a process.
   std::shared_ptr<waiting_ranks> waiting = std::make_shared<waiting_ranks>();
   wall_clock clock;
+  bool recoverable = false;      ///< Plans say whose calls they are, for a coordinator that is restarted.
   coordinator_actor coordinator; ///< May be invalid in tests.
   journal_actor journal;         ///< May be invalid.
 };

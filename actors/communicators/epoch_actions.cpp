@@ -112,6 +112,11 @@ void epoch_actions::act(epoch_change::stop_streams& x) {
   order.set_forget(x.forget);
   for (auto sequence : x.cancelled)
     order.add_cancel(sequence.value);
+  for (auto& [sequence, epoch] : x.decided) {
+    auto& op = *order.add_decided();
+    op.set_sequence(sequence.value);
+    op.set_epoch(epoch.value);
+  }
   members_.tell_streams(x.devices, order);
 }
 

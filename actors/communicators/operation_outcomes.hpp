@@ -40,6 +40,13 @@ public:
     }
   }
 
+  /// These calls of the host, which have numbers, will never run.
+  void note_lost(const caf::error& why, uint64_t calls) {
+    error_ = why;
+    failed_ += calls;
+    host_waits_ = true;
+  }
+
   const caf::error& error() const { return error_; } ///< Of the latest batch.
   uint64_t succeeded() const { return succeeded_; }
   uint64_t failed() const { return failed_; }

@@ -55,8 +55,37 @@ caf::expected<operation> operation_runner::operation_for(const proto::Collective
   return planner_.operation_for(request, epochs_.members(), in_epoch, shares_memory());
 }
 
+void operation_runner::resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls) {
+  known_calls_ = {host_calls.begin(), host_calls.end()};
+  auto& operations = epochs_.operations();
+  bool of_host = false;
+  for (auto& op : operations.in_flight()) {
+    limits_.add_operation(op, now());
+    of_host = of_host || !op.was_called_by_ranks();
+  }
+  if (of_host)
+    outcomes_.start_batch(true);
+  if (!known_calls_.empty())
+    operations.batch().restore();
+}
+
+void operation_runner::note_acknowledged(sequence_number sequence) {
+  auto& operations = epochs_.operations();
+  const auto known = operations.latest();
+  if (sequence <= known)
+    return;
+  const auto first = known.next();
+  const auto which = first == sequence ? fmt::format("operation #{} was called and has", sequence)
+                                       : fmt::format("operations #{} to #{} were called and have", first, sequence);
+  outcomes_.note_lost(make_error(errc::aborted, which
+                                                  + " reached no rank before the coordinator's process ended: call "
+                                                    "again"),
+                      sequence.value - known.value);
+  operations.skip_to(sequence);
+}
+
 caf::expected<sequence_number> operation_runner::enqueue(proto::CollectiveRequest& request, uint64_t rank_group,
-                                                         epoch_number in_epoch) {
+                                                         epoch_number in_epoch, proto::CallOrigin origin) {
   auto& operations = epochs_.operations();
   if (epochs_.state().is_ending())
     return epochs_.end_error();
@@ -79,6 +108,13 @@ caf::expected<sequence_number> operation_runner::enqueue(proto::CollectiveReques
   made->called_ns = out_.unix_ns();
   made->may_wait = request.answer_may_wait()
                    && request.timeout_ns() == 0; // its limit would also end what it waits with
+  if (options_.recoverable) {
+    if (request.has_call())
+      *origin.mutable_host() = request.call();
+    origin.set_called_ns(made->called_ns);
+    origin.set_limit_ns(request.timeout_ns());
+    *made->plan.mutable_origin() = std::move(origin);
+  }
   auto& op = operations.add(std::move(*made), rank_group);
   if (out_.journals()) {
     proto::Record record;
@@ -103,6 +139,13 @@ caf::expected<sequence_number> operation_runner::enqueue(proto::CollectiveReques
 }
 
 proto::CollectiveResponse operation_runner::enqueue_of_host(proto::CollectiveRequest& request) {
+  if (request.has_call() && !known_calls_.empty())
+    if (auto known = known_calls_.find({request.call().caller(), request.call().number()});
+        known != known_calls_.end()) { // the caller has not had the answer
+      auto answer = verdict<proto::CollectiveResponse>(caf::none);
+      answer.set_sequence(known->second.value);
+      return answer;
+    }
   const bool may_wait = request.answer_may_wait();
   out_.gather_records(true);
   const auto sequence = enqueue(request, 0, {});

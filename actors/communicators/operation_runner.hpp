@@ -8,6 +8,10 @@
 #include "actors/communicators/outbox.hpp"
 #include "runtime/epochs/epoch_change.hpp"
 
+#include <map>
+#include <utility>
+#include <vector>
+
 namespace ringmaster {
 
 /// Runs the operations of a communicator, from the call to the end: makes an operation of each request and numbers it,
@@ -29,9 +33,18 @@ public:
   caf::expected<operation> operation_for(const proto::CollectiveRequest& request, epoch_number in_epoch);
   /// The request goes to the journal. `rank_group`: see `operation_queue`; `in_epoch`: whose ranks it is for, 0: of
   /// now.
-  caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group, epoch_number in_epoch);
+  /// `origin`: for ranks' calls, which they were.
+  caf::expected<sequence_number> enqueue(proto::CollectiveRequest& request, uint64_t rank_group, epoch_number in_epoch,
+                                         proto::CallOrigin origin = {});
   /// The same for a call of the host, whose answer it returns.
   proto::CollectiveResponse enqueue_of_host(proto::CollectiveRequest& request);
+
+  // -- of a communicator that is built again --
+
+  /// Operations that were recovered have their limits again; a call of these that comes again is answered, not run.
+  void resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls);
+  /// The host's calls were acknowledged up to this one: those that no stream knows are lost, and have failed.
+  void note_acknowledged(sequence_number sequence);
 
   // -- attempts --
 
@@ -67,6 +80,7 @@ private:
   outbox& out_;
   operation_planner planner_;
   operation_outcomes outcomes_;
+  std::map<call_key, sequence_number> known_calls_; ///< Of the host, of a communicator that was built again.
 };
 
 } // namespace ringmaster

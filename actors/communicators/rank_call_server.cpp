@@ -56,6 +56,13 @@ void rank_call_server::open(epoch_number epoch, std::vector<device_id> devices) 
   serve();
 }
 
+void rank_call_server::resume(epoch_number before, std::vector<device_id> devices,
+                              const std::vector<recovered_communicator::rank_call>& calls) {
+  desk_.set_ranks(before, std::move(devices));
+  for (auto& x : calls)
+    desk_.recover(x.device, x.call, x.sequences);
+}
+
 void rank_call_server::operation_ended(const operation& op) {
   desk_.operation_ended(op.sequence, op.error);
   serve();
@@ -87,7 +94,7 @@ void rank_call_server::serve() {
 
 void rank_call_server::carry_out(call_desk::begin_operation& x) {
   ensure(!x.parts.empty(), "an operation that ranks have called has parts");
-  const auto sequence = runner_.enqueue(x.request, x.group, x.epoch);
+  const auto sequence = runner_.enqueue(x.request, x.group, x.epoch, std::move(x.origin));
   if (sequence)
     desk_.began(*sequence, x.parts);
   else

@@ -33,6 +33,9 @@ public:
   void name(device_id device, std::string text) { desk_.name(device, std::move(text)); }
   void call(const proto::RankCall& x, promise_type promise);
 
+  /// The communicator was built again: these were the ranks before the epoch that it opens, and these calls are known.
+  void resume(epoch_number before, std::vector<device_id> devices,
+              const std::vector<recovered_communicator::rank_call>& calls);
   /// Members change: calls wait for `open`.
   void members_change() { is_open_ = false; }
   /// The epoch is open over these devices, in rank order, and they know of it.

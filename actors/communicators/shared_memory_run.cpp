@@ -24,7 +24,31 @@ constexpr uint64_t help_bytes_min = 2u << 20, awake_help_bytes_min = 2 * slice_b
 void shared_memory_run::reset() {
   ensure(moving_.sequence == sequence_number{} && ended_.sequence == sequence_number{},
          "no epoch opens while data moves");
+  forget_mark();
   ranks_.clear();
+}
+
+void shared_memory_run::mark_moving(sequence_number sequence) {
+  if (mark_ == nullptr) {
+    const auto other = std::find_if(ranks_.begin(), ranks_.end(), [](auto& x) { return x.second.is_elsewhere; });
+    if (other == ranks_.end())
+      return; // the ranks end with this process
+    marked_ = other->second.memory;
+    mark_ = marked_->mark_of(id_, true);
+  }
+  if (mark_ != nullptr)
+    mark_->moving.store(sequence.value, std::memory_order_release);
+}
+
+void shared_memory_run::mark_moved(sequence_number sequence) {
+  if (mark_ != nullptr)
+    mark_->moved.store(sequence.value, std::memory_order_release);
+}
+
+void shared_memory_run::forget_mark() {
+  mark_ = nullptr;
+  if (const auto marked = std::exchange(marked_, nullptr))
+    marked->free_mark(id_);
 }
 
 bool shared_memory_run::on_arrival(device_id device, epoch_number epoch, sequence_number sequence,
@@ -61,6 +85,8 @@ shared_memory_run::step shared_memory_run::next(time_point until) {
   if (!keep_moving(until))
     return out;
   ended_ = {std::exchange(moving_.sequence, {}), damaged()};
+  if (ended_.harmed.empty())
+    mark_moved(ended_.sequence);
   moving_.job = nullptr;
   if (ended_.harmed.empty())
     start_next(out); // the movers go on while the end of this one is noted
@@ -145,6 +171,7 @@ void shared_memory_run::start_next(step& out) {
   uint64_t bytes = 0;
   auto work = work_of(*op, bytes);
   moving_ = {moving_.number + 1, op->sequence, std::nullopt, nullptr, 0};
+  mark_moving(op->sequence);
   out.decisions = epochs_.data_moves(*op);
   const bool helpers_are_awake = movers_ != nullptr && movers_->has_enough_pollers();
   if (bytes < (helpers_are_awake ? awake_help_bytes_min : help_bytes_min)) {

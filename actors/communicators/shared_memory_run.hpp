@@ -42,8 +42,9 @@ public:
 
   /// `movers`: threads that help; null: the communicator moves all data by itself.
   shared_memory_run(communicator_actor::pointer self, std::shared_ptr<shared_memory_movers> movers,
-                    epoch_change& epochs)
-    : self_(self), movers_(std::move(movers)), epochs_(epochs) {}
+                    epoch_change& epochs, communicator_id id)
+    : self_(self), movers_(std::move(movers)), epochs_(epochs), id_(id) {}
+  ~shared_memory_run() { forget_mark(); }
 
   /// A new epoch is open: no rank has come to an operation.
   void reset();
@@ -106,6 +107,10 @@ private:
   /// The turn is over, other messages have their turn. Returns false.
   bool give_way();
   bool all_have_come_to(sequence_number sequence) const;
+  /// Marks in the memory of another process's rank that the operation's data begins to move, or is in place.
+  void mark_moving(sequence_number sequence);
+  void mark_moved(sequence_number sequence);
+  void forget_mark();
   shared_memory_operation work_of(operation& op, uint64_t& bytes);
   /// Members of other processes whose memories were damaged while data moved.
   losses damaged() const;
@@ -115,6 +120,9 @@ private:
   communicator_actor::pointer self_;
   std::shared_ptr<shared_memory_movers> movers_;
   epoch_change& epochs_;
+  const communicator_id id_;
+  std::shared_ptr<mapped_memory> marked_; ///< Has the mark; null: none.
+  operation_mark* mark_ = nullptr;
   std::map<device_id, place> ranks_;
   moving_data moving_;
   ended_operation ended_;

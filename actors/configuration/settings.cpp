@@ -20,7 +20,7 @@ uint64_t memory_files_bytes(const options& opts) {
 }
 
 uint64_t memory_file_bytes(const options& opts) {
-  return 2 * opts.device.memory_bytes;
+  return mapped_memory::file_bytes(opts.device.memory_bytes);
 }
 
 namespace {
@@ -98,6 +98,9 @@ coordinator_options coordinator_settings(const options& opts) {
   result.pid = static_cast<uint64_t>(::getpid());
   result.request_limit = opts.coordinator.request_timeout;
   result.host_copies_bytes_max = opts.coordinator.host_copies_bytes_max;
+  result.rejoin_limit = opts.coordinator.rejoin_timeout;
+  result.orphan_limit = opts.node.orphan_timeout;
+  result.stop_without_store = opts.journal.on_failure == "stop";
   result.communicators.policy = parse_policy(opts.communicator.policy);
   result.communicators.deterministic = opts.communicator.deterministic;
   result.communicators.suspect = opts.suspicion;

@@ -46,6 +46,7 @@ void client_directory::own(const caf::actor_addr& client, communicator_id what) 
   const bool known = clients_.contains(client);
   auto id = id_of(client);
   owned_.made(id, what);
+  coordinator_.store_communicator(what, [&](auto& stored) { stored.set_owner(caf::to_string(client)); });
   if (!known)
     monitor(client, id);
 }
@@ -122,25 +123,31 @@ void client_directory::client_gone(client_id client, const std::string& why) {
     if (--*waiting == 0)
       give_back(ranges);
   };
+  for (auto id : left.communicators)
+    destroy(id, "the client that made it has ended: " + why, ended);
+}
+
+void client_directory::destroy(communicator_id id, std::string reason, end_function ended) {
+  auto known = coordinator_.communicators.find(id);
+  if (known == nullptr)
+    return ended(id, {});
   auto& options = coordinator_.options;
   auto limit = options.request_limit + options.communicators.operation_limit; // for streams that are given up
-  for (auto id : left.communicators) {
-    auto known = coordinator_.communicators.find(id);
-    if (known == nullptr) {
-      ended(id, {});
-      continue;
-    }
-    proto::CommDestroyRequest request;
-    request.set_comm_id(id.value);
-    request.set_reason("the client that made it has ended: " + why);
-    auto handle = caf::actor_cast<communicator_actor>(known->handle);
-    coordinator_.self->request(handle, limit, std::move(request))
-      .then([id, ended](const proto::CommDestroyResponse&) { ended(id, {}); },
-            [this, id, handle, ended](const caf::error& problem) {
-              coordinator_.self->send_exit(handle, caf::exit_reason::kill);
-              ended(id, with_context("it did not end when it was asked to", problem));
-            });
-  }
+  proto::CommDestroyRequest request;
+  request.set_comm_id(id.value);
+  request.set_reason(std::move(reason));
+  auto handle = caf::actor_cast<communicator_actor>(known->handle);
+  coordinator_.self->request(handle, limit, std::move(request))
+    .then([id, ended](const proto::CommDestroyResponse&) { ended(id, {}); },
+          [this, id, handle, ended](const caf::error& problem) {
+            coordinator_.self->send_exit(handle, caf::exit_reason::kill);
+            ended(id, with_context("it did not end when it was asked to", problem));
+          });
+}
+
+void client_directory::end_without_owner(communicator_id what) {
+  destroy(what, "the client that made it has not come back after the coordinator was restarted",
+          [this](communicator_id id, const caf::error& reason) { coordinator_.communicator_ended(id, reason); });
 }
 
 void client_directory::give_back(const std::set<owned_range>& ranges) {

@@ -4,8 +4,10 @@
 
 #include <caf/actor_addr.hpp>
 #include <caf/actor_control_block.hpp>
+#include <caf/error.hpp>
 #include <caf/system_messages.hpp>
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -28,6 +30,8 @@ public:
   void own(const caf::actor_addr& client, owned_range what);
   void freed(owned_range what);
   void communicator_ended(communicator_id what);
+  /// Destroys a communicator whose client has not come back after the coordinator was restarted.
+  void end_without_owner(communicator_id what);
   void device_gone(device_id device);
 
   /// From now on this actor is found by that name.
@@ -42,6 +46,9 @@ public:
   void ended(const caf::down_msg& x);
 
 private:
+  using end_function = std::function<void(communicator_id, const caf::error& reason)>;
+
+  void destroy(communicator_id id, std::string reason, end_function ended);
   client_id id_of(const caf::actor_addr& client);
   void monitor(const caf::actor_addr& client, client_id id);
   void client_gone(client_id client, const std::string& why);

@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/coordination/coordinator.hpp"
+#include "messages/metadata.pb.h"
 #include "messages/received_handles.hpp"
 #include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
@@ -34,8 +35,11 @@ proto::NodePeers::Peer peer_of(const known_node& node) {
 caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> cluster_members::let_in(const proto::NodeJoinRequest& x,
                                                                                     const caf::strong_actor_ptr& node) {
   auto promise = coordinator_.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
-  promise.deliver(node_joined(x, node), caf::actor_cast<caf::strong_actor_ptr>(coordinator_.options.journal));
-  introduce_nodes();
+  auto answer = node_joined(x, node);
+  coordinator_.metadata.when_stored([this, promise, answer]() mutable {
+    promise.deliver(std::move(answer), caf::actor_cast<caf::strong_actor_ptr>(coordinator_.options.journal));
+    introduce_nodes();
+  });
   return promise;
 }
 
@@ -88,7 +92,13 @@ proto::NodeJoinResponse cluster_members::node_joined(const proto::NodeJoinReques
   joined.set_pid(x.pid());
   joined.set_host(x.hostname());
   coordinator_.journal(std::move(record));
+  proto::StoredNode stored;
+  stored.set_node_id(id->value);
+  *stored.mutable_about() = x;
+  stored.set_joined_ns(coordinator_.devices.nodes().at(*id).joined_ns);
+  coordinator_.metadata.put(metadata_key::of(*id), stored);
   proto::NodeJoinResponse answer;
+  *answer.mutable_cluster() = options.identity;
   answer.set_node_id(id->value);
   answer.set_time_ns(coordinator_.now_ns());
   answer.set_route(options.route);
@@ -147,7 +157,10 @@ void cluster_members::device_ready(const proto::DeviceReady& x, const device_han
   auto metadata = x.metadata();
   if (handle.device->node() != coordinator_.self->node())
     metadata.set_place(devices.place_of(node));
+  if (const auto* known = devices.find(id_of(metadata)); known != nullptr && known->handle.device == handle.device)
+    return; // its node said so when it came back
   devices.joined({metadata, handle, node, {}});
+  store_device(metadata, node);
   coordinator_.self->monitor(caf::actor_cast<caf::actor>(handle.device));
   proto::Record record;
   auto& joined = *record.mutable_device_joined();
@@ -186,6 +199,7 @@ void cluster_members::node_gone(node_id id, const caf::error& reason, bool left)
   if (!node)
     return;
   coordinator_.silences.node_gone(id);
+  coordinator_.metadata.erase(metadata_key::of(id));
   auto cause = coordinator_.drains.cause_of_end(id, reason);
   auto& its_name = node->about.name();
   proto::Record record;
@@ -243,6 +257,7 @@ void cluster_members::device_gone(device_id id, const device_end& how) {
   auto device = coordinator_.devices.gone(id, how.cause);
   if (!device)
     return;
+  coordinator_.metadata.erase(metadata_key::of(id));
   record_end(id, *device, how);
   coordinator_.clients.device_gone(id);
   if (auto& mapped = coordinator_.options.communicators.neighbours; mapped && device->handle.memory)
@@ -256,6 +271,37 @@ void cluster_members::device_gone(device_id id, const device_end& how) {
                                                                                 text_of(device->metadata), how.cause)));
   coordinator_.ranks.device_lost(id, how.cause);
   coordinator_.drains.serve();
+}
+
+void cluster_members::store_device(const gpu_sim::DeviceMetadata& metadata, node_id node) {
+  proto::StoredDevice stored;
+  *stored.mutable_metadata() = metadata;
+  stored.set_node_id(node.value);
+  coordinator_.metadata.put(metadata_key::of(id_of(metadata)), stored);
+}
+
+void cluster_members::note_missing(node_id id, const proto::StoredNode& node) {
+  const std::string cause = "it did not come back after the coordinator's restart";
+  coordinator_.metadata.erase(metadata_key::of(id));
+  proto::Record record;
+  record.mutable_node_left()->set_node_id(id.value);
+  record.mutable_node_left()->set_name(node.about().name());
+  record.mutable_node_left()->set_cause(cause);
+  record.mutable_node_left()->set_lost(true);
+  coordinator_.journal(std::move(record));
+  proto::ClusterInfo::Gone gone;
+  gone.set_what(proto::ClusterInfo::Gone::NODE);
+  gone.set_id(id.value);
+  gone.set_name(node.about().name());
+  gone.set_cause(cause);
+  note_departure(std::move(gone));
+}
+
+void cluster_members::note_missing(device_id id, const proto::StoredDevice& device) {
+  coordinator_.metadata.erase(metadata_key::of(id));
+  coordinator_.devices.gone(id, "it was lost while the coordinator was away");
+  record_end(id, {device.metadata(), {}, node_id{device.node_id()}, {}},
+             {"it was lost while the coordinator was away", "coordinator", coordinator_.now_ns()});
 }
 
 void cluster_members::member_lost(const proto::MemberLost& x) {

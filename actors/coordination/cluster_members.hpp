@@ -18,6 +18,11 @@ namespace ringmaster {
 class coordinator_state;
 struct known_device;
 
+namespace proto {
+class StoredDevice;
+class StoredNode;
+} // namespace proto
+
 /// How a device went.
 struct device_end {
   std::string cause;
@@ -47,6 +52,15 @@ public:
   /// An actor has ended. Returns whether it was a device or a node.
   bool ended(const caf::down_msg& x);
 
+  // -- after the coordinator was restarted --
+
+  /// One that the store knows has not come back.
+  void note_missing(node_id id, const proto::StoredNode& node);
+  void note_missing(device_id id, const proto::StoredDevice& device);
+  void store_device(const gpu_sim::DeviceMetadata& metadata, node_id node);
+  /// Tells every node where the others are.
+  void introduce_nodes();
+
   void note_departure(proto::ClusterInfo::Gone x);
   const recent_departures& departures() const { return departures_; }
 
@@ -56,8 +70,6 @@ private:
   /// A process has one node. If it joins again, its former node and that node's devices have ended, though the
   /// connection that would show it may be open for some time.
   void end_former(const proto::NodeJoinRequest& x);
-  /// Tells every node where the others are.
-  void introduce_nodes();
   void node_gone(node_id id, const caf::error& reason, bool left);
   void device_gone(device_id id, const device_end& how);
   void record_end(device_id id, const known_device& device, const device_end& how);

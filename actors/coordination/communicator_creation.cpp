@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace ringmaster {
 
@@ -57,6 +58,14 @@ caf::error check_reach(const coordinator_state& state, const device_ids& ranks) 
                                                   render(problem)));
 }
 
+gpu_sim::CommInitResponse made_before(const proto::StoredCommunicator& stored) {
+  gpu_sim::CommInitResponse response;
+  response.set_success(true);
+  response.set_commid(stored.comm_id());
+  *response.mutable_devices() = stored.devices();
+  return response;
+}
+
 gpu_sim::CommInitResponse make_communicator(coordinator_state& state, const device_ids& ranks,
                                             known_communicator like) {
   ensure(!ranks.empty(), "a communicator has a rank");
@@ -93,13 +102,38 @@ gpu_sim::CommInitResponse make_communicator(coordinator_state& state, const devi
   like.lost.clear();
   ensure(state.devices.members_of(opts.id).size() == ranks.size(),
          "each rank of a communicator has a device of its own");
+  auto& stored = like.stored;
+  stored.Clear();
+  stored.set_comm_id(opts.id.value);
+  stored.set_policy(like.policy);
+  stored.set_deterministic(like.deterministic);
+  stored.set_outlives_client(like.outlives_client);
+  stored.set_name(like.name);
+  *stored.mutable_devices() = response.devices();
   state.communicators.made(opts.id, std::move(like));
+  state.store_communicator(opts.id, [](auto&) {});
   response.set_success(true);
   response.set_commid(opts.id.value);
   return response;
 }
 
 namespace {
+
+/// What a call has made that is sent again, since the coordinator was restarted before it was answered.
+std::optional<proto::CommDeriveResponse> derived_before(const coordinator_state& state,
+                                                        const proto::CommDeriveRequest& x) {
+  const auto made = state.communicators.made_by(x.caller(), x.call_number());
+  if (made.empty())
+    return std::nullopt;
+  auto result = verdict<proto::CommDeriveResponse>(caf::none);
+  for (auto id : made) {
+    auto& stored = state.communicators.find(id)->stored;
+    auto& part = *result.add_parts();
+    part.set_color(stored.color());
+    *part.mutable_comm() = made_before(stored);
+  }
+  return result;
+}
 
 /// `members`: the present state of the communicator whose devices these are.
 proto::CommDeriveResponse derive_from(coordinator_state& state, const gpu_sim::GetCommStatusResponse& members,
@@ -140,7 +174,13 @@ proto::CommDeriveResponse derive_from(coordinator_state& state, const gpu_sim::G
     auto& part = *result.add_parts();
     part.set_color(color);
     *part.mutable_comm() = make_communicator(state, members_of_it, like);
-    state.clients.own(owner, communicator_id{part.comm().commid()});
+    const auto made = id_of(part.comm());
+    state.store_communicator(made, [&, its_color = color](auto& stored) {
+      stored.set_color(its_color);
+      stored.set_caller(x.caller());
+      stored.set_call_number(x.call_number());
+    });
+    state.clients.own(owner, made);
   }
   result.set_success(true);
   return result;
@@ -151,13 +191,18 @@ proto::CommDeriveResponse derive_from(coordinator_state& state, const gpu_sim::G
 caf::result<proto::CommDeriveResponse> derive(coordinator_state& state, const proto::CommDeriveRequest& x) {
   auto owner = x.outlives_client() ? caf::actor_addr{} : state.clients.calling_client();
   auto promise = state.self->make_response_promise<proto::CommDeriveResponse>();
+  if (auto before = derived_before(state, x)) {
+    promise.deliver(std::move(*before));
+    return promise;
+  }
   gpu_sim::GetCommStatusRequest who;
   who.set_commid(x.comm_id());
   who.set_readonly(true);
   ask_communicator_then<gpu_sim::GetCommStatusResponse>(
     state, communicator_id{x.comm_id()}, who, state.options.request_limit,
     [&state, x, promise, owner](const gpu_sim::GetCommStatusResponse& members) mutable {
-      promise.deliver(derive_from(state, members, x, owner));
+      auto answer = derive_from(state, members, x, owner);
+      state.metadata.when_stored([promise, answer]() mutable { promise.deliver(std::move(answer)); });
     },
     refuse_by(promise));
   return promise;

@@ -50,10 +50,11 @@ caf::result<proto::CommDestroyResponse> destroy(coordinator_state& state, const 
     state, id, x, limit,
     [&state, id, promise](proto::CommDestroyResponse& y) mutable {
       state.communicator_ended(id, {}); // before the client can ask for its devices
-      promise.deliver(std::move(y));
+      state.metadata.when_stored([promise, answer = std::move(y)]() mutable { promise.deliver(std::move(answer)); });
     },
     [&state, id, promise, is_there](const caf::error& problem) mutable {
-      bool ended = is_there && state.communicators.was_destroyed(id); // another client's request came first
+      // Another client's request came first, or the same one to the coordinator before this one.
+      bool ended = (is_there || state.options.identity.incarnation() > 1) && state.communicators.was_destroyed(id);
       promise.deliver(ended ? verdict<proto::CommDestroyResponse>(caf::none)
                             : refusal<proto::CommDestroyResponse>(problem));
     });
@@ -91,7 +92,10 @@ void coordinator_state::start(coordinator_options opts) {
   proto::Record record;
   record.mutable_coordinator_started()->set_pid(options.pid);
   journal(std::move(record));
+  metadata.start(options.store);
   mark_ids();
+  metadata.put_ids(options.ids->latest_mark().ids_reserved()); // which the journal may have had before this
+  recovery.start(std::move(options.found));
   self->attach_functor([watch = options.silence_watch] {
     caf::anon_send_exit(watch, caf::exit_reason::user_shutdown);
   });
@@ -105,8 +109,11 @@ void coordinator_state::start(coordinator_options opts) {
 }
 
 void coordinator_state::mark_ids() {
-  if (auto mark = options.ids->mark())
-    journal(std::move(*mark));
+  auto mark = options.ids->mark();
+  if (!mark)
+    return;
+  metadata.put_ids(mark->ids_reserved());
+  journal(std::move(*mark));
 }
 
 void coordinator_state::on_down(const caf::down_msg& x) {
@@ -119,6 +126,15 @@ void coordinator_state::on_down(const caf::down_msg& x) {
   clients.ended(x);
 }
 
+void coordinator_state::store_communicator(communicator_id id,
+                                           const std::function<void(proto::StoredCommunicator&)>& change) {
+  auto* stored = communicators.stored(id);
+  if (stored == nullptr || !metadata.is_kept())
+    return;
+  change(*stored);
+  metadata.put(metadata_key::of(id), *stored);
+}
+
 caf::expected<communicator_actor> coordinator_state::communicator_of(communicator_id id) const {
   TRY(known, communicators.known(id));
   return caf::actor_cast<communicator_actor>((*known)->handle);
@@ -128,6 +144,7 @@ void coordinator_state::communicator_ended(communicator_id id, const caf::error&
   auto ended = communicators.ended(id, reason);
   if (!ended)
     return;
+  metadata.erase(metadata_key::of(id));
   mailboxes.communicator_ended(id);
   clients.communicator_ended(id);
   auto left = devices.leave(id);
@@ -147,7 +164,11 @@ void coordinator_state::communicator_failed(communicator_id id, const caf::error
   gone.set_id(id.value);
   gone.set_cause(render(reason));
   members.note_departure(std::move(gone));
-  // Its commands would block the streams for ever. The answers do not matter.
+  stop_streams_of(id, left); // its commands would block them for ever
+}
+
+void coordinator_state::stop_streams_of(communicator_id id, const device_ids& left) {
+  // The answers do not matter.
   proto::Quiesce stop;
   stop.set_comm_id(id.value);
   stop.set_epoch(UINT64_MAX);
@@ -195,8 +216,8 @@ void coordinator_state::expire_calls() {
 
 void coordinator_state::expire(uint64_t number) {
   // Each object knows its own numbers. The request may have been answered meanwhile: then none knows it.
-  (void)(spares.expire(number) || drains.expire(number) || inits.expire(number) || info.expire(number)
-         || ranks.expire(number));
+  (void)(metadata.expire(number) || recovery.expire(number) || spares.expire(number) || drains.expire(number)
+         || inits.expire(number) || info.expire(number) || ranks.expire(number));
 }
 
 caf::error coordinator_state::check_waiting() const {
@@ -298,6 +319,11 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node) {
       return state.members.let_in(x, node);
     },
+    [&state](const proto::NodeJoinRequest& x, const caf::strong_actor_ptr& node, const device_handles& devices) {
+      return state.recovery.rejoin(x, node, devices);
+    },
+    [&state](const proto::GreetingRequest& x) { return state.recovery.greet(x); },
+    [&state](const proto::ClientReturn& x) { return state.recovery.client_returned(x); },
     [&state](const proto::DeviceJoinRequest& x) { return state.members.new_device(x); },
     [&state](const proto::DeviceReady& x, const device_handle& handle) { state.members.device_ready(x, handle); },
     [&state](const proto::NodeApart& x) { state.members.nodes_disconnected(x); },

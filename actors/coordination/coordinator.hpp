@@ -4,9 +4,11 @@
 #include "actors/communicators/communicator.hpp"
 #include "actors/coordination/client_directory.hpp"
 #include "actors/coordination/cluster_members.hpp"
+#include "actors/coordination/cluster_recovery.hpp"
 #include "actors/coordination/drain_calls.hpp"
 #include "actors/coordination/info_calls.hpp"
 #include "actors/coordination/init_calls.hpp"
+#include "actors/coordination/metadata_log.hpp"
 #include "actors/coordination/rank_rendezvous.hpp"
 #include "actors/coordination/spare_calls.hpp"
 #include "runtime/coordination/communicator_registry.hpp"
@@ -34,7 +36,13 @@ struct coordinator_options {
   std::function<void(const rank_departure&)> on_departure; ///< May be empty.
   journal_actor journal;                                   ///< May be invalid.
   std::shared_ptr<journal_health> records;                 ///< Whether the journal loses records; may be null.
-  caf::actor silence_watch;                                ///< Of connections (make_silence_watch); may be invalid.
+  std::shared_ptr<metadata_store> store; ///< Of what it must find again; null: it ends with its process.
+  cluster_metadata found;                ///< What the store has of the former run (start_incarnation).
+  proto::ClusterIdentity identity;       ///< Its cluster_id is 0 without a store.
+  bool stop_without_store = false;       ///< It ends if the store cannot be written; else it goes on, and says so.
+  caf::timespan rejoin_limit = std::chrono::milliseconds{1500}; ///< For nodes to come back after a restart.
+  caf::timespan orphan_limit = std::chrono::seconds{60};        ///< For clients to come back.
+  caf::actor silence_watch; ///< Of connections (make_silence_watch); may be invalid.
 };
 
 /// The receiver of calls to the journal, of which there is one.
@@ -71,6 +79,8 @@ public:
   request_peer calling_peer; ///< The sender of the current request; empty if the message is not a request.
   forwarded_calls calls;
 
+  metadata_log metadata{*this};
+  cluster_recovery recovery{*this};
   cluster_members members{*this};
   client_directory clients{*this};
   node_silences silences{*this};
@@ -104,6 +114,10 @@ public:
       self->scheduled_send(self, *when, atom::expire_v);
   }
 
+  /// The communicator can do it no longer: these devices forget it, and drop its commands.
+  void stop_streams_of(communicator_id id, const device_ids& members);
+  /// Changes what the store has of a communicator that is alive.
+  void store_communicator(communicator_id id, const std::function<void(proto::StoredCommunicator&)>& change);
   /// Errors: unknown_communicator.
   caf::expected<communicator_actor> communicator_of(communicator_id id) const;
   /// Frees its devices. `reason`: why it failed; none if it has stopped its streams itself.
@@ -142,7 +156,16 @@ public:
 
   behavior_type make_behavior() override { return coordinator(this, std::move(options_)); }
 
+  caf::invoke_message_result consume(caf::mailbox_element& x) override {
+    if (state.recovery.holds(x))
+      return caf::invoke_message_result::skipped;
+    const auto result = fair_inbox::consume(x);
+    state.metadata.flush();
+    return result;
+  }
+
 private:
+  bool waits_its_turn(const caf::mailbox_element& x) const override { return !cluster_recovery::is_awaited(x); }
   void handles(const request_peer& peer) override { state.calling_peer = peer; }
 
   coordinator_options options_;

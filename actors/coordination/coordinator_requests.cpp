@@ -111,6 +111,10 @@ proto::CollectiveRequest general(const gpu_sim::AllReduceRingRequest& x) {
   constexpr uint32_t ranks_max = 1u << 16; // a rank beyond is one too many in any communicator
   proto::CollectiveRequest result;
   result.set_comm_id(x.commid());
+  if (x.caller() != 0) {
+    result.mutable_call()->set_caller(x.caller());
+    result.mutable_call()->set_number(x.callnumber());
+  }
   auto& what = *result.mutable_collective();
   const auto& which = course_algorithm();
   what.set_kind(which.kind);

@@ -88,6 +88,9 @@ proto::ClusterInfo info_calls::info() const {
   if (options.records)
     if (const auto trouble = options.records->trouble())
       result.set_journal_trouble(render(trouble));
+  if (auto& trouble = coordinator_.metadata.trouble())
+    result.set_journal_trouble(result.journal_trouble() + (result.journal_trouble().empty() ? "" : "; ")
+                               + render(trouble));
   for (auto& [id, device] : coordinator_.devices.devices())
     describe(*result.add_devices(), device);
   for (auto& [id, node] : coordinator_.devices.nodes())

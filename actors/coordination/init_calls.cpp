@@ -98,6 +98,8 @@ gpu_sim::CommInitResponse init_calls::refuse(const gpu_sim::CommInitRequest& x, 
 }
 
 caf::result<gpu_sim::CommInitResponse> init_calls::comm_init(const gpu_sim::CommInitRequest& x) {
+  if (const auto made = coordinator_.communicators.made_by(x.caller(), x.callnumber()); !made.empty())
+    return made_before(coordinator_.communicators.find(made.front())->stored); // it is sent again after a restart
   // The promise takes the sender: the owner is read first.
   auto owner = x.outlivesclient() ? caf::actor_addr{} : coordinator_.clients.calling_client();
   auto promise = coordinator_.self->make_response_promise<gpu_sim::CommInitResponse>();
@@ -123,6 +125,10 @@ void init_calls::advance(uint64_t number) {
       coordinator_.self->delayed_send(coordinator_.self, silence_max(), atom::expire_v, number);
   } else if (auto made = std::get_if<init_desk::make>(&step)) {
     auto response = init_of(call.request, made->ranks);
+    coordinator_.store_communicator(communicator_id{response.commid()}, [&](auto& stored) {
+      stored.set_caller(call.request.caller());
+      stored.set_call_number(call.request.callnumber());
+    });
     coordinator_.clients.own(call.owner, communicator_id{response.commid()});
     answer(number, std::move(response));
   } else {
@@ -164,7 +170,9 @@ void init_calls::answer(uint64_t number, gpu_sim::CommInitResponse with) {
   auto call = calls_.extract(number);
   ensure(!call.empty(), "a CommInit call is answered once");
   ensure(!desk_.has(number), "a CommInit call is answered when it is decided");
-  call.mapped().promise.deliver(std::move(with));
+  coordinator_.metadata.when_stored([promise = std::move(call.mapped().promise), with]() mutable {
+    promise.deliver(std::move(with));
+  });
 }
 
 void init_calls::serve() {

@@ -30,6 +30,11 @@ caf::result<proto::RendezvousResponse> rank_rendezvous::rendezvous(const proto::
     promise.deliver(refusal<proto::RendezvousResponse>(problem));
     return promise;
   }
+  if (const auto formed = desk_.formed_with(x))
+    if (const auto* known = coordinator_.communicators.find(*formed)) { // it is sent again after a restart
+      promise.deliver(response_of(made_before(known->stored), {}));
+      return promise;
+    }
   auto number = coordinator_.next_number();
   auto all = desk_.arrived(x, number, self->clock().now());
   if (!all) {
@@ -56,7 +61,19 @@ void rank_rendezvous::form(const rendezvous_desk::complete_group& group) {
   request.set_name(as_comm_name(group.name)); // launchers have jobs of any name
   auto made = coordinator_.inits.init_at_once(request);
   auto problem = error_in(made);
-  answer(desk_.formed(group.name, problem ? caf::expected<communicator_id>{problem} : id_of(made)), made, problem);
+  const auto waiters = desk_.formed(group.name, problem ? caf::expected<communicator_id>{problem} : id_of(made));
+  if (!problem)
+    coordinator_.store_communicator(id_of(made), [&](auto& stored) { stored.set_group(group.name); });
+  coordinator_.metadata.when_stored([this, waiters, made, problem] { answer(waiters, made, problem); });
+}
+
+void rank_rendezvous::restore(const proto::StoredCommunicator& stored, const std::vector<device_id>& lost) {
+  std::vector<device_id> ranks;
+  for (auto& x : stored.devices())
+    ranks.push_back(id_of(x));
+  desk_.restore(stored.group(), ranks, communicator_id{stored.comm_id()});
+  for (auto device : lost)
+    desk_.lost(device, "it was lost while the coordinator was away");
 }
 
 caf::result<proto::FinalizeResponse> rank_rendezvous::finalize(const proto::FinalizeRequest& x) {
@@ -96,6 +113,18 @@ proto::RankAbsentResponse rank_rendezvous::rank_absent(const proto::RankAbsentRe
   return verdict<proto::RankAbsentResponse>(caf::none);
 }
 
+proto::RendezvousResponse rank_rendezvous::response_of(const gpu_sim::CommInitResponse& made,
+                                                       const caf::error& problem) const {
+  auto response = refusal<proto::RendezvousResponse>(problem);
+  response.set_comm_id(made.commid());
+  *response.mutable_devices() = made.devices();
+  for (auto& each : made.devices()) {
+    const auto* device = coordinator_.devices.find(id_of(each));
+    response.add_node_ids(device == nullptr ? 0 : device->node.value);
+  }
+  return response;
+}
+
 void rank_rendezvous::answer(const std::vector<uint64_t>& waiters, const gpu_sim::CommInitResponse& made,
                              const caf::error& problem) {
   for (auto number : waiters) {
@@ -104,12 +133,7 @@ void rank_rendezvous::answer(const std::vector<uint64_t>& waiters, const gpu_sim
       continue;
     if (auto start = std::get_if<0>(&found.mapped().promise)) {
       ensure(problem || made.success(), "ranks that have come get their communicator or an error");
-      auto response = refusal<proto::RendezvousResponse>(problem);
-      response.set_comm_id(made.commid());
-      *response.mutable_devices() = made.devices();
-      for (auto& each : made.devices())
-        response.add_node_ids(coordinator_.devices.devices().at(id_of(each)).node.value);
-      start->deliver(std::move(response));
+      start->deliver(response_of(made, problem));
     } else {
       std::get<1>(found.mapped().promise).deliver(verdict<proto::FinalizeResponse>(problem));
     }

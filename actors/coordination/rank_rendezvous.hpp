@@ -27,6 +27,8 @@ public:
   caf::result<proto::FinalizeResponse> finalize(const proto::FinalizeRequest& x);
   /// A rank will not come: the others stop waiting for it.
   proto::RankAbsentResponse rank_absent(const proto::RankAbsentRequest& x);
+  /// A group whose communicator was built again: these of its devices have not come back.
+  void restore(const proto::StoredCommunicator& stored, const std::vector<device_id>& lost);
   void device_lost(device_id device, const std::string& cause);
   /// A limit has passed. Returns whether it is that of a rank that waits.
   bool expire(uint64_t number);
@@ -44,6 +46,7 @@ private:
       promise;
   };
 
+  proto::RendezvousResponse response_of(const gpu_sim::CommInitResponse& made, const caf::error& problem) const;
   /// `made`: the communicator of ranks that have come.
   void answer(const std::vector<uint64_t>& waiters, const gpu_sim::CommInitResponse& made, const caf::error& problem);
   void form(const rendezvous_desk::complete_group& group);

@@ -240,6 +240,25 @@ proto::StreamCreateResponse create_stream(device_state& state) {
   return result;
 }
 
+caf::result<proto::Recalled> recall(device_state& state, const proto::RecallRequest& x) {
+  if (state.streams.empty())
+    return refusal<proto::Recalled>(state.not_joined());
+  if (x.incarnation() < state.incarnation)
+    return refusal<proto::Recalled>(
+      make_error(errc::refused, fmt::format("device 0x{:x} obeys a coordinator of incarnation {}, and this one's is {}",
+                                            state.id, state.incarnation, x.incarnation())));
+  state.incarnation = x.incarnation();
+  proto::Recalled known;
+  known.set_device_id(state.id.value);
+  for (auto& [id, of_it] : state.communicators) {
+    auto& its = *known.add_communicators();
+    its.set_comm_id(id.value);
+    its.set_members_epoch(of_it.members->epoch());
+    *its.mutable_members() = of_it.members->devices();
+  }
+  return state.self->delegate(state.streams.begin()->second, x, std::move(known));
+}
+
 } // namespace
 
 device_actor::behavior_type device(device_pointer self, device_options options) {
@@ -290,6 +309,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
     [&state](const proto::EventRecordRequest& x) { return state.record_event(x); },
     [&state](const proto::EventWaitRequest& x) { return state.wait_event(x); },
     [&state](const proto::FaultRequest& x) { return verdict<proto::FaultResponse>(state.faults.inject(x)); },
+    [&state](const proto::RecallRequest& x) { return recall(state, x); },
     [&state](const membership& x) { state.members_changed(x); },
     [&state](const offer& x) { state.route_offer(x); },
     [&state](const refused& x) { state.withdraw_offer(x); },

@@ -73,6 +73,7 @@ public:
   static inline const char* name = "device";
 
   device_actor::pointer self = nullptr;
+  uint64_t incarnation = 0; ///< Of the latest coordinator that has asked what it knows.
   device_options options;
   device_id id;
   std::shared_ptr<device_memory> memory;

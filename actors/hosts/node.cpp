@@ -2,12 +2,14 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/coordinator_proxy.hpp"
 #include "actors/hosts/relay.hpp"
 #include "actors/links/link_hub.hpp"
 #include "messages/version.hpp"
 #include "messages/wire_ids.hpp"
 #include "runtime/health/clock_estimates.hpp"
 #include "runtime/logging/log.hpp"
+#include "runtime/text/quantity_text.hpp"
 
 #include <caf/actor_system_config.hpp>
 #include <caf/blocking_actor.hpp>
@@ -18,14 +20,11 @@
 
 namespace ringmaster {
 
-void node_state::join(const proto::Adopt& x) {
-  if (x.device_ids_size() > 0)
-    options.devices = static_cast<uint32_t>(x.device_ids_size());
-  self->monitor(options.coordinator);
+proto::NodeJoinRequest node_state::about() const {
   proto::NodeJoinRequest request;
   request.set_name(options.name);
-  request.set_host(x.host());
-  request.set_port(x.port());
+  request.set_host(address_.host);
+  request.set_port(address_.port);
   request.set_pid(options.pid);
   request.set_devices(options.devices);
   request.set_hostname(options.hostname);
@@ -36,22 +35,25 @@ void node_state::join(const proto::Adopt& x) {
   if (auto& link = options.device.streams_options.link)
     request.set_link_process(link->place().process);
   request.set_route(options.device.streams_options.route);
+  return request;
+}
+
+void node_state::join(const proto::Adopt& x) {
+  if (x.device_ids_size() > 0)
+    options.devices = static_cast<uint32_t>(x.device_ids_size());
+  address_ = {x.host(), static_cast<uint16_t>(x.port())};
+  self->monitor(options.coordinator);
+  notify_of_return(options.coordinator, node_actor{self});
   std::vector<device_id> wanted;
   for (auto id : x.device_ids())
     wanted.push_back(device_id{id});
   auto asked_ns = unix_ns();
-  self->request(options.coordinator, options.join_limit, std::move(request), self->ctrl())
+  self->request(options.coordinator, options.join_limit, about(), self->ctrl())
     .then(
       [this, wanted, asked_ns](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr& journal) {
-        if (!options.device.streams_options.journal)
-          options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
         if (auto problem = error_in(y))
           return self->quit(std::move(problem));
-        id_ = node_id{y.node_id()};
-        *options.joined = true;
-        same_clock_ = y.same_clock();
-        if (same_clock_)
-          options.device.streams_options.clock.offset_ns = y.clock_offset_ns();
+        joined(y, journal);
         note_clock(asked_ns, y.time_ns());
         options.device.streams_options.force(y.route());
         host(id_, wanted);
@@ -63,9 +65,45 @@ void node_state::join(const proto::Adopt& x) {
       });
 }
 
+void node_state::joined(const proto::NodeJoinResponse& x, const caf::strong_actor_ptr& journal) {
+  if (!options.device.streams_options.journal)
+    options.device.streams_options.journal = caf::actor_cast<journal_actor>(journal);
+  id_ = node_id{x.node_id()};
+  cluster_ = x.cluster();
+  *options.joined = true;
+  same_clock_ = x.same_clock();
+  if (same_clock_)
+    options.device.streams_options.clock.offset_ns = x.clock_offset_ns();
+}
+
+void node_state::rejoin(const proto::ClusterIdentity& now) {
+  if (id_ == node_id{})
+    return; // it had not joined: its request is sent again
+  auto request = about();
+  request.set_node_id(id_.value);
+  *request.mutable_cluster() = cluster_;
+  device_handles handles;
+  for (auto& [ready, handle] : living_->living()) {
+    *request.add_living() = ready;
+    handles.push_back(handle);
+  }
+  spdlog::info("the coordinator is back (incarnation {}): node {} joins it again with its {}", now.incarnation(),
+               options.name, counted(handles.size(), "device"));
+  self->request(options.coordinator, options.join_limit, std::move(request), self->ctrl(), std::move(handles))
+    .then(
+      [this](const proto::NodeJoinResponse& y, const caf::strong_actor_ptr&) {
+        if (auto problem = error_in(y)) // as one that has lost its coordinator
+          return end(make_error(errc::unreachable, render(problem)));
+        cluster_ = y.cluster();
+      },
+      [this](const caf::error& problem) {
+        end(make_error(errc::unreachable, "the coordinator did not let the node come back: " + render(problem)));
+      });
+}
+
 void node_state::note_clock(uint64_t asked_ns, uint64_t theirs_ns) {
   auto& journal = options.device.streams_options.journal;
-  if (!journal || options.coordinator.node() == self->node())
+  if (!journal || !is_elsewhere(options.coordinator, self->system()))
     return;                                                                                      // it is the same one
   auto before = same_clock_ ? clock_offset{} : clock_offset::of(asked_ns, theirs_ns, unix_ns()); // theirs before ours
   proto::Record record;
@@ -94,7 +132,7 @@ void node_state::host(node_id own, const std::vector<device_id>& wanted_ids) {
   auto device_settings = options.device;
   device_settings.node = own;
   device_settings.relay = make_relay(self->system(), options.report_limit, same_clock_ ? node_id{} : own,
-                                     options.device.streams_options.clock);
+                                     options.device.streams_options.clock, living_);
   self->link_to(device_settings.relay);
   device_settings.coordinator = options.coordinator;
   for (uint32_t i = 0; i < options.devices; ++i) {
@@ -159,8 +197,8 @@ void node_state::connect_again(const proto::NodePeers::Peer& peer) {
   auto known = peers_.find(peer.name());
   if (known == peers_.end())
     return;
-  if (self->current_sender() == caf::actor_cast<caf::strong_actor_ptr>(options.coordinator))
-    known->second.not_before = {}; // the other end knows, too
+  if (self->current_sender() != self->ctrl()) // the coordinator says so
+    known->second.not_before = {};            // the other end knows, too
   else if (self->clock().now() < known->second.again_at)
     return; // another message will come
   connect(known->second.where);
@@ -313,6 +351,7 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
     [&state](const proto::NodePeers& x) { state.meet(x); },
     [&state](const proto::NodeDrained&) { state.end(caf::exit_reason::user_shutdown); },
     [](const proto::AliveRequest&) { return proto::AliveResponse{}; },
+    [&state](const proto::ClusterIdentity& x) { state.rejoin(x); },
     [&state](const proto::Adopt& x, const caf::strong_actor_ptr& host) {
       if (state.options.coordinator || !host)
         return; // it joins one already, or hosts for it; or that coordinator has ended, and another one may come

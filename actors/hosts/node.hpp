@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/devices/device.hpp"
+#include "actors/hosts/relay.hpp"
 #include "actors/hosts/supervisor.hpp"
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -47,6 +48,8 @@ public:
   caf::actor devices; ///< Their supervisor.
 
   void join(const proto::Adopt& x);
+  /// The coordinator is back after a restart: this node is, too, with its devices.
+  void rejoin(const proto::ClusterIdentity& now);
   void host(node_id own, const std::vector<device_id>& wanted_ids);
   /// These are there: connects to those before us in the list, the others come to us.
   void meet(const proto::NodePeers& x);
@@ -100,7 +103,13 @@ private:
   /// The connection with this node is gone: says so, and bulk connections do not wait until they notice, too.
   void lost_way(known_peer& peer, const caf::error& why);
 
+  proto::NodeJoinRequest about() const;
+  void joined(const proto::NodeJoinResponse& x, const caf::strong_actor_ptr& journal);
+
   node_id id_;
+  proto::ClusterIdentity cluster_;
+  endpoint address_; ///< Where others reach it; port 0: not at all.
+  std::shared_ptr<relay_directory> living_ = std::make_shared<relay_directory>();
   bool same_clock_ = false;                    ///< As the coordinator.
   std::map<std::string, known_peer> peers_;    ///< Those that we connect to, by name.
   std::map<std::string, known_peer> visitors_; ///< Those that have connected to us.

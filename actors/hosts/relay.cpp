@@ -17,7 +17,20 @@ void relay_directory::add(const proto::DeviceReady& x, const device_handle& hand
     return; // from a peer: our own devices have both
   std::lock_guard guard{mutex_};
   std::erase_if(devices_, [](auto& known) { return !caf::actor_cast<caf::strong_actor_ptr>(known.second.stream); });
-  devices_[id_of(x.metadata())] = {handle.device->address(), handle.stream->address()};
+  devices_[id_of(x.metadata())] = {handle.device->address(), handle.stream->address(), x, handle.memory};
+}
+
+std::vector<std::pair<proto::DeviceReady, device_handle>> relay_directory::living() const {
+  std::vector<std::pair<proto::DeviceReady, device_handle>> result;
+  std::lock_guard guard{mutex_};
+  for (auto& [id, known] : devices_) {
+    device_handle handle{caf::actor_cast<caf::strong_actor_ptr>(known.device),
+                         caf::actor_cast<caf::strong_actor_ptr>(known.stream),
+                         caf::actor_cast<caf::strong_actor_ptr>(entrance), known.memory};
+    if (handle.device && handle.stream)
+      result.emplace_back(known.ready, std::move(handle));
+  }
+  return result;
 }
 
 caf::strong_actor_ptr relay_directory::device(device_id id) const {
@@ -231,8 +244,9 @@ relay_actor::behavior_type forwarding_relay(relay_actor::stateful_pointer<relay_
   };
 }
 
-relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node, wall_clock clock) {
-  auto streams = std::make_shared<relay_directory>();
+relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node, wall_clock clock,
+                       std::shared_ptr<relay_directory> devices) {
+  auto streams = devices ? std::move(devices) : std::make_shared<relay_directory>();
   auto relay = system.spawn(forwarding_relay, report_limit, streams, node, clock);
   caf::actor_config config;
   auto entrance = caf::make_actor<relay_entrance, caf::strong_actor_ptr>(

@@ -12,9 +12,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ringmaster {
+
+class relay_directory;
 
 /// Between the communicators and the streams of a node's devices. What a communicator says to all of them comes as one
 /// message and goes on to each; what they say to it is gathered where it waits for all of them. So control between
@@ -25,7 +28,9 @@ namespace ringmaster {
 /// in which it was sent; with a mailbox between, a copy that was called behind an operation could overtake its plan.
 /// What the streams answer goes to the mailbox of a RELAY behind the entrance. Their end is one.
 /// `node`, `clock`: its node, and that node's wall clock, for comparison with others.
-relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node = {}, wall_clock clock = {});
+/// `devices`: where the relay's devices are found; null: a new one.
+relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node = {}, wall_clock clock = {},
+                       std::shared_ptr<relay_directory> devices = {});
 
 /// Where the devices and their streams are, which the entrance and the actor look up on different threads.
 class relay_directory {
@@ -34,6 +39,8 @@ public:
   /// Null: it has died, and its monitor says so.
   caf::strong_actor_ptr device(device_id id) const;
   caf::strong_actor_ptr stream_of(device_id id) const;
+  /// Those that live, as they have joined.
+  std::vector<std::pair<proto::DeviceReady, device_handle>> living() const;
 
   caf::actor_addr entrance; ///< Set before the first message.
 
@@ -41,6 +48,8 @@ private:
   struct known_device {
     caf::actor_addr device;
     caf::actor_addr stream;
+    proto::DeviceReady ready;
+    std::shared_ptr<const memory_place> memory;
   };
 
   mutable std::mutex mutex_;

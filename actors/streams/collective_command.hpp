@@ -60,6 +60,11 @@ public:
   const rank_plan& plan() const { return plan_; }
   /// Identifies the command in the queue and in reports.
   uint64_t sequence() const { return series_.first().sequence(); }
+  /// As the communicator has sent it, with all plans of its series.
+  const proto::OperationPlan& ordered() const { return series_.first(); }
+  proto::RecalledCommunicator::Phase recalled_phase() const;
+  /// The communicator was built again: from now on this actor gets the answers.
+  void answer_to(const caf::strong_actor_ptr& communicator);
   phase current_phase() const { return phase_; }
   void take_plan(std::shared_ptr<const received_orders> received, const proto::OperationPlan& plan);
   /// The head is a shared-memory operation. Returns whether no fault prevents or delays its arrival.

@@ -79,6 +79,7 @@ void collective_dispatch::release_arrived(const proto::Release& x) {
     if (const auto fault = stream_.faults.take_after_start())
       if (stream_.suffer(*fault, head->where(), go_on))
         return;
+    stream_.ended_ops.note(*head->plan(), stream_.memory->id());
     stream_.act_on(command_outcome::ended_without_record());
   }
 }
@@ -94,10 +95,74 @@ void collective_dispatch::accept(const proto::Release& x) {
     stream_.act_on(cmd->release(stream_));
 }
 
+void collective_dispatch::put_in_place(const proto::Quiesce& x) {
+  const communicator_id communicator{x.comm_id()};
+  for (auto& op : x.decided()) {
+    const sequence_number sequence{op.sequence()};
+    auto* cmd = find(communicator, sequence);
+    if (cmd == nullptr) {
+      if (stream_.ended_ops.latest(communicator) >= sequence)
+        report_ended(x, op);
+    } else if (cmd->current_phase() == phase::joint) {
+      stream_.ended_ops.note(*cmd->plan(), stream_.memory->id());
+      stream_.remove_if([&](const command& entry) { return &entry == cmd; });
+    } else {
+      stream_.act_on(cmd->release(stream_));
+    }
+  }
+}
+
+/// Its communicator did not hear of it before it was built again.
+void collective_dispatch::report_ended(const proto::Quiesce& x, const proto::DecidedOperation& op) {
+  proto::RankReport report;
+  report.set_comm_id(x.comm_id());
+  report.set_epoch(op.epoch());
+  report.set_sequence(op.sequence());
+  report.set_device_id(stream_.memory->id().value);
+  report.set_phase(proto::RankReport::COMMITTED);
+  report.set_stream_id(stream_.id.value);
+  report.set_ended_ns(stream_.unix_ns());
+  if (auto asker = caf::actor_cast<communicator_actor>(stream_.self->current_sender()))
+    stream_.self->send(asker, std::move(report));
+}
+
+proto::Recalled collective_dispatch::recall(proto::Recalled of_device) {
+  for (auto& known : *of_device.mutable_communicators()) {
+    const communicator_id communicator{known.comm_id()};
+    const auto latest = std::max(stream_.epochs.latest(communicator), epoch_number{known.members_epoch()});
+    if (latest == epoch_number{UINT64_MAX}) {
+      known.set_has_ended(true);
+      continue;
+    }
+    // What the former communicator still says is of an epoch that is older now, and so is what streams say.
+    const auto next = latest.next();
+    stream_.enter_epoch(communicator, next);
+    known.set_epoch(next.value);
+    stream_.ended_ops.write_to(known);
+    if (const auto* mark = stream_.memory->mark_of(communicator, false)) {
+      known.set_moving(mark->moving);
+      known.set_moved(mark->moved);
+    }
+    for (auto& entry : stream_.queue) {
+      const auto* cmd = entry->as_collective();
+      if (cmd == nullptr || cmd->plan()->comm_id() != known.comm_id())
+        continue;
+      auto& command = *known.add_commands();
+      *command.mutable_plan() = cmd->ordered();
+      command.set_phase(cmd->recalled_phase());
+    }
+  }
+  return of_device;
+}
+
 void collective_dispatch::accept(const proto::Quiesce& x) {
   const communicator_id communicator{x.comm_id()};
   const epoch_number epoch{x.epoch()};
   if (!stream_.epochs.is_stale(communicator, epoch)) {
+    for (auto& entry : stream_.queue)
+      if (auto cmd = entry->as_collective(); cmd != nullptr && cmd->plan()->comm_id() == x.comm_id())
+        cmd->answer_to(stream_.self->current_sender());
+    put_in_place(x);
     // A commit touches this device alone, and its outcome is certain: it goes on.
     const auto stops = [&](const collective_command* cmd) {
       return cmd != nullptr && cmd->plan()->comm_id() == x.comm_id() && cmd->current_phase() != phase::committing;

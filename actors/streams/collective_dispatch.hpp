@@ -23,6 +23,9 @@ public:
   void accept(const proto::Release& x);
   void accept(const proto::Quiesce& x);
   void accept(const proto::ProgressRequest& x);
+  /// Completes what the device knows of its communicators, which are built again: what of their operations is in the
+  /// queue, and what has ended. Messages of their present epochs are stale from then on.
+  proto::Recalled recall(proto::Recalled of_device);
   /// Lets shared-memory operations arrive that can, and reports the latest.
   void announce();
   /// The head has left the queue, which is as long as this now.
@@ -33,6 +36,9 @@ public:
 
 private:
   collective_command* find(communicator_id communicator, sequence_number sequence);
+  /// Decided operations, of a communicator that was built again: their results are put in place.
+  void put_in_place(const proto::Quiesce& x);
+  void report_ended(const proto::Quiesce& x, const proto::DecidedOperation& op);
   /// These shared-memory operations are done.
   void release_arrived(const proto::Release& x);
 

@@ -57,8 +57,26 @@ command_outcome collective_command::release(stream_state& stream) {
 command_outcome collective_command::commit_done(stream_state& stream) {
   ensure(phase_ == phase::committing && blocks_.ready.empty(), "a commit ends when every result is in place");
   series_.free(*received_->memory); // before the next command starts, which may want as much
+  for (auto& each : series_.walks())
+    stream.ended_ops.note(*each.plan, received_->memory->id());
   report(stream, proto::RankReport::COMMITTED);
   return command_outcome::ended_without_record();
+}
+
+proto::RecalledCommunicator::Phase collective_command::recalled_phase() const {
+  using recalled = proto::RecalledCommunicator;
+  return phase_ == phase::finished     ? recalled::FINISHED
+         : phase_ == phase::committing ? recalled::COMMITTING
+         : phase_ == phase::joint      ? recalled::ARRIVED
+                                       : recalled::WAITING;
+}
+
+void collective_command::answer_to(const caf::strong_actor_ptr& communicator) {
+  if (communicator == nullptr || received_->communicator == communicator)
+    return;
+  auto again = *received_; // other commands share the message
+  again.communicator = communicator;
+  received_ = std::make_shared<const received_orders>(std::move(again));
 }
 
 void collective_command::interrupt(stream_state& stream) {

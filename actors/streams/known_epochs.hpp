@@ -38,6 +38,11 @@ public:
       ended_.pop_front();
     }
   }
+  /// The latest that was heard of; 0: none.
+  epoch_number latest(communicator_id communicator) const {
+    const auto known = latest_.find(communicator);
+    return known == latest_.end() ? epoch_number{} : known->second;
+  }
   uint64_t stale_messages() const { return stale_messages_; }
 
 private:

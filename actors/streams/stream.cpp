@@ -189,6 +189,7 @@ void stream_state::enter_epoch(communicator_id communicator, epoch_number epoch)
 void stream_state::forget(communicator_id communicator) {
   enter_epoch(communicator, epoch_number{UINT64_MAX});
   epochs.forget(communicator);
+  ended_ops.forget(communicator);
 }
 
 bool stream_state::suffer(const proto::FaultRequest& x, const std::string& where, const std::function<void()>& go_on) {
@@ -317,6 +318,9 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
     [&state](const proto::Release& x) { state.collectives.accept(x); },
     [&state](const proto::Quiesce& x) { state.collectives.accept(x); },
     [&state](const proto::ProgressRequest& x) { state.collectives.accept(x); },
+    [&state](const proto::RecallRequest&, proto::Recalled& of_device) {
+      return state.collectives.recall(std::move(of_device));
+    },
     [&state](const offer& x) { on_offer(state, x); },
     [&state](const taken& x) { state.head_event([&](command& head) { return head.on_taken(state, x); }); },
     [&state](const refused& x) {

@@ -3,6 +3,7 @@
 #include "actors/calls/wall_clock.hpp"
 #include "actors/streams/collective_dispatch.hpp"
 #include "actors/streams/command.hpp"
+#include "actors/streams/ended_operations.hpp"
 #include "actors/streams/fault_gate.hpp"
 #include "actors/streams/known_epochs.hpp"
 #include "runtime/memory/device_memory.hpp"
@@ -125,6 +126,7 @@ public:
   std::map<transfer_key, offer> incoming;
   std::map<transfer_key, offered_block> outgoing;
   known_epochs epochs;
+  ended_operations ended_ops;
   fault_gate faults;
   collective_dispatch collectives{*this};
   uint64_t pulls_served = 0;

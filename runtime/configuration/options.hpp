@@ -92,6 +92,7 @@ struct options {
     duration sync_interval = std::chrono::milliseconds{100};
     uint32_t batch_records = 256;
     uint64_t retain_records = 1'000'000;
+    std::string on_failure = "go-on";
   } journal;
 
   struct {
@@ -99,6 +100,8 @@ struct options {
     uint16_t port = 7077;
     uint64_t host_copies_bytes_max = 1ull << 30;
     duration request_timeout = std::chrono::seconds{15};
+    std::string store_dir; ///< Empty: "store" in the journal's directory.
+    duration rejoin_timeout = std::chrono::milliseconds{1500};
   } coordinator;
 
   struct {

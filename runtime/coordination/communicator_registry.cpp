@@ -45,6 +45,20 @@ std::optional<known_communicator> communicator_registry::ended(communicator_id i
   return std::move(found.mapped());
 }
 
+proto::StoredCommunicator* communicator_registry::stored(communicator_id id) {
+  auto i = alive_.find(id);
+  return i == alive_.end() ? nullptr : &i->second.stored;
+}
+
+std::vector<communicator_id> communicator_registry::made_by(uint64_t caller, uint64_t call_number) const {
+  std::vector<communicator_id> result;
+  for (auto& [id, communicator] : alive_)
+    if (caller != 0 && communicator.stored.caller() == caller && communicator.stored.call_number() == call_number)
+      result.push_back(id);
+  std::ranges::stable_sort(result, {}, [this](auto id) { return alive_.at(id).stored.color(); });
+  return result;
+}
+
 const known_communicator* communicator_registry::find(communicator_id id) const {
   auto i = alive_.find(id);
   return i == alive_.end() ? nullptr : &i->second;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/ids.hpp"
+#include "messages/metadata.pb.h"
 #include "messages/types.pb.h"
 #include "runtime/coordination/id_ledger.hpp"
 
@@ -13,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace ringmaster {
 
@@ -25,7 +27,8 @@ struct known_communicator {
   uint64_t operations_met = 0; ///< That its ranks have run in their mailbox, as far as they have reported.
   uint64_t met_ended_ns = 0;   ///< Wall clock: the end of the latest of these.
   std::set<device_id>
-    lost; ///< Devices whose places wait for a spare, which may want the host's copies of their inputs.
+    lost{}; ///< Devices whose places wait for a spare, which may want the host's copies of their inputs.
+  proto::StoredCommunicator stored{}; ///< As the coordinator's store has it.
 };
 
 /// The communicators that are alive, and why others failed.
@@ -42,6 +45,13 @@ public:
   void made(communicator_id id, known_communicator what);
   /// `reason`: why it failed, kept for `known`; none if it was destroyed. Returns none if it has ended before.
   std::optional<known_communicator> ended(communicator_id id, const caf::error& reason);
+
+  /// It could not be built again after the coordinator was restarted.
+  void failed(communicator_id id, const caf::error& reason) { failed_[id] = reason; }
+  /// Of one that is alive; null: it is not.
+  proto::StoredCommunicator* stored(communicator_id id);
+  /// Those that a call has made, by their colour.
+  std::vector<communicator_id> made_by(uint64_t caller, uint64_t call_number) const;
 
   const std::map<communicator_id, known_communicator>& alive() const { return alive_; }
   /// Null: it is not alive.

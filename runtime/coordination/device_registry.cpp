@@ -31,6 +31,12 @@ caf::expected<node_id> device_registry::node_joined(proto::NodeJoinRequest about
   return id;
 }
 
+void device_registry::node_rejoined(node_id id, proto::NodeJoinRequest about, caf::strong_actor_ptr handle,
+                                    uint64_t joined_ns) {
+  ensure(!nodes_.contains(id), "a node comes back once");
+  nodes_[id] = {std::move(about), std::move(handle), joined_ns, false};
+}
+
 std::optional<known_node> device_registry::node_gone(node_id id) {
   auto found = nodes_.extract(id);
   if (found)

@@ -52,6 +52,8 @@ public:
   /// Gives it an id. Errors: in_use, if a node of that name has joined; the error says where it is.
   caf::expected<node_id> node_joined(proto::NodeJoinRequest about, caf::strong_actor_ptr handle,
                                      uint64_t joined_ns = 0);
+  /// It is back after the coordinator was restarted, with its id of before.
+  void node_rejoined(node_id id, proto::NodeJoinRequest about, caf::strong_actor_ptr handle, uint64_t joined_ns);
   std::optional<known_node> node_gone(node_id id);
   /// The node has no direct connection to another one, for this reason; without an error it has one again.
   void node_apart(node_id id, const std::string& peer, const caf::error& why);

@@ -34,6 +34,8 @@ public:
 
   /// Write it before more ids are given. None: the last mark is far enough ahead.
   std::optional<proto::Record> mark();
+  /// The latest mark.
+  proto::Record latest_mark() const { return record_of(marked_); }
   /// Write it at an orderly exit: the highest ids that were given.
   proto::Record last_mark() const { return record_of(given_); }
 

@@ -91,6 +91,25 @@ caf::expected<std::optional<rendezvous_desk::complete_group>> rendezvous_desk::a
   return std::optional{std::move(result)};
 }
 
+void rendezvous_desk::restore(const std::string& name, const std::vector<device_id>& ranks,
+                              communicator_id communicator) {
+  auto& group = groups_[name];
+  ensure(group.ranks.empty(), "a group is restored before its ranks call");
+  for (auto device : ranks)
+    group.ranks.push_back({device, 0, true, false});
+  group.communicator = communicator;
+  group.is_restored = true;
+  have_formed_.insert(name);
+}
+
+std::optional<communicator_id> rendezvous_desk::formed_with(const proto::RendezvousRequest& x) const {
+  const auto found = groups_.find(x.group());
+  if (found == groups_.end() || !found->second.is_restored || x.rank() >= found->second.ranks.size()
+      || found->second.ranks[x.rank()].device != device_id{x.device_id()})
+    return std::nullopt;
+  return found->second.communicator;
+}
+
 std::vector<rendezvous_desk::number> rendezvous_desk::formed(const std::string& name,
                                                              const caf::expected<communicator_id>& communicator) {
   auto found = groups_.find(name);

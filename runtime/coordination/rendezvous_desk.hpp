@@ -67,6 +67,10 @@ public:
                                                        time_point now = {});
   /// The communicator of a complete group was made, or could not be. Returns the requests to answer.
   std::vector<number> formed(const std::string& name, const caf::expected<communicator_id>& communicator);
+  /// The coordinator was restarted: this group had formed. The ranks' devices, in rank order.
+  void restore(const std::string& name, const std::vector<device_id>& ranks, communicator_id communicator);
+  /// The communicator of a group that has formed with this rank and device; none: it has not.
+  std::optional<communicator_id> formed_with(const proto::RendezvousRequest& x) const;
   /// A rank has finished. None: others have not. A rank of a group that is gone may leave at once.
   std::optional<left_group> leaves(const proto::FinalizeRequest& x, number who);
   /// A device is lost, and its rank with it: a gathering group fails, and the rank counts as having left a working one.
@@ -94,6 +98,7 @@ private:
   struct rank_group {
     std::vector<member> ranks;
     std::optional<communicator_id> communicator;
+    bool is_restored = false; ///< Ranks that had no answer before the coordinator was restarted ask again.
   };
   using groups = std::map<std::string, rank_group>;
   using rank_of_group = std::pair<std::string, uint32_t>;

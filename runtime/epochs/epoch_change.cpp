@@ -30,6 +30,42 @@ epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, s
   check();
 }
 
+epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, recovered_communicator&& from)
+  : owner_(owner), policy_(policy), operations_(owner), state_(epoch_number{from.epoch.value - 1}),
+    members_(std::move(from.ranks), epoch_number{from.epoch.value - 1}) {
+  ensure(from.epoch > epoch_number{1}, "a communicator that is built again had an epoch");
+  operations_.restore(std::move(from.operations), from.latest);
+  check();
+}
+
+epoch_change::decisions epoch_change::resume(const std::vector<std::pair<device_id, std::string>>& lost) {
+  decisions out;
+  ensure(state_.is_active(), "a communicator that is built again resumes first of all");
+  std::string reasons = "the coordinator was restarted";
+  for (auto& [device, cause] : lost) {
+    ensure(members_.contains(device), "a member that has not come back has a rank");
+    const auto reason = take_rank_of(device, cause, "was lost");
+    losses_.add(reason);
+    reasons += "; " + reason;
+  }
+  if (lost.empty())
+    stop_members(out, reasons);
+  else
+    go_on_without(out, reasons);
+  stop_streams* stop = nullptr;
+  for (auto& each : out)
+    if (auto* one = std::get_if<stop_streams>(&each))
+      stop = one;
+  if (stop != nullptr)
+    for (auto& op : operations_.in_flight())
+      if (op.state == operation::phase::decided && (op.leader == sequence_number{} || op.leader == op.sequence))
+        stop->decided.emplace_back(op.sequence, op.epoch);
+  end_operations(out, operations_.take_committed(members_.ranks()));
+  finish_end(out);
+  check();
+  return out;
+}
+
 void epoch_change::check() const {
   ensure(members_.latest_epoch() <= state_.epoch(), "no epoch is open that was not announced");
   ensure(!state_.is_active() || !spares_.any_waits(), "in an active epoch no rank waits for a spare");
@@ -74,6 +110,27 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
     return out; // reported before: fencing a suspect also makes its monitor report
   if (departures_.take_back(device))
     out.emplace_back(members_left{{device}, state_.epoch(), {}});
+  const auto reason = take_rank_of(device, cause, verb);
+  if (state_.phase() == phase::aborted)
+    return out;
+  if (state_.phase() == phase::ending) {
+    end_operations(out, operations_.take_committed(members_.ranks()));
+    if (state_.all_have_stopped())
+      all_stopped(out); // it was the last that had not stopped
+    check();
+    return out;
+  }
+  losses_.add(reason);
+  go_on_without(out, reason);
+  // After the stop: clients that wait for these operations hear of the new epoch.
+  end_operations(out, operations_.take_committed(members_.ranks()));
+  finish_end(out);
+  ensure(!members_.contains(device) && state_.has_stopped(device), "a lost device is no member");
+  check();
+  return out;
+}
+
+std::string epoch_change::take_rank_of(device_id device, const std::string& cause, const char* verb) {
   auto reason = fmt::format("rank {} ({}) {}: {}", members_.known_rank_of(device), members_.name_of(device), verb,
                             cause);
   if (policy_ == proto::REPLACE && !state_.is_ending()) {
@@ -88,28 +145,16 @@ epoch_change::decisions epoch_change::lost(device_id device, const std::string& 
   }
   state_.note_stopped(device);
   operations_.batch().note_lost(device);
-  if (state_.phase() == phase::aborted)
-    return out;
-  if (state_.phase() == phase::ending) {
-    end_operations(out, operations_.take_committed(members_.ranks()));
-    if (state_.all_have_stopped())
-      all_stopped(out); // it was the last that had not stopped
-    check();
-    return out;
-  }
-  losses_.add(reason);
+  return reason;
+}
+
+void epoch_change::go_on_without(decisions& out, const std::string& reason) {
   if (policy_ == proto::ABORT)
     begin_end(out, reason);
   else if (members_.ranks().empty())
     begin_end(out, reason + "; no device is left", errc::device_lost);
   else
     stop_members(out, reason);
-  // After the stop: clients that wait for these operations hear of the new epoch.
-  end_operations(out, operations_.take_committed(members_.ranks()));
-  finish_end(out);
-  ensure(!members_.contains(device) && state_.has_stopped(device), "a lost device is no member");
-  check();
-  return out;
 }
 
 void epoch_change::stop_members(decisions& out, const std::string& reason) {
@@ -120,7 +165,7 @@ void epoch_change::stop_members(decisions& out, const std::string& reason) {
     state_.add_reason(reason);
   if (state_.data_moves()) // its ranks go on with the result
     return state_.defer_stop();
-  stop_streams order{{}, members_.present(), operations_.stop(), state_.phase() == phase::ending};
+  stop_streams order{{}, members_.present(), operations_.stop(), state_.phase() == phase::ending, {}};
   state_.start_next_epoch(order.devices);
   ensure(members_.latest_epoch() < state_.epoch(), "no epoch opens twice");
   order.epoch = state_.epoch();

@@ -2,6 +2,7 @@
 
 #include "messages/cluster.pb.h"
 #include "runtime/epochs/communicator_end.hpp"
+#include "runtime/epochs/communicator_recovery.hpp"
 #include "runtime/epochs/departures.hpp"
 #include "runtime/epochs/epoch_state.hpp"
 #include "runtime/epochs/loss_log.hpp"
@@ -45,6 +46,8 @@ public:
     std::vector<device_id> devices;
     std::vector<sequence_number> cancelled;
     bool forget = false; ///< The communicator ends: drop everything of it.
+    /// It was built again: first these are put in place, each of the epoch in which it has run.
+    std::vector<std::pair<sequence_number, epoch_number>> decided;
   };
   /// All ranks have finished it: results may be put in place.
   struct release_operation {
@@ -95,6 +98,8 @@ public:
 
   /// Opens epoch 1 over these.
   epoch_change(communicator_id owner, proto::FailurePolicy policy, std::vector<rank_device> ranks);
+  /// Goes on with what was recovered: call `resume` next.
+  epoch_change(communicator_id owner, proto::FailurePolicy policy, recovered_communicator&& from);
 
   // -- what is known --
 
@@ -113,6 +118,9 @@ public:
 
   // -- members --
 
+  /// The communicator was built again: stops all streams for a new epoch. `lost`: members that have not come back, and
+  /// why.
+  decisions resume(const std::vector<std::pair<device_id, std::string>>& lost);
   /// `left`: the device shut down in good order, which has the same consequences.
   decisions lost(device_id device, const std::string& cause, bool left = false);
   decisions quiesced(device_id device, epoch_number epoch);
@@ -164,6 +172,10 @@ private:
   }
   /// What holds between any two events.
   void check() const;
+  /// The member loses its rank, or waits for a spare. Returns the sentence about it.
+  std::string take_rank_of(device_id device, const std::string& cause, const char* verb);
+  /// After losses: ends, or stops the others.
+  void go_on_without(decisions& out, const std::string& reason);
   /// Stops all members for a new epoch, or defers that until data has been moved.
   void stop_members(decisions& out, const std::string& reason);
   /// All members have stopped: ends, replaces or opens the epoch.

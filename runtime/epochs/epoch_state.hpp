@@ -24,6 +24,8 @@ constexpr std::string_view name_of(communicator_phase x) {
 /// in the drawing.
 class epoch_state {
 public:
+  explicit epoch_state(epoch_number open = epoch_number{1}) : epoch_(open) {}
+
   communicator_phase phase() const { return phase_; }
   epoch_number epoch() const { return epoch_; }
   bool is_active() const { return phase_ == communicator_phase::active; }
@@ -85,7 +87,7 @@ public:
 
 private:
   communicator_phase phase_ = communicator_phase::active;
-  epoch_number epoch_{1};
+  epoch_number epoch_;
   std::set<device_id> to_stop_;
   std::string reason_;
   bool data_moves_ = false;

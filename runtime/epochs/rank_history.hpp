@@ -24,7 +24,11 @@ public:
   /// Epochs that are remembered.
   static constexpr size_t epochs_max = 64;
 
-  explicit rank_history(std::vector<rank_device> first) : ranks_(std::move(first)) { open({1}); }
+  /// `first` have been the ranks since this epoch.
+  explicit rank_history(std::vector<rank_device> first, epoch_number since = epoch_number{1})
+    : ranks_(std::move(first)) {
+    open(since);
+  }
 
   const std::vector<rank_device>& ranks() const { return ranks_; }
   /// In rank order, without ranks that wait for a spare.

@@ -44,7 +44,7 @@ caf::error check_space(const device_memory::options& opts, int file) {
   struct statvfs disk;
   if (::fstatvfs(file, &disk) != 0)
     return failed(opts, "ask the size of the disk of", errno);
-  const auto needed = 2 * opts.bytes;
+  const auto needed = mapped_memory::file_bytes(opts.bytes);
   const auto available = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
   if (needed > available)
     return failed(opts, fmt::format("find {} bytes of disk ({} are available) for", needed, available), ENOSPC);
@@ -59,7 +59,7 @@ caf::error validate(const device_memory::options& opts) {
     return invalid_memory(opts, "its lowest address must be above 0");
   if (opts.bytes == 0)
     return invalid_memory(opts, "0 bytes of memory; at least 1 is needed");
-  if (opts.bytes > largest_file / 2 || opts.min_address > std::numeric_limits<uint64_t>::max() - 2 * opts.bytes)
+  if (opts.bytes > largest_file / 4 || opts.min_address > std::numeric_limits<uint64_t>::max() - 2 * opts.bytes)
     return invalid_memory(opts, fmt::format("{:#x} bytes of memory from address {:#x}, and the same number of scratch "
                                             "bytes, exceed what 64 bits can address",
                                             opts.bytes, opts.min_address));
@@ -80,13 +80,14 @@ caf::expected<std::shared_ptr<device_memory>> device_memory::open(const options&
   if (auto err = check_space(opts, file.descriptor))
     return unused(std::move(err));
   struct stat made;
-  if (2 * opts.bytes > file_size_limit()) // the system would end the process
-    return unused(failed(opts, fmt::format("give {} bytes to", 2 * opts.bytes), EFBIG));
-  if (::ftruncate(file.descriptor, static_cast<off_t>(2 * opts.bytes)) != 0)
+  const auto file_size = file_bytes(opts.bytes);
+  if (file_size > file_size_limit()) // the system would end the process
+    return unused(failed(opts, fmt::format("give {} bytes to", file_size), EFBIG));
+  if (::ftruncate(file.descriptor, static_cast<off_t>(file_size)) != 0)
     return unused(failed(opts, "resize", errno));
   if (::fstat(file.descriptor, &made) != 0)
     return unused(failed(opts, "examine", errno));
-  auto* mapping = huge_pages::map(file.descriptor, 2 * opts.bytes, PROT_READ | PROT_WRITE);
+  auto* mapping = huge_pages::map(file.descriptor, file_size, PROT_READ | PROT_WRITE);
   if (mapping == MAP_FAILED)
     return unused(failed(opts, "map", errno));
   std::error_code ignored;

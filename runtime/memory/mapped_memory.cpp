@@ -119,7 +119,7 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
     return cannot_reach(place, "it is on another host");
   if (!place.file.ends_with(memory_file("/", place.device).string()))
     return cannot_reach(place, "that is not the name of a device's memory"); // a peer may send any name
-  if (place.bytes == 0 || place.bytes > largest_file / 2)
+  if (place.bytes == 0 || place.bytes > largest_file / 4)
     return cannot_reach(place, fmt::format("it cannot be {} bytes long", place.bytes));
   const bool writes = what == access::write;
   open_file file{::open(place.file.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
@@ -130,9 +130,10 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
     return cannot_reach(place, "another file has that name here, as in another container");
   if (there.st_uid != ::geteuid())
     return cannot_reach(place, "it belongs to another user");
-  if (static_cast<uint64_t>(there.st_size) < 2 * place.bytes)
-    return cannot_reach(place, fmt::format("it has {} bytes, not {}", there.st_size, 2 * place.bytes));
-  auto* mapping = huge_pages::map(file.descriptor, 2 * place.bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
+  if (static_cast<uint64_t>(there.st_size) < file_bytes(place.bytes))
+    return cannot_reach(place, fmt::format("it has {} bytes, not {}", there.st_size, file_bytes(place.bytes)));
+  auto* mapping = huge_pages::map(file.descriptor, file_bytes(place.bytes),
+                                  writes ? PROT_READ | PROT_WRITE : PROT_READ);
   if (mapping == MAP_FAILED)
     return cannot_reach(place, std::strerror(errno));
   return std::shared_ptr<mapped_memory>{new mapped_memory{place, mapping}};
@@ -140,11 +141,39 @@ caf::expected<std::shared_ptr<mapped_memory>> mapped_memory::reach(const memory_
 
 mapped_memory::mapped_memory(memory_place place, std::byte* mapping)
   : place_(std::make_shared<const memory_place>(std::move(place))), mapping_(mapping),
-    pages_(mapping, 2 * place_->bytes), guard_(mapping, 2 * place_->bytes) {}
+    pages_(mapping, 2 * place_->bytes), guard_(mapping, file_bytes(place_->bytes)) {}
 
 mapped_memory::~mapped_memory() {
   guard_.end(); // while the mapping is there
-  ::munmap(mapping_, 2 * place_->bytes);
+  ::munmap(mapping_, file_bytes(place_->bytes));
+}
+
+std::span<operation_mark> mapped_memory::marks() const {
+  return {reinterpret_cast<operation_mark*>(mapping_ + marks_offset(place_->bytes)),
+          marks_bytes / sizeof(operation_mark)};
+}
+
+operation_mark* mapped_memory::mark_of(communicator_id communicator, bool claim) const {
+  ensure(communicator != communicator_id{}, "a mark is of a communicator");
+  for (auto& each : marks())
+    if (each.communicator.load(std::memory_order_acquire) == communicator.value)
+      return &each;
+  if (!claim)
+    return nullptr;
+  for (auto& each : marks()) {
+    uint64_t is_free = 0;
+    if (!each.communicator.compare_exchange_strong(is_free, communicator.value))
+      continue;
+    each.moving = 0;
+    each.moved = 0;
+    return &each;
+  }
+  return nullptr;
+}
+
+void mapped_memory::free_mark(communicator_id communicator) const {
+  if (auto* mark = mark_of(communicator, false))
+    mark->communicator = 0;
 }
 
 caf::expected<std::span<std::byte>> mapped_memory::within(uint64_t begin, uint64_t end, uint64_t address,

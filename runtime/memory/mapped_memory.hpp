@@ -41,6 +41,16 @@ private:
   std::atomic<bool> refused_{false};
 };
 
+/// How far a communicator is with shared-memory operations, as it marks it in the memory of one of its ranks: there it
+/// outlives the communicator's process. An operation's data is being moved where `moving` is above `moved`.
+struct operation_mark {
+  std::atomic<uint64_t> communicator; ///< 0: free.
+  std::atomic<uint64_t> moving;       ///< The latest operation whose data it has begun to move.
+  std::atomic<uint64_t> moved;        ///< The latest whose data is in place.
+  uint64_t unused;
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(operation_mark) == 32);
+
 /// The memory of one device as this process sees it: a mapped file, which its owner's process maps (device_memory) and
 /// others on the host may (memory_neighbours). Device addresses are numbers in [min_address, max_address), never host
 /// pointers. Above max_address lies a scratch area of the same size, which the runtime uses for shadows of outputs
@@ -75,6 +85,15 @@ public:
   /// A range that `at` or `at_runtime` gave is about to be written: puts the unused parts of it on huge pages.
   void expect_bytes(std::span<const std::byte> range) const;
 
+  /// The mark of a communicator. Null: there is none; with `claim`, all are other communicators'.
+  operation_mark* mark_of(communicator_id communicator, bool claim) const;
+  /// The communicator has ended.
+  void free_mark(communicator_id communicator) const;
+
+  /// Size of the file of a memory with this number of bytes in the user's range: the same number of scratch bytes, and
+  /// a page of marks.
+  static constexpr uint64_t file_bytes(uint64_t bytes) { return marks_offset(bytes) + marks_bytes; }
+
   /// The file was cut, or its disk is full: what is here is not what the device holds, and what is written is lost.
   /// Errors: device_lost.
   caf::error damage() const;
@@ -84,6 +103,11 @@ protected:
   mapped_memory(memory_place place, std::byte* mapping);
 
 private:
+  static constexpr uint64_t marks_bytes = 4096;
+  static constexpr uint64_t marks_offset(uint64_t bytes) {
+    return (2 * bytes + marks_bytes - 1) / marks_bytes * marks_bytes;
+  }
+  std::span<operation_mark> marks() const;
   caf::expected<std::span<std::byte>> within(uint64_t begin, uint64_t end, uint64_t address, uint64_t bytes) const;
 
   std::shared_ptr<const memory_place> place_;

@@ -6,6 +6,7 @@
 #include "runtime/text/file_size_limit.hpp"
 #include "runtime/text/quantity_text.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -81,7 +82,8 @@ caf::error check_file_size(uint64_t file_bytes) {
                     fmt::format("the memory file of each device needs {}, twice device.memory-bytes, and the limit on "
                                 "the size of a file is {} for this process: raise it (ulimit -f unlimited), or make "
                                 "devices smaller, such as --device.memory-bytes={}",
-                                bytes_text(file_bytes), file_size_limit_text(), file_size_limit() / 8192 * 4096));
+                                bytes_text(file_bytes), file_size_limit_text(),
+                                (file_size_limit() - std::min<uint64_t>(file_size_limit(), 4096)) / 8192 * 4096));
 }
 
 /// Whether it was made long ago: its maker names the lock within a moment, or was killed.
@@ -208,10 +210,11 @@ caf::error shortage_of(const mapped_memory& memory) {
   if (::stat(place.file.c_str(), &now) != 0 || now.st_ino != place.inode || now.st_dev != place.file_system)
     return caf::none; // removed, or another one has its name: what is mapped is as it was
   auto bytes = static_cast<uint64_t>(now.st_size);
-  if (bytes >= 2 * place.bytes) // the scratch area comes after it
+  const auto wanted = mapped_memory::file_bytes(place.bytes);
+  if (bytes >= wanted)
     return caf::none;
   return make_error(errc::device_lost, fmt::format("{}: its memory file {} was cut: it has {} bytes, not {}",
-                                                   text_of(memory.id()), place.file, bytes, 2 * place.bytes));
+                                                   text_of(memory.id()), place.file, bytes, wanted));
 }
 
 } // namespace ringmaster

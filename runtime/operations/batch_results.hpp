@@ -16,6 +16,11 @@ public:
     has_results_ = false;
     without_results_.clear();
   }
+  /// The communicator was built again, and calls of the host have ended before: the host may not have heard of them.
+  void restore() {
+    start(true);
+    has_results_ = true;
+  }
   bool contains(const operation& op) const { return !of_host_ || !op.was_called_by_ranks(); }
   const std::set<device_id>& without_results() const { return without_results_; }
 

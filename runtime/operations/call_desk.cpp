@@ -27,6 +27,9 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
   entry.device = device_id{x.device_id()};
   ++open_of_[entry.device];
   entry.limited = limited;
+  entry.id = x.call();
+  if (x.has_call() && is_recovered(ticket, x))
+    return;
   if (x.parts().empty())
     return part_ended(ticket, {}); // an empty group
   std::vector<proto::RankCall::Part> parts{x.parts().begin(), x.parts().end()};
@@ -36,6 +39,28 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
     entry.parts = 1;
     part_ended(ticket, problem);
   }
+}
+
+void call_desk::recover(device_id device, call_key call, const std::vector<sequence_number>& in_flight) {
+  ensure(calls_.empty(), "calls are recovered before others come");
+  recovered_[{device, call}].in_flight = {in_flight.begin(), in_flight.end()};
+}
+
+bool call_desk::is_recovered(uint64_t ticket, const proto::RankCall& x) {
+  const device_id device{x.device_id()};
+  const auto known = recovered_.find({device, {x.call().caller(), x.call().number()}});
+  if (known == recovered_.end())
+    return false;
+  auto& entry = calls_.at(ticket);
+  if (known->second.in_flight.empty()) {
+    entry.parts = 1;
+    part_ended(ticket, known->second.error);
+    return true;
+  }
+  entry.parts = known->second.in_flight.size();
+  for (auto sequence : known->second.in_flight)
+    under_way_[sequence].push_back({ticket, device});
+  return true;
 }
 
 std::optional<call_desk::decision> call_desk::next() {
@@ -84,7 +109,17 @@ void call_desk::begin(const std::vector<call_part>& parts) {
   request.set_comm_id(owner_.value);
   ensure(request.inputs_size() == static_cast<int>(world.size()), "an operation has an input for each rank");
   auto group = group_of(parts);
-  decisions_.emplace_back(begin_operation{std::move(request), parts, group, epoch});
+  decisions_.emplace_back(begin_operation{std::move(request), parts, group, epoch, origin_of(parts)});
+}
+
+proto::CallOrigin call_desk::origin_of(const std::vector<call_part>& parts) const {
+  proto::CallOrigin result;
+  for (auto& x : parts)
+    if (const auto call = calls_.find(x.ticket); call != calls_.end() && call->second.id.caller() != 0) {
+      *result.add_ranks() = call->second.id;
+      result.add_rank_devices(x.device.value);
+    }
+  return result;
 }
 
 uint64_t call_desk::group_of(const std::vector<call_part>& parts) {
@@ -110,6 +145,9 @@ void call_desk::began(sequence_number sequence, const std::vector<call_part>& pa
 }
 
 void call_desk::operation_ended(sequence_number sequence, const caf::error& error) {
+  for (auto& [call, known] : recovered_)
+    if (known.in_flight.erase(sequence) != 0 && error)
+      known.error = error;
   if (under_way_.empty())
     return;
   auto ended = under_way_.extract(sequence);

@@ -3,9 +3,13 @@
 #include "messages/cluster.pb.h"
 #include "messages/ids.hpp"
 #include "runtime/operations/admission.hpp"
+#include "runtime/operations/call_key.hpp"
 
 #include <chrono>
 #include <functional>
+#include <map>
+#include <set>
+#include <utility>
 #include <variant>
 
 namespace ringmaster {
@@ -29,6 +33,7 @@ public:
     std::vector<call_part> parts;
     uint64_t group = 0; ///< The ranks' group; numbered after all groups of the host.
     epoch_number epoch;
+    proto::CallOrigin origin; ///< The ranks' calls, where they have ids.
   };
   /// Ask the coordinator for these communicators. To be answered with `split_made` or `parts_ended`.
   struct begin_split {
@@ -58,6 +63,9 @@ public:
 
   /// `limited`: the caller has set a limit; it also ends operations that have started.
   void call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now);
+  /// The communicator was built again. A call of this device that comes again with this id is not matched once more: it
+  /// is answered when these operations have ended, at once if there is none.
+  void recover(device_id device, call_key call, const std::vector<sequence_number>& in_flight);
   bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
   /// The parts are operation `sequence`.
   void began(sequence_number sequence, const std::vector<call_part>& parts);
@@ -106,10 +114,20 @@ private:
     device_id device;     ///< The caller's.
     bool grouped = false; ///< Its parts came in one message.
     bool limited = false;
+    proto::CallId id;
   };
+  /// A call that was known before the communicator was built again.
+  struct recovered_call {
+    std::set<sequence_number> in_flight;
+    caf::error error; ///< Of those that have ended.
+  };
+
+  /// Whether the call was known before: then it is being answered, or will be.
+  bool is_recovered(uint64_t ticket, const proto::RankCall& x);
 
   void part_ended(uint64_t ticket, const caf::error& error);
   void begin(const std::vector<call_part>& parts);
+  proto::CallOrigin origin_of(const std::vector<call_part>& parts) const;
   /// Parts that all ranks have called in one group get one number, later parts another one.
   uint64_t group_of(const std::vector<call_part>& parts);
 
@@ -126,6 +144,7 @@ private:
   std::map<sequence_number, std::vector<part_under_way>> under_way_; ///< By the operation's sequence.
   std::vector<uint64_t> last_tickets_;
   uint64_t groups_ = 0;
+  std::map<std::pair<device_id, call_key>, recovered_call> recovered_;
   std::deque<decision> decisions_;
 };
 

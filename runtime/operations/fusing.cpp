@@ -125,6 +125,7 @@ proto::OperationBatch pack(proto::OperationBatch batch, operation_queue& operati
       part.set_count(op.what().count());
       part.mutable_input_addresses()->Swap(one.mutable_input_addresses());
       part.mutable_output_addresses()->Swap(one.mutable_output_addresses());
+      part.mutable_origin()->Swap(one.mutable_origin());
       plan.mutable_collective()->set_count(plan.collective().count() + part.count());
     }
   }

@@ -168,6 +168,8 @@ proto::OperationPlan operation::plan_of_attempt() const {
   auto result = plan;
   result.set_epoch(epoch.value);
   result.set_sequence(sequence.value);
+  if (result.has_origin())
+    result.mutable_origin()->set_group(group);
   for (auto addresses :
        {result.mutable_device_ids(), result.mutable_input_addresses(), result.mutable_output_addresses()})
     addresses->Reserve(static_cast<int>(slots.size()));

@@ -21,6 +21,18 @@ operation& operation_queue::add(operation op, uint64_t rank_group) {
   return queue.back();
 }
 
+void operation_queue::restore(std::vector<operation> in_flight, sequence_number latest) {
+  ensure(idle() && latest_ == sequence_number{}, "operations are taken over by a queue that has had none");
+  for (auto& op : in_flight) {
+    ensure(op.sequence != sequence_number{} && op.sequence <= latest, "an operation that is taken over has its number");
+    ensure(op.attempts > 0 && !op.slots.empty(), "an operation that is taken over has run");
+    if (!op.was_called_by_ranks())
+      groups_ = std::max(groups_, op.group);
+    in_flight_.push_back(std::move(op));
+  }
+  latest_ = latest;
+}
+
 caf::error operation_queue::open_group() {
   if (group_open_)
     return make_error(

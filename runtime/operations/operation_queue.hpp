@@ -5,6 +5,7 @@
 #include "runtime/operations/batch_results.hpp"
 #include "runtime/operations/operation.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -30,6 +31,10 @@ public:
 
   /// Numbers it. `rank_group`: the group of the ranks' calls, which do not wait for GroupEnd; 0: the host has called.
   operation& add(operation op, uint64_t rank_group);
+  /// Takes over those of a communicator that is built again. `latest`: the highest number that was given.
+  void restore(std::vector<operation> in_flight, sequence_number latest);
+  /// Numbers up to this one were given, to calls that are lost.
+  void skip_to(sequence_number latest) { latest_ = std::max(latest_, latest); }
   /// Whether such a call waits for GroupEnd.
   bool collects(uint64_t rank_group) const { return group_open_ && rank_group == 0; }
   /// Error of both: group_misuse.

@@ -48,6 +48,7 @@ TEST_CASE("clocks: operations go on while the wall clock is set back and forward
   const auto conf = (clock.dir.path() / "conf").string();
   std::ofstream{conf} << "[suspicion]\nlate-after=10s\npause-max=15s\n"; // the machine may be busy
   launched_program run{clock.around({RINGMASTER_CAF_RUN, "--conf", conf, "--binary", RINGMASTER_PROGRAM, "--local", "4",
+                                     "--coordinator-restarts", "0", // RocksDB, for the store, waits by the wall clock
                                      "--", RINGMASTER_PROCESS_PAUSE, "none", "4"})};
   const auto begun = run.await_output("operations fly");
   CAPTURE(run.output);

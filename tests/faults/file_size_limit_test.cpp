@@ -40,7 +40,7 @@ struct limited_program {
 constexpr auto memory_sentence
   = "the memory file of each device needs 128 MiB, twice device.memory-bytes, and the limit on "
     "the size of a file is 1000 KiB for this process: raise it (ulimit -f unlimited), or make "
-    "devices smaller, such as --device.memory-bytes=512000";
+    "devices smaller, such as --device.memory-bytes=507904";
 
 } // namespace
 
@@ -65,7 +65,7 @@ TEST_CASE("file size limit: devices whose memory files would be larger are refus
 TEST_CASE("file size limit: what the sentence proposes does") {
   limited_program bench{1000,
                         {RINGMASTER_PROGRAM, "bench", "all_reduce", "--devices", "2", "-b", "4K", "-e", "4K", "-n", "1",
-                         "--device.memory-bytes=512000"}};
+                         "--device.memory-bytes=507904"}};
   CHECK_MESSAGE(bench.status == 0, bench.error);
 }
 

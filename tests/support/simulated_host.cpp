@@ -14,7 +14,8 @@ proto::FaultRequest fault(proto::FaultRequest::Kind kind, std::optional<uint32_t
 }
 
 void simulated_host::start_journal(caf::actor_system& sys) {
-  log = std::move(*journal_store::open({}));
+  if (log == nullptr) // else its process is restarted, and the log was on a disk
+    log = std::move(*journal_store::open({}));
   journal_options settings;
   settings.store = log;
   journal_handle = sys.spawn(journal, std::move(settings));

@@ -32,7 +32,7 @@ caf::expected<coordinator_actor> coordinator_for(const char* command, caf::actor
                                "environment, which caf-run sets",
                                command));
   RETURN_ERROR(check_variable(opts));
-  auto found = connect(system, where, opts.node.join_timeout);
+  auto found = connect(system, where, opts.node.join_timeout, opts.node.orphan_timeout);
   if (!found)
     end_at_once(command, found.error(), err);
   return found;

@@ -81,7 +81,7 @@ caf::expected<coordinator_actor> connect_when_reachable(caf::actor_system& syste
   const auto give_up = awake_clock::actor_now() + opts.node.join_timeout;
   for (bool warned = false;;) {
     const auto left = give_up - awake_clock::actor_now();
-    auto found = connect(system, opts.node.join, std::max<caf::timespan>(left, try_again));
+    auto found = connect(system, opts.node.join, std::max<caf::timespan>(left, try_again), opts.node.orphan_timeout);
     if (found || code_of(found.error()) != errc::unreachable || left <= try_again)
       return found;
     if (!std::exchange(warned, true))
@@ -99,7 +99,8 @@ caf::expected<coordinator_actor> connect_again(caf::actor_system& system, const 
   const auto give_up = awake_clock::now() + limit;
   for (;;) {
     const auto left = std::max<caf::timespan>(give_up - awake_clock::now(), caf::timespan{0});
-    auto found = connect(system, opts.node.join, std::clamp<caf::timespan>(left, try_again, one_try));
+    auto found = connect(system, opts.node.join, std::clamp<caf::timespan>(left, try_again, one_try),
+                         opts.node.orphan_timeout);
     if (found || code_of(found.error()) == errc::wrong_version || left <= try_again || no_more_connecting::is_so())
       return found;
     std::this_thread::sleep_for(try_again);
@@ -162,7 +163,7 @@ class coordinator_call final : public configured_call {
     block_ending_signals();
     std::optional<no_more_connecting> at_the_end; // silent peers must not delay the exit
     caf::actor_system system{cfg_};
-    TRY(parts, cluster::start(system, opts, false, outer_launcher()));
+    TRY(parts, cluster::start(system, opts, false, outer_launcher(), true));
     auto& coordinator = (*parts)->coordinator();
     const auto& host = opts.coordinator.host;
     const auto listens_at = host == "auto" ? loopback_address() : listening_address(host);

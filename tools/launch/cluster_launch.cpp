@@ -92,10 +92,16 @@ std::string cluster_launch::listens_at(const std::string& own) const {
 
 bool cluster_launch::start_coordinator(const std::string& host) {
   auto port_file = scratch_->path() + "/port";
-  coordinator_ = start_or_say(watch_, "coordinator",
-                              {.arguments = coordinator_command(line_, port_file, all_local(), listens_at(host)),
-                               .environment = {{"RINGMASTER_JOB", line_.job}},
-                               .notices = true});
+  if (line_.coordinator_restarts > 0 && line_.journal.empty() && !line_.has_key("coordinator.store-dir")
+      && !line_.has_key("journal.dir")) {
+    auto made = scratch_directory::make();
+    if (!made) {
+      say(render(made.error()));
+      return false;
+    }
+    store_.emplace(std::move(*made));
+  }
+  coordinator_ = run_coordinator(host, port_file);
   if (coordinator_ == nullptr)
     return false;
   uint16_t port = 0;
@@ -113,7 +119,29 @@ bool cluster_launch::start_coordinator(const std::string& host) {
     return false;
   }
   address_ = text_of(endpoint{host, port});
+  host_ = host;
+  line_.port = port;
   return true;
+}
+
+watched_process* cluster_launch::run_coordinator(const std::string& host, const std::string& port_file) {
+  auto command = coordinator_command(line_, port_file, all_local(), listens_at(host));
+  if (store_)
+    command.push_back("--coordinator.store-dir=" + store_->path() + "/store");
+  return start_or_say(
+    watch_, "coordinator",
+    {.arguments = std::move(command), .environment = {{"RINGMASTER_JOB", line_.job}}, .notices = true});
+}
+
+void cluster_launch::restart_coordinator() {
+  if (!ended(coordinator_) || !may_restart_coordinator())
+    return;
+  ++restarts_;
+  say(fmt::format("the coordinator {}; it is restarted, restart {} of {}", coordinator_->describe_end(), restarts_,
+                  line_.coordinator_restarts));
+  program_.notice(coordinator_->take_notices());
+  if (auto* again = run_coordinator(host_, {}))
+    coordinator_ = again;
 }
 
 bool cluster_launch::start_nodes() {
@@ -208,6 +236,7 @@ bool cluster_launch::run_program() {
   }
   await_ranks();
   while (program_.running() && now() < kill_at_) {
+    restart_coordinator();
     report_lost();
     report_absent_ranks();
     if (!ranks_.empty() && !ended(coordinator_) && kill_at_ == time_point::max()) {
@@ -304,7 +333,7 @@ void cluster_launch::check_paused_elsewhere() {
 void cluster_launch::report_lost() {
   if (kill_at_ != time_point::max())
     return losses_.finish(nodes_, goes_on_text()); // all are stopped now
-  if (ended(coordinator_) && !std::exchange(coordinator_reported_, true))
+  if (ended(coordinator_) && !may_restart_coordinator() && !std::exchange(coordinator_reported_, true))
     say(fmt::format("the coordinator {}; the program goes on", coordinator_->describe_end()));
   losses_.look(nodes_, ended(coordinator_) ? "" : address_, goes_on_text());
 }

@@ -46,6 +46,13 @@ private:
   std::string own_address() const;
   std::string listens_at(const std::string& own) const;
   bool start_coordinator(const std::string& host);
+  /// `port_file`: empty: none.
+  watched_process* run_coordinator(const std::string& host, const std::string& port_file);
+  /// One that has ended before its time is restarted on its store, while it may be.
+  void restart_coordinator();
+  bool may_restart_coordinator() const {
+    return stop_signal_ == 0 && !stopping_ && restarts_ < line_.coordinator_restarts;
+  }
   bool start_nodes();
   bool await_joined();
   bool start_gateway();
@@ -73,9 +80,12 @@ private:
   std::vector<std::string> remote_hosts_;
   std::optional<scratch_directory> scratch_; ///< Until the coordinator listens: this process may be killed later.
   process_watch& watch_;
-  std::string address_; ///< HOST:PORT of the coordinator.
+  std::string address_;                    ///< HOST:PORT of the coordinator.
+  std::string host_;                       ///< The first part.
+  std::optional<scratch_directory> store_; ///< Of the coordinator, where the configuration names none.
   time_point join_deadline_;
   watched_process* coordinator_ = nullptr;
+  uint32_t restarts_ = 0;               ///< Of the coordinator.
   std::vector<watched_process*> nodes_; ///< In the order of `places_`.
   watched_process* gateway_ = nullptr;  ///< Null: there is none, or it is the program.
   watched_process* info_ = nullptr;     ///< Waits for nodes to join, or for ranks on other hosts.

@@ -93,6 +93,10 @@ void command_line::add_to(option_table& table) {
     .also("--config-file")
     .says("FILE", "configuration of all processes, at the same path on every host");
   table.text("--journal", journal).says("DIR", "directory of the coordinator's operation log").offers_directories();
+  table.number("--coordinator-restarts", coordinator_restarts, 0, 1'000'000)
+    .says("N",
+          "how often a coordinator that ends before its time is restarted: the cluster goes on where it was; 0: the "
+          "cluster ends with it");
   table.text("--gateway", gateway)
     .says("WHERE", "also starts ringmaster-gateway, which serves gRPC there: HOST:PORT, or a file with listeners; "
                    "without PROGRAM until a signal comes")

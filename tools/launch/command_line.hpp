@@ -24,6 +24,7 @@ struct command_line {
   std::string conf;                          ///< Passed to all processes; empty: none.
   std::vector<std::string> keys;             ///< "--section.key=value", passed to all processes.
   std::string journal;                       ///< Passed to the coordinator; empty: none.
+  uint32_t coordinator_restarts = 5;         ///< How often a coordinator that was killed is restarted.
   std::string address;                       ///< Where remote hosts reach this one; empty: its own name.
   std::string binary;                        ///< `ringmaster` here; empty: the one beside caf-run.
   std::string remote_binary;                 ///< `ringmaster` on the remote hosts; empty: the same path as here.

@@ -55,7 +55,9 @@ argument_list by_ssh(const command_line& line, const std::string& host, const st
 
 argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local,
                                   const std::string& host) {
-  argument_list result{line.binary, "coordinator", "--port", std::to_string(line.port), "--port-file", port_file};
+  argument_list result{line.binary, "coordinator", "--port", std::to_string(line.port)};
+  if (!port_file.empty())
+    result.insert(result.end(), {"--port-file", port_file});
   if (!all_local || !host.empty())
     result.insert(result.end(), {"--host", host.empty() ? "0.0.0.0" : host});
   if (!line.journal.empty())

@@ -17,8 +17,8 @@ inline constexpr std::chrono::seconds paused_limit{3};
 /// "rank 1 is stopped by a signal, and all others ended 3 s ago: killing it"
 std::string paused_text(const std::string& name);
 
-/// `ringmaster coordinator`, which writes its port to `port_file`. It listens at `host`; empty: at loopback, or at all
-/// addresses if nodes on other hosts are to join.
+/// `ringmaster coordinator`, which writes its port to `port_file`, if it is named. It listens at `host`; empty: at
+/// loopback, or at all addresses if nodes on other hosts are to join.
 argument_list coordinator_command(const command_line& line, const std::string& port_file, bool all_local,
                                   const std::string& host = {});
 

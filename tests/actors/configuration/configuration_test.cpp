@@ -125,8 +125,8 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
                    1502, 1503,  1504, 4097, 16us, 501ns, 1505, 17us, 18us};
   changed.suspicion = {101ms, 501ms, 2501ms, 4, 6};
   changed.supervisor = {6, 11s};
-  changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001};
-  changed.coordinator = {"localhost", 7078, 4096, 12s};
+  changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001, "stop"};
+  changed.coordinator = {"localhost", 7078, 4096, 12s, "/tmp/store", 1501ms};
   changed.cluster = {{"1,localhost,7080", "2,localhost,7081"}};
   changed.node = {"n", "localhost", 7079, "localhost:7078", 7s, 59s};
   changed.ranks = {29s, 4min, 4098};

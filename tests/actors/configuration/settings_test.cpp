@@ -50,7 +50,7 @@ TEST_CASE("settings: a device and its streams have what the options say") {
     CHECK(streams.route == forced);
     CHECK(static_cast<bool>(streams.neighbours) == (forced == "memory" || forced == "auto"));
   }
-  CHECK(memory_files_bytes(opts) == 7 * 2 * (11ull << 20)); // each as large again for scratch
+  CHECK(memory_files_bytes(opts) == 7 * (2 * (11ull << 20) + 4096)); // as large again for scratch, and marks
 }
 
 TEST_CASE("settings: each route of the table can be chosen by its name, and only its own conditions decide") {

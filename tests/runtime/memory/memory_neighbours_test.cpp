@@ -77,7 +77,7 @@ TEST_CASE("neighbours: a memory that is not surely the one that is meant is not 
   CHECK(contains(why_not(place), "another file has that name here"));
   place = x.place();
   place.bytes *= 2;
-  CHECK(contains(why_not(place), "it has 131072 bytes, not 262144"));
+  CHECK(contains(why_not(place), "it has 135168 bytes, not 266240"));
   place.bytes = UINT64_MAX;
   CHECK(contains(why_not(place), "it cannot be"));
   place = x.place();

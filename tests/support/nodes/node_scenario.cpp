@@ -153,13 +153,39 @@ node_scenario node_scenario_of(uint64_t seed) {
   return x;
 }
 
+node_scenario restart_scenario_of(uint64_t seed) {
+  auto x = node_scenario_of(seed);
+  drawer draw{seed + 1'000'000};
+  x.cluster.restarts = true;
+  x.mishaps.clear();
+  caf::timespan when{0};
+  for (auto n = 1 + draw.below(3); n > 0; --n) {
+    mishap restart;
+    restart.what = mishap::kind::restart;
+    when += draw.time_up_to(30ms);
+    restart.when = when;
+    restart.lasts = draw.time_up_to(400ms);
+    when += restart.lasts + draw.time_up_to(4s);
+    x.mishaps.push_back(restart);
+  }
+  if (draw.one_in(3)) {
+    mishap death;
+    death.what = draw.one_in(2) ? mishap::kind::device_death : mishap::kind::kill;
+    death.when = draw.time_up_to(500ms);
+    death.a = death.what == mishap::kind::kill ? 1 + draw.below(x.cluster.devices.size()) : draw.below(x.ranks);
+    x.mishaps.push_back(death);
+  }
+  return x;
+}
+
 bool node_scenario::is_mild() const {
   caf::timespan silent{0};
   for (auto& x : mishaps) {
     bool for_good = x.lasts.count() == 0;
     bool with_coordinator = x.a == 0 || x.what == mishap::kind::pause;
     if (x.what == mishap::kind::kill || x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death
-        || (x.what == mishap::kind::cut && with_coordinator) || (for_good && with_coordinator))
+        || x.what == mishap::kind::restart || (x.what == mishap::kind::cut && with_coordinator)
+        || (for_good && with_coordinator))
       return false;
     silent += x.what == mishap::kind::pause && x.a == 0 ? caf::timespan{0} : x.lasts;
   }
@@ -171,7 +197,8 @@ bool node_scenario::may_end(size_t process) const {
   for (auto& x : mishaps) {
     bool between = x.what == mishap::kind::cut || x.what == mishap::kind::stall;
     bool concerns = between ? x.a == 0 && x.b == process : x.a == 0 || x.a == process;
-    if (x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death || !concerns)
+    if (x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death || x.what == mishap::kind::restart
+        || !concerns)
       continue;
     if (x.what == mishap::kind::kill || x.what == mishap::kind::cut || x.lasts.count() == 0)
       return true;
@@ -181,7 +208,7 @@ bool node_scenario::may_end(size_t process) const {
 }
 
 std::string node_scenario::text() const {
-  constexpr const char* names[] = {"pause", "stall", "cut", "kill", "device fault", "device death"};
+  constexpr const char* names[] = {"pause", "stall", "cut", "kill", "device fault", "restart", "device death"};
   std::string result = fmt::format("{} ranks, policy {}, {}, called by {}{}\n", ranks,
                                    proto::FailurePolicy_Name(cluster.policy),
                                    cluster.one_host ? "one host" : "several hosts",
@@ -209,6 +236,8 @@ void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vec
         cluster.stall(what.a, what.b);
       else if (what.what == kind::cut)
         cluster.cut(what.a, what.b, what.lag);
+      else if (what.what == kind::restart)
+        cluster.kill(0);
       else if (what.what == kind::device_death)
         cluster.kill_device(devices[what.a]);
       else
@@ -217,7 +246,9 @@ void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vec
     if (what.lasts.count() > 0 && what.what != kind::kill && what.what != kind::device_fault
         && what.what != kind::device_death)
       cluster.later(what.when + what.lasts, [&cluster, what] {
-        if (what.what == kind::pause)
+        if (what.what == kind::restart)
+          cluster.restart_coordinator();
+        else if (what.what == kind::pause)
           cluster.resume(what.a);
         else
           cluster.heal(what.a, what.b);

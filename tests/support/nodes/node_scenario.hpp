@@ -16,6 +16,7 @@ struct mishap {
     cut,          ///< Their connections break, and no new one is made; `b` learns later than `a` by `lag`.
     kill,         ///< Process `a` is killed.
     device_fault, ///< The device of rank `a` misbehaves.
+    restart,      ///< The coordinator's process is killed, and started again after `lasts`.
     device_death  ///< It dies by itself, in a process that lives on: others learn of it later.
   };
 
@@ -48,6 +49,10 @@ struct node_scenario {
 };
 
 node_scenario node_scenario_of(uint64_t seed);
+
+/// The same operations, while the coordinator is restarted, once or several times, and in some seeds devices and nodes
+/// die meanwhile.
+node_scenario restart_scenario_of(uint64_t seed);
 
 /// Has all of it happen. `devices`: by rank.
 void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vector<uint64_t>& devices);

@@ -16,10 +16,12 @@ std::filesystem::path new_directory() {
   return std::filesystem::path{"/dev/shm"} / fmt::format("ringmaster-nodes-{}-{}", ::getpid(), ++clusters);
 }
 
-std::vector<std::unique_ptr<simulated_process>> processes_for(size_t nodes) {
+std::vector<std::unique_ptr<simulated_process>> processes_for(size_t nodes, bool with_client) {
   std::vector<std::unique_ptr<simulated_process>> result;
   for (size_t i = 0; i <= nodes; ++i)
     result.push_back(std::make_unique<simulated_process>(simulated_nodes::name_of(i)));
+  if (with_client)
+    result.push_back(std::make_unique<simulated_process>("client"));
   return result;
 }
 
@@ -30,18 +32,32 @@ std::string simulated_nodes::name_of(size_t process) {
 }
 
 simulated_nodes::simulated_nodes(const nodes_options& opts)
-  : simulated_host(opts.seed), options(opts), dir_(new_directory()), processes_(processes_for(opts.devices.size())),
-    network_(random, opts.network), now_(processes_[0]->scheduler.clock().now()),
-    client_(std::in_place, processes_[0]->sys, true), nodes_(processes_.size()) {
+  : simulated_host(opts.seed), options(opts), dir_(new_directory()),
+    processes_(processes_for(opts.devices.size(), opts.restarts)), network_(random, opts.network),
+    now_(processes_[0]->scheduler.clock().now()), client_(std::in_place, client_process().sys, true),
+    nodes_(processes()) {
+  if (opts.restarts)
+    store_ = metadata_store::in_memory();
   start_coordinator();
+  host = served_;
+  if (opts.restarts) {
+    host = nullptr;
+    const auto done = [this](const caf::expected<caf::strong_actor_ptr>& found) {
+      REQUIRE(found);
+      host = proxy_in(client_process(), caf::actor_cast<coordinator_actor>(*found));
+    };
+    network_.connect(client_process(), *processes_[0], caf::actor_cast<caf::strong_actor_ptr>(served_),
+                     std::chrono::seconds{5}, now_, done);
+    run_until([this] { return static_cast<bool>(host); });
+  }
   uint32_t devices = 0;
-  for (size_t i = 1; i < processes_.size(); ++i) {
+  for (size_t i = 1; i < processes(); ++i) {
     start_node(i);
     devices += opts.devices[i - 1];
   }
   await_devices(devices);
-  for (size_t a = 1; a < processes_.size(); ++a)
-    for (size_t b = a + 1; b < processes_.size(); ++b)
+  for (size_t a = 1; a < processes(); ++a)
+    for (size_t b = a + 1; b < processes(); ++b)
       run_until([&] { return connected(a, b); });
 }
 
@@ -65,7 +81,45 @@ void simulated_nodes::start_coordinator() {
   settings.communicators.share_memory = options.one_host;
   if (options.one_host)
     settings.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);
-  host = sys.spawn<fair_coordinator>(std::move(settings));
+  if (store_ != nullptr) {
+    auto run = start_incarnation(*store_, 4711);
+    REQUIRE(run);
+    identity_.set_cluster_id(run->cluster.cluster_id());
+    identity_.set_incarnation(run->cluster.incarnation());
+    settings.store = store_;
+    settings.identity = identity_;
+    settings.communicators.recoverable = true;
+    proto::JournalState known;
+    known.set_node_id(run->ids.node_id());
+    known.set_device_id(run->ids.device_id());
+    known.set_comm_id(run->ids.comm_id());
+    settings.ids->start_above(known);
+    settings.found = std::move(*run);
+  }
+  served_ = sys.spawn<fair_coordinator>(std::move(settings));
+}
+
+coordinator_actor simulated_nodes::proxy_in(simulated_process& own, const coordinator_actor& remote) {
+  coordinator_way way;
+  way.draw_caller = [this] { return ++callers_; };
+  way.look = [this, &own](const proto::ClusterIdentity&, coordinator_way::found then) { look(own, std::move(then)); };
+  return make_coordinator_proxy(own.sys, remote, identity_, std::move(way));
+}
+
+void simulated_nodes::look(simulated_process& own, coordinator_way::found then) {
+  static constexpr auto try_again = std::chrono::milliseconds{100};
+  const auto again = [this, &own, then] { look(own, then); };
+  const auto done = [this, again, then, identity = identity_](const caf::expected<caf::strong_actor_ptr>& found) {
+    if (found && *found)
+      then(std::pair{caf::actor_cast<coordinator_actor>(*found), identity});
+    else
+      agenda_.emplace(now_ + try_again, event{again, false});
+  };
+  const bool is_there = processes_[0]->state != simulated_process::condition::ended;
+  if (!is_there
+      || !network_.connect(own, *processes_[0], caf::actor_cast<caf::strong_actor_ptr>(served_),
+                           std::chrono::seconds{5}, now_, done))
+    agenda_.emplace(now_ + try_again, event{again, false});
 }
 
 void simulated_nodes::start_node(size_t process) {
@@ -90,11 +144,15 @@ void simulated_nodes::start_node(size_t process) {
   proto::Adopt join;
   join.set_host("simulated");
   join.set_port(port_of(process));
-  auto adopt = [=, us = nodes_[process]](const caf::expected<caf::strong_actor_ptr>& coordinator) {
-    if (coordinator)
-      caf::anon_send(us, join, *coordinator);
+  auto adopt = [=, this, &own, us = nodes_[process]](const caf::expected<caf::strong_actor_ptr>& coordinator) {
+    if (!coordinator)
+      return;
+    auto handle = caf::actor_cast<coordinator_actor>(*coordinator);
+    if (options.restarts)
+      handle = proxy_in(own, handle);
+    caf::anon_send(us, join, caf::actor_cast<caf::strong_actor_ptr>(handle));
   };
-  network_.connect(own, *processes_[0], caf::actor_cast<caf::strong_actor_ptr>(host), std::chrono::seconds{5}, now_,
+  network_.connect(own, *processes_[0], caf::actor_cast<caf::strong_actor_ptr>(served_), std::chrono::seconds{5}, now_,
                    adopt);
 }
 

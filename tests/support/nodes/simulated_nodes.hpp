@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/hosts/coordinator_proxy.hpp"
 #include "actors/hosts/node.hpp"
 #include "tests/support/nodes/simulated_network.hpp"
 #include "tests/support/simulated_host.hpp"
@@ -21,6 +22,7 @@ struct nodes_options {
   proto::FailurePolicy policy = proto::SHRINK;
   simulated_network::options network;
   caf::timespan turn = std::chrono::microseconds{1}; ///< That handling a message takes.
+  bool restarts = false; ///< The coordinator keeps a store and may be restarted; the client is in a process of its own.
   uint64_t eager_bytes = 0; ///< A block of at most this size travels with its offer, to a process that cannot map it.
 };
 
@@ -53,6 +55,8 @@ public:
   /// The node joins again as `ringmaster node` does that has lost its coordinator: with an actor system of its own, new
   /// devices and the same name.
   void join_again(size_t process);
+  /// The coordinator is started again, in a process of its own, on the store of the one that was killed.
+  void restart_coordinator();
   void stall(size_t a, size_t b) { network_.stall(*processes_[a], *processes_[b]); }
   void cut(size_t a, size_t b, caf::timespan lag = caf::timespan{0}) {
     network_.cut(*processes_[a], *processes_[b], now_, lag);
@@ -63,7 +67,8 @@ public:
   /// As `inject`, without waiting for an answer.
   void fault_later(uint64_t device, const proto::FaultRequest& fault);
 
-  size_t processes() const { return processes_.size(); }
+  /// The coordinator's and the nodes'.
+  size_t processes() const { return options.devices.size() + 1; }
   simulated_process& process(size_t index) { return *processes_[index]; }
   static std::string name_of(size_t process);
   /// The actor of this node; null where the process has ended.
@@ -108,6 +113,12 @@ private:
   const known_device* known(uint64_t device);
   caf::strong_actor_ptr in_its_process(uint64_t device, const caf::strong_actor_ptr& proxy);
 
+  simulated_process& client_process() { return options.restarts ? *processes_.back() : *processes_[0]; }
+  /// A handle for the coordinator in this process, which outlives the coordinator's.
+  coordinator_actor proxy_in(simulated_process& own, const coordinator_actor& remote);
+  /// Looks for a coordinator that has come back, as a proxy does.
+  void look(simulated_process& own, coordinator_way::found then);
+
   static uint16_t port_of(size_t process) { return static_cast<uint16_t>(1000 + process); }
 
   std::filesystem::path dir_;
@@ -117,6 +128,11 @@ private:
   std::multimap<time_point, event> agenda_;
   time_point now_;
   std::optional<caf::scoped_actor> client_;
+  std::shared_ptr<metadata_store> store_;
+  proto::ClusterIdentity identity_;
+  uint64_t callers_ = 0;
+  coordinator_actor served_; ///< The coordinator itself; `host` may be a proxy.
+  std::vector<std::pair<coordinator_actor, journal_actor>> former_served_;
   std::vector<node_actor> nodes_; ///< By process; none for 0.
   std::vector<node_actor> former_nodes_;
   bool ended_ = false;

@@ -30,6 +30,14 @@ void simulated_nodes::join_again(size_t process) {
   start_node(process);
 }
 
+void simulated_nodes::restart_coordinator() {
+  kill(0);
+  former_served_.emplace_back(std::exchange(served_, {}), std::exchange(journal_handle, {}));
+  former_.push_back(std::exchange(processes_[0], std::make_unique<simulated_process>(name_of(0))));
+  processes_[0]->see(now_);
+  start_coordinator();
+}
+
 void simulated_nodes::mend() {
   std::erase_if(agenda_, [](auto& x) { return x.second.of_test; });
   for (size_t a = 0; a < processes(); ++a) {
@@ -54,7 +62,7 @@ void simulated_nodes::kill_device(uint64_t device) {
 }
 
 const known_device* simulated_nodes::known(uint64_t device) {
-  return state_of<coordinator_state>(host).devices.find(device_id{device});
+  return state_of<coordinator_state>(served_).devices.find(device_id{device});
 }
 
 simulated_process* simulated_nodes::host_of(uint64_t device) {
@@ -105,8 +113,12 @@ std::string simulated_nodes::end() {
   for (auto& x : nodes_)
     if (x)
       caf::anon_send_exit(x, caf::exit_reason::user_shutdown);
-  caf::anon_send_exit(host, caf::exit_reason::kill);
-  caf::anon_send_exit(journal_handle, caf::exit_reason::kill);
+  former_served_.emplace_back(std::exchange(served_, {}), std::exchange(journal_handle, {}));
+  for (auto& [coordinator, its_journal] : former_served_) {
+    caf::anon_send_exit(coordinator, caf::exit_reason::kill);
+    caf::anon_send_exit(its_journal, caf::exit_reason::kill);
+  }
+  former_served_.clear();
   nodes_.assign(nodes_.size(), {});
   host = nullptr;
   journal_handle = nullptr;

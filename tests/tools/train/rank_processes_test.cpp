@@ -195,7 +195,9 @@ TEST_CASE("rank processes: a node that is killed costs its step, and its devices
 }
 
 TEST_CASE("rank processes: without the coordinator the run ends at once with an error") {
-  launch::launched_program run{training_of(three_processes, {"--epochs", "4000"})};
+  auto not_restarted = three_processes;
+  not_restarted.insert(not_restarted.begin() + 1, {"--coordinator-restarts", "0"});
+  launch::launched_program run{training_of(not_restarted, {"--epochs", "4000"})};
   REQUIRE(run.await_output("epoch    2/4000"));
   const auto coordinator = node_of(run.child.pid(), "coordinator");
   REQUIRE(coordinator != 0);

@@ -1,0 +1,427 @@
+#include "actors/hosts/coordinator_proxy.hpp"
+
+#include "actors/calls/answers.hpp"
+#include "actors/hosts/connections.hpp"
+#include "actors/hosts/open_connection.hpp"
+#include "actors/scheduling/awake_clock.hpp"
+#include "messages/try.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/text/quantity_text.hpp"
+
+#include <caf/blocking_actor.hpp>
+#include <caf/make_actor.hpp>
+#include <caf/monitorable_actor.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr size_t messages_kept_max = 65'536; ///< Without an answer, while there is no coordinator.
+
+class coordinator_proxy;
+
+/// The sender, on the coordinator's side, of what one actor of this process sends. Has no mailbox.
+class proxy_sender final : public caf::monitorable_actor {
+public:
+  proxy_sender(caf::actor_config& cfg, const caf::strong_actor_ptr& proxy, const caf::strong_actor_ptr& client,
+               uint64_t number)
+    : caf::monitorable_actor(cfg), caller(number), proxy_(proxy->address()), client_(client->address()) {}
+
+  const char* name() const override { return "proxy_sender"; }
+  void enqueue(caf::mailbox_element_ptr x, caf::execution_unit* context) override;
+
+  struct open_request {
+    caf::message_id asked; ///< The client's.
+    caf::message what;
+  };
+
+  // Under the proxy's mutex:
+  std::map<uint64_t, open_request> open;     ///< By our number.
+  std::map<uint64_t, uint64_t> acknowledged; ///< By communicator, the latest operation of its calls.
+  uint64_t requests = 0;
+  const uint64_t caller; ///< These two are of proto::CallId.
+  uint64_t calls = 0;
+
+  caf::strong_actor_ptr client() const { return caf::actor_cast<caf::strong_actor_ptr>(client_); }
+
+private:
+  caf::actor_addr proxy_, client_;
+};
+
+uint64_t random_caller() {
+  std::random_device chance;
+  return std::uniform_int_distribution<uint64_t>{1}(chance);
+}
+
+/// Calls that must run once get an id, by which one that is sent again is recognised.
+void identify(caf::message& what, proxy_sender& from) {
+  const auto next = [&from](proto::CallId& id) {
+    id.set_caller(from.caller);
+    id.set_number(++from.calls);
+  };
+  if (what.match_elements<proto::RankCall>()) {
+    next(*what.get_mutable_as<proto::RankCall>(0).mutable_call());
+  } else if (what.match_elements<proto::CollectiveRequest>()) {
+    next(*what.get_mutable_as<proto::CollectiveRequest>(0).mutable_call());
+  } else if (what.match_elements<proto::CollectiveRequests>()) {
+    for (auto& call : *what.get_mutable_as<proto::CollectiveRequests>(0).mutable_calls())
+      next(*call.mutable_call());
+  } else if (what.match_elements<gpu_sim::CommInitRequest>()) {
+    auto& call = what.get_mutable_as<gpu_sim::CommInitRequest>(0);
+    call.set_caller(from.caller);
+    call.set_callnumber(++from.calls);
+  } else if (what.match_elements<proto::CommDeriveRequest>()) {
+    auto& call = what.get_mutable_as<proto::CommDeriveRequest>(0);
+    call.set_caller(from.caller);
+    call.set_call_number(++from.calls);
+  } else if (what.match_elements<gpu_sim::AllReduceRingRequest>()) {
+    auto& call = what.get_mutable_as<gpu_sim::AllReduceRingRequest>(0);
+    call.set_caller(from.caller);
+    call.set_callnumber(++from.calls);
+  }
+}
+
+uint64_t communicator_of_call(const caf::message& call) {
+  if (call.match_elements<proto::CollectiveRequest>())
+    return call.get_as<proto::CollectiveRequest>(0).comm_id();
+  if (call.match_elements<gpu_sim::AllReduceRingRequest>())
+    return call.get_as<gpu_sim::AllReduceRingRequest>(0).commid();
+  if (call.match_elements<proto::CollectiveRequests>() && call.get_as<proto::CollectiveRequests>(0).calls_size() > 0)
+    return call.get_as<proto::CollectiveRequests>(0).calls(0).comm_id();
+  return 0;
+}
+
+uint64_t acknowledged_by(const caf::message& answer) {
+  if (answer.match_elements<proto::CollectiveResponse>())
+    return answer.get_as<proto::CollectiveResponse>(0).sequence();
+  if (answer.match_elements<gpu_sim::AllReduceRingResponse>())
+    return answer.get_as<gpu_sim::AllReduceRingResponse>(0).sequence();
+  uint64_t latest = 0;
+  if (answer.match_elements<proto::CollectiveResponses>())
+    for (auto& each : answer.get_as<proto::CollectiveResponses>(0).answers())
+      latest = std::max(latest, each.sequence());
+  return latest;
+}
+
+class coordinator_proxy final : public caf::monitorable_actor {
+public:
+  coordinator_proxy(caf::actor_config& cfg, proto::ClusterIdentity identity, coordinator_way way)
+    : caf::monitorable_actor(cfg), way_(std::move(way)), identity_(std::move(identity)) {}
+
+  const char* name() const override { return "coordinator_proxy"; }
+
+  /// Called once, when it has a handle.
+  void start(const coordinator_actor& coordinator) {
+    {
+      std::scoped_lock lock{mutex_};
+      remote_ = caf::actor_cast<caf::strong_actor_ptr>(coordinator);
+    }
+    watch(coordinator);
+  }
+
+  void add_listener(const node_actor& node) {
+    std::scoped_lock lock{mutex_};
+    listeners_.push_back(caf::actor_cast<caf::strong_actor_ptr>(node)->address());
+  }
+
+  void enqueue(caf::mailbox_element_ptr x, caf::execution_unit* context) override {
+    const auto mid = x->mid;
+    const auto client = x->sender;
+    auto what = x->move_content_to_message();
+    if (what.match_elements<caf::exit_msg>() || what.match_elements<caf::down_msg>() || mid.is_response())
+      return;
+    std::unique_lock lock{mutex_};
+    if (ended_) {
+      lock.unlock();
+      if (mid.is_request() && client)
+        client->enqueue(ctrl(), mid.response_id(), caf::make_message(make_error(caf::sec::request_receiver_down)),
+                        context);
+      return;
+    }
+    auto sender = client ? sender_of(client, lock) : nullptr;
+    if (mid.is_request() && sender != nullptr) {
+      auto& from = static_cast<proxy_sender&>(*sender->get());
+      const auto number = ++from.requests;
+      identify(what, from);
+      from.open.emplace(number, proxy_sender::open_request{mid, what});
+      pass_on(sender, caf::make_message_id(number), what, context);
+    } else if (remote_) {
+      if (what.match_elements<std::string, caf::strong_actor_ptr>())
+        note_published(what);
+      pass_on(sender, caf::make_message_id(), what, context);
+    } else {
+      if (kept_.size() >= messages_kept_max)
+        kept_.pop_front();
+      kept_.emplace_back(sender, what);
+    }
+  }
+
+  void answer(proxy_sender& to, caf::message_id mid, caf::message what, const caf::strong_actor_ptr& who,
+              caf::execution_unit* context) {
+    std::optional<proxy_sender::open_request> asked;
+    {
+      std::scoped_lock lock{mutex_};
+      const auto found = to.open.find(mid.request_id().integer_value() & number_mask);
+      if (found == to.open.end())
+        return; // it was sent twice, and answered once
+      asked = std::move(found->second);
+      to.open.erase(found);
+      if (const auto communicator = communicator_of_call(asked->what))
+        if (auto latest = acknowledged_by(what))
+          to.acknowledged[communicator] = std::max(to.acknowledged[communicator], latest);
+    }
+    if (auto client = to.client())
+      client->enqueue(who, asked->asked.response_id(), std::move(what), context);
+  }
+
+  void client_ended(const caf::actor_addr& client, const caf::error& why) {
+    caf::strong_actor_ptr sender;
+    {
+      std::scoped_lock lock{mutex_};
+      const auto found = senders_.find(client);
+      if (found == senders_.end())
+        return;
+      sender = std::move(found->second);
+      senders_.erase(found);
+    }
+    static_cast<proxy_sender&>(*sender->get()).cleanup(caf::error{why}, nullptr);
+  }
+
+  void lost(const caf::actor_addr& remote, const caf::error& why) {
+    {
+      std::scoped_lock lock{mutex_};
+      if (ended_ || !remote_ || remote_->address() != remote)
+        return;
+      remote_ = nullptr;
+      reason_ = why;
+    }
+    const bool in_good_order = !why || why == caf::exit_reason::user_shutdown;
+    if (in_good_order || identity_.cluster_id() == 0 || way_.patience.count() == 0)
+      return end(why);
+    spdlog::warn("the coordinator is gone ({}): waits for its return, for {} at most (node.orphan-timeout)",
+                 render(why), duration_text(way_.patience));
+    auto then = [proxy = caf::actor_addr{address()}](const auto& found) {
+      if (auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy))
+        static_cast<coordinator_proxy&>(*alive->get()).found(found);
+    };
+    if (way_.look)
+      return way_.look(identity_, std::move(then));
+    look_over_tcp(std::move(then));
+  }
+
+  void found(const caf::expected<std::pair<coordinator_actor, proto::ClusterIdentity>>& what) {
+    if (!what)
+      return end(what.error());
+    if (what->second.incarnation() == identity_.incarnation()) // the connection was lost, and it counts us as gone
+      return end(reason_);
+    return_of(what->first, what->second);
+  }
+
+private:
+  static constexpr uint64_t number_mask = 0x1FFFFFFFFFFFFFFF; // of a message id: the rest is its category
+
+  void watch(const coordinator_actor& coordinator) {
+    auto remote = caf::actor_cast<caf::strong_actor_ptr>(coordinator);
+    remote->get()->attach_functor([proxy = caf::actor_addr{address()},
+                                   remote = remote->address()](const caf::error& why) {
+      if (auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy))
+        static_cast<coordinator_proxy&>(*alive->get()).lost(remote, why);
+    });
+  }
+
+  // With the mutex held:
+
+  caf::strong_actor_ptr sender_of(const caf::strong_actor_ptr& client, std::unique_lock<std::recursive_mutex>&) {
+    auto& known = senders_[client->address()];
+    if (known == nullptr) {
+      caf::actor_config config;
+      auto& system = home_system();
+      known = caf::make_actor<proxy_sender, caf::strong_actor_ptr>(
+        system.next_actor_id(), system.node(), &system, config, caf::strong_actor_ptr{ctrl()}, client,
+        way_.draw_caller ? way_.draw_caller() : random_caller());
+      client->get()->attach_functor([proxy = caf::actor_addr{address()},
+                                     client = client->address()](const caf::error& why) {
+        if (auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy))
+          static_cast<coordinator_proxy&>(*alive->get()).client_ended(client, why);
+      });
+    }
+    return known;
+  }
+
+  void pass_on(const caf::strong_actor_ptr& sender, caf::message_id mid, const caf::message& what,
+               caf::execution_unit* context) {
+    if (remote_)
+      remote_->enqueue(sender, mid, what, context);
+  }
+
+  /// Names of actors are published again to a coordinator that is back.
+  void note_published(const caf::message& what) { published_[what.get_as<std::string>(0)] = what; }
+
+  void return_of(const coordinator_actor& coordinator, const proto::ClusterIdentity& identity) {
+    {
+      std::scoped_lock lock{mutex_};
+      if (ended_)
+        return;
+      remote_ = caf::actor_cast<caf::strong_actor_ptr>(coordinator);
+      identity_ = identity;
+      for (auto& each : listeners_)
+        if (auto node = caf::actor_cast<node_actor>(each))
+          caf::anon_send(node, identity);
+      for (auto& [client, sender] : senders_) {
+        auto& from = static_cast<proxy_sender&>(*sender->get());
+        proto::ClientReturn back;
+        back.set_owner(caf::to_string(sender));
+        for (auto& [communicator, sequence] : from.acknowledged) {
+          auto& calls = *back.add_calls();
+          calls.set_comm_id(communicator);
+          calls.set_sequence(sequence);
+        }
+        pass_on(sender, caf::make_message_id(++from.requests), caf::make_message(std::move(back)), nullptr);
+        for (auto& [number, request] : from.open)
+          pass_on(sender, caf::make_message_id(number), request.what, nullptr);
+      }
+      for (auto& [name, what] : published_)
+        pass_on(nullptr, caf::make_message_id(), what, nullptr);
+      for (auto& [sender, what] : std::exchange(kept_, {}))
+        pass_on(sender, caf::make_message_id(), what, nullptr);
+    }
+    spdlog::info("the coordinator is back (incarnation {})", identity.incarnation());
+    watch(coordinator);
+  }
+
+  void end(const caf::error& why) {
+    std::map<caf::actor_addr, caf::strong_actor_ptr> senders;
+    {
+      std::scoped_lock lock{mutex_};
+      if (std::exchange(ended_, true))
+        return;
+      senders = std::exchange(senders_, {});
+      kept_.clear();
+    }
+    for (auto& [client, sender] : senders)
+      static_cast<proxy_sender&>(*sender->get()).cleanup(caf::error{why}, nullptr);
+    cleanup(why ? caf::error{why} : caf::error{caf::exit_reason::user_shutdown}, nullptr);
+  }
+
+  void look_over_tcp(coordinator_way::found then) {
+    auto looks = [way = way_, expected = identity_, reason = reason_, proxy = caf::actor_addr{address()},
+                  then = std::move(then)](caf::blocking_actor* self, bool) {
+      const auto until = awake_clock::actor_now() + way.patience;
+      caf::error latest = reason;
+      for (size_t i = 0; awake_clock::actor_now() < until && !no_more_connecting::is_so(); ++i) {
+        if (caf::actor_cast<caf::strong_actor_ptr>(proxy) == nullptr)
+          return; // no one waits for it
+        constexpr caf::timespan one_try = std::chrono::seconds{2};
+        auto& where = way.addresses[i % way.addresses.size()];
+        auto found = find(self->system(), where, expected, one_try);
+        if (found)
+          return then(std::pair{found->first, found->second});
+        latest = found.error();
+        const auto code = code_of(latest);
+        if (code == errc::refused || code == errc::aborted || code == errc::wrong_version)
+          return then(latest);
+        std::this_thread::sleep_for(way.try_again);
+      }
+      then(make_error(errc::timed_out,
+                      fmt::format("the coordinator has not come back within {} (node.orphan-timeout): {}",
+                                  duration_text(way.patience), render(latest))));
+    };
+    home_system().spawn<caf::detached + caf::hidden>(std::move(looks), true);
+  }
+
+  static caf::expected<std::pair<coordinator_actor, proto::ClusterIdentity>> find(
+    caf::actor_system& system, const endpoint& where, const proto::ClusterIdentity& expected, caf::timespan limit) {
+    TRY(found, connect_to(system, where, limit));
+    TRY(coordinator, taken_as<coordinator_actor>(*found, system, text_of(where), "coordinator"));
+    TRY(identity, greet(system, *coordinator, &expected, limit));
+    return std::pair{std::move(*coordinator), std::move(*identity)};
+  }
+
+  const coordinator_way way_;
+  std::recursive_mutex mutex_; ///< For what follows. An actor that has ended may answer within a call.
+  proto::ClusterIdentity identity_;
+  caf::strong_actor_ptr remote_; ///< Null: it is gone.
+  caf::error reason_;            ///< Why it is.
+  bool ended_ = false;
+  std::map<caf::actor_addr, caf::strong_actor_ptr> senders_; ///< By the actor that sends.
+  std::vector<caf::actor_addr> listeners_;
+  std::map<std::string, caf::message> published_;
+  std::deque<std::pair<caf::strong_actor_ptr, caf::message>> kept_;
+};
+
+void proxy_sender::enqueue(caf::mailbox_element_ptr x, caf::execution_unit* context) {
+  const auto mid = x->mid;
+  const auto who = x->sender;
+  auto what = x->move_content_to_message();
+  if (!mid.is_response()) {
+    if (auto to = client(); to && !what.match_elements<caf::exit_msg>() && !what.match_elements<caf::down_msg>())
+      to->enqueue(who, mid, std::move(what), context);
+    return;
+  }
+  if (auto proxy = caf::actor_cast<caf::strong_actor_ptr>(proxy_))
+    static_cast<coordinator_proxy&>(*proxy->get()).answer(*this, mid, std::move(what), who, context);
+}
+
+coordinator_proxy* proxy_in(const coordinator_actor& coordinator) {
+  return coordinator ? dynamic_cast<coordinator_proxy*>(caf::actor_cast<caf::abstract_actor*>(coordinator)) : nullptr;
+}
+
+} // namespace
+
+coordinator_actor make_coordinator_proxy(caf::actor_system& system, const coordinator_actor& coordinator,
+                                         const proto::ClusterIdentity& identity, coordinator_way way) {
+  ensure(static_cast<bool>(coordinator), "a proxy stands for a coordinator");
+  ensure(!way.addresses.empty() || way.look, "a coordinator is looked for somewhere");
+  caf::actor_config config;
+  auto proxy = caf::make_actor<coordinator_proxy, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system,
+                                                                         config, identity, std::move(way));
+  static_cast<coordinator_proxy&>(*proxy->get()).start(coordinator);
+  return caf::actor_cast<coordinator_actor>(proxy);
+}
+
+bool is_elsewhere(const coordinator_actor& coordinator, const caf::actor_system& system) {
+  return coordinator.node() != system.node() || proxy_in(coordinator) != nullptr;
+}
+
+void notify_of_return(const coordinator_actor& coordinator, const node_actor& node) {
+  if (auto* proxy = proxy_in(coordinator))
+    proxy->add_listener(node);
+}
+
+caf::expected<proto::ClusterIdentity> greet(caf::actor_system& system, const coordinator_actor& coordinator,
+                                            const proto::ClusterIdentity* expected, caf::timespan limit) {
+  proto::GreetingRequest request;
+  if (expected != nullptr)
+    *request.mutable_expected() = *expected;
+  caf::scoped_actor self{system};
+  caf::expected<proto::ClusterIdentity> result = caf::error{};
+  self->request(coordinator, limit, std::move(request))
+    .receive(
+      [&](const proto::GreetingResponse& x) {
+        if (auto problem = error_in(x))
+          result = std::move(problem);
+        else
+          result = x.cluster();
+      },
+      [&](const caf::error& problem) {
+        result = make_error(errc::timed_out, fmt::format("the coordinator did not answer a greeting within {}: {}",
+                                                         duration_text(limit), render(problem)));
+      });
+  return result;
+}
+
+} // namespace ringmaster

@@ -1,0 +1,81 @@
+#pragma once
+
+#include "messages/collective.pb.h"
+#include "messages/ids.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+
+namespace ringmaster {
+
+/// Which operations a stream has put in place, and whose calls they were: a communicator that is built again after its
+/// coordinator was restarted learns from it what is done.
+class ended_operations {
+public:
+  /// Calls of the host, and of this device's rank, that are kept for each communicator. A caller has fewer that were
+  /// not answered.
+  static constexpr size_t calls_max = 1024;
+
+  /// The plan's operations, of which several may be walked as one, have ended on this device.
+  void note(const proto::OperationPlan& plan, device_id device) {
+    auto& of = communicators_[communicator_id{plan.comm_id()}];
+    for (auto& part : plan.fused())
+      note(of, part.sequence(), part.origin(), device);
+    if (plan.fused().empty())
+      note(of, plan.sequence(), plan.origin(), device);
+  }
+  /// The latest that has ended; 0: none.
+  sequence_number latest(communicator_id communicator) const {
+    const auto found = communicators_.find(communicator);
+    return found == communicators_.end() ? sequence_number{} : found->second.latest;
+  }
+  void write_to(proto::RecalledCommunicator& x) const {
+    const auto found = communicators_.find(communicator_id{x.comm_id()});
+    if (found == communicators_.end())
+      return;
+    x.set_ended(found->second.latest.value);
+    for (auto& [made, sequence] : found->second.host_calls) {
+      auto& known = *x.add_host_calls();
+      known.mutable_call()->set_caller(made.first);
+      known.mutable_call()->set_number(made.second);
+      known.set_sequence(sequence.value);
+    }
+    for (auto& [caller, number] : found->second.rank_calls) {
+      auto& known = *x.add_rank_calls();
+      known.set_caller(caller);
+      known.set_number(number);
+    }
+  }
+  void forget(communicator_id communicator) { communicators_.erase(communicator); }
+
+private:
+  using call = std::pair<uint64_t, uint64_t>; ///< Caller and number.
+  struct ended {
+    sequence_number latest;
+    std::deque<std::pair<call, sequence_number>> host_calls;
+    std::deque<call> rank_calls;
+  };
+
+  static void note(ended& of, uint64_t sequence, const proto::CallOrigin& origin, device_id device) {
+    of.latest = std::max(of.latest, sequence_number{sequence});
+    if (origin.has_host())
+      keep(of.host_calls, {{origin.host().caller(), origin.host().number()}, sequence_number{sequence}});
+    for (int i = 0; i < origin.rank_devices_size(); ++i)
+      if (origin.rank_devices(i) == device.value)
+        keep(of.rank_calls, {origin.ranks(i).caller(), origin.ranks(i).number()});
+  }
+
+  template <class T>
+  static void keep(std::deque<T>& latest, T what) {
+    latest.push_back(std::move(what));
+    if (latest.size() > calls_max)
+      latest.pop_front();
+  }
+
+  std::map<communicator_id, ended> communicators_;
+};
+
+} // namespace ringmaster

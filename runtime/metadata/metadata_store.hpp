@@ -1,0 +1,51 @@
+#pragma once
+
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace ringmaster {
+
+/// A key of the store gets this value, or is erased.
+struct metadata_change {
+  std::string key;
+  std::optional<std::string> value; ///< None: erased.
+};
+
+/// What a coordinator must find again when it is restarted: keys and values (runtime/metadata/cluster_metadata.hpp says
+/// which). It changes when nodes, devices or communicators come and go, never for an operation. One owner; not
+/// thread-safe.
+class metadata_store {
+public:
+  using entries = std::map<std::string, std::string>;
+
+  struct options {
+    std::filesystem::path dir; ///< Created if missing, for its owner alone.
+    bool sync = true;          ///< Whether a commit is on the disk before it returns. Else it survives the end of the
+                               ///< process, but not of the machine.
+  };
+
+  /// In a RocksDB database. Errors: in_use, with the process that has it; corrupt; io_error.
+  static caf::expected<std::unique_ptr<metadata_store>> open(const options& opts);
+  /// It ends with the process.
+  static std::unique_ptr<metadata_store> in_memory();
+
+  virtual ~metadata_store() = default;
+
+  /// Everything in it. Errors: corrupt, io_error.
+  virtual caf::expected<entries> load() = 0;
+  /// All of these, in their order, or none. Errors: io_error.
+  virtual caf::error commit(std::span<const metadata_change> changes) = 0;
+  /// Whether its files are still where they belong. Errors: io_error.
+  virtual caf::error look_after() = 0;
+  /// Whether `commit` waits for a disk or a network.
+  virtual bool waits() const = 0;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,190 @@
+#include "messages/errc.hpp"
+#include "messages/try.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/metadata/metadata_store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <rocksdb/db.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace ringmaster {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Without it, RocksDB writes a log of its own into the database's directory.
+class no_log final : public rocksdb::Logger {
+public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+/// A few thousand small entries.
+rocksdb::Options store_options() {
+  rocksdb::Options opts;
+  opts.create_if_missing = true;
+  opts.paranoid_checks = true;
+  // A last change that was cut short was not reported stored. Any other error is damage.
+  opts.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  opts.max_background_jobs = 1;
+  opts.max_open_files = 32;
+  opts.max_file_opening_threads = 1;
+  opts.keep_log_file_num = 1;
+  opts.info_log = std::make_shared<no_log>();
+  opts.stats_dump_period_sec = 0;
+  opts.stats_persist_period_sec = 0;
+  opts.skip_stats_update_on_db_open = true;
+  opts.manifest_preallocation_size = 64 << 10;
+  opts.write_buffer_size = 1 << 20;
+  return opts;
+}
+
+class rocksdb_store final : public metadata_store {
+public:
+  explicit rocksdb_store(options opts) : options_(std::move(opts)) {}
+  ~rocksdb_store() override {
+    db_.reset();
+    if (dir_ >= 0)
+      ::close(dir_);
+  }
+
+  caf::error open() {
+    std::error_code ec;
+    const bool was_there = fs::exists(options_.dir, ec);
+    fs::create_directories(options_.dir, ec);
+    if (ec || !fs::is_directory(options_.dir, ec))
+      return make_error(errc::io_error, fmt::format("cannot create the directory '{}' of the coordinator's store: {}",
+                                                    options_.dir.string(), ec ? ec.message() : "a file has this name"));
+    if (!was_there)
+      fs::permissions(options_.dir, fs::perms::owner_all, ec);
+    RETURN_ERROR(check_is_ours());
+    dir_ = ::open(options_.dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir_ < 0)
+      return make_error(errc::io_error, fmt::format("cannot open the directory '{}' of the coordinator's store: {}",
+                                                    options_.dir.string(), std::strerror(errno)));
+    rocksdb::DB* db = nullptr;
+    const auto status = rocksdb::DB::Open(store_options(), options_.dir.string(), &db);
+    if (!status.ok())
+      return is_locked() ? make_error(errc::in_use, fmt::format("the coordinator's store '{}' is in use{}: a cluster "
+                                                                "has one coordinator; end that one first, or choose "
+                                                                "another directory",
+                                                                options_.dir.string(), lock_holder()))
+                         : error_of(status, "open");
+    db_.reset(db);
+    return caf::none;
+  }
+
+  caf::expected<entries> load() override {
+    ensure(db_ != nullptr, "a store is read after it was opened");
+    entries result;
+    std::unique_ptr<rocksdb::Iterator> i{db_->NewIterator({})};
+    for (i->SeekToFirst(); i->Valid(); i->Next())
+      result.emplace(i->key().ToString(), i->value().ToString());
+    if (!i->status().ok())
+      return error_of(i->status(), "read");
+    return result;
+  }
+
+  caf::error commit(std::span<const metadata_change> changes) override {
+    ensure(db_ != nullptr, "a store is written after it was opened");
+    rocksdb::WriteBatch batch;
+    for (auto& x : changes)
+      if (x.value)
+        batch.Put(x.key, *x.value);
+      else
+        batch.Delete(x.key);
+    rocksdb::WriteOptions how;
+    how.sync = options_.sync;
+    auto status = db_->Write(how, &batch);
+    if (status.IsIOError()) { // RocksDB refuses all writes from then on, until it is asked to resume
+      db_->Resume();
+      status = db_->Write(how, &batch);
+    }
+    return status.ok() ? look_after() : error_of(status, "write to");
+  }
+
+  caf::error look_after() override {
+    struct stat open_one {
+    }, named_one{};
+    if (::fstat(dir_, &open_one) == 0 && ::stat(options_.dir.c_str(), &named_one) == 0
+        && open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev
+        && ::access((options_.dir / "CURRENT").c_str(), F_OK) == 0)
+      return caf::none;
+    return make_error(errc::io_error, fmt::format("the coordinator's store '{}' was removed while it is in use: a "
+                                                  "coordinator that is restarted will not find its cluster there",
+                                                  options_.dir.string()));
+  }
+
+  bool waits() const override { return true; }
+
+private:
+  /// RocksDB would add its files to those of any other program.
+  caf::error check_is_ours() const {
+    std::error_code ec;
+    if (fs::exists(options_.dir / "CURRENT", ec))
+      return caf::none;
+    for (fs::directory_iterator i{options_.dir, ec}, end; !ec && i != end; i.increment(ec)) {
+      const auto kind = i->path().extension();
+      if (kind == ".sst" || kind == ".log")
+        return malformed(
+          fmt::format("the coordinator's store '{}' is corrupt: its file CURRENT is missing. Restore the "
+                      "directory from a copy, or move it away to begin a new cluster",
+                      options_.dir.string()));
+    }
+    return caf::none;
+  }
+
+  bool is_locked() const { return lock_owner() != 0; }
+  std::string lock_holder() const {
+    const auto pid = lock_owner();
+    return pid > 0 ? fmt::format(" by process {}", pid) : " by this process";
+  }
+  /// -1: this process, of which the kernel does not report locks; 0: none has it.
+  pid_t lock_owner() const {
+    const auto file = (options_.dir / "LOCK").string();
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    rocksdb::FileLock* ours = nullptr;
+    auto* env = rocksdb::Env::Default();
+    if (env->LockFile(file, &ours).ok()) {
+      env->UnlockFile(ours);
+      return 0;
+    }
+    const auto fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+      return 0;
+    const auto known = ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    ::close(fd);
+    return known ? lock.l_pid : -1;
+  }
+
+  caf::error error_of(const rocksdb::Status& status, std::string_view doing) const {
+    if (status.IsCorruption() || status.IsNotFound())
+      return malformed(fmt::format("the coordinator's store '{}' is corrupt: {}. Restore the directory from a copy, or "
+                                   "move it away to begin a new cluster",
+                                   options_.dir.string(), status.ToString()));
+    return make_error(errc::io_error, fmt::format("cannot {} the coordinator's store '{}': {}", doing,
+                                                  options_.dir.string(), status.ToString()));
+  }
+
+  const options options_;
+  int dir_ = -1; ///< The directory that was opened.
+  std::unique_ptr<rocksdb::DB> db_;
+};
+
+} // namespace
+
+caf::expected<std::unique_ptr<metadata_store>> metadata_store::open(const options& opts) {
+  auto result = std::make_unique<rocksdb_store>(opts);
+  RETURN_ERROR(result->open());
+  return std::unique_ptr<metadata_store>{std::move(result)};
+}
+
+} // namespace ringmaster
