@@ -3,6 +3,7 @@
 #include "actors/calls/await_down.hpp"
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/process_trust.hpp"
 #include "actors/links/sockets.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
@@ -106,7 +107,7 @@ caf::expected<std::string> bulk_address(const options& opts) {
 }
 
 /// Null where the configuration wants none, or where none can be and another way is allowed.
-caf::expected<std::shared_ptr<link_hub>> make_link(const options& opts) {
+caf::expected<std::shared_ptr<link_hub>> make_link(caf::actor_system& system, const options& opts) {
   if (!may_go(opts.route.use, &route_facts::has_links))
     return std::shared_ptr<link_hub>{};
   auto settings = link_settings(opts);
@@ -114,6 +115,8 @@ caf::expected<std::shared_ptr<link_hub>> make_link(const options& opts) {
     TRY(own, bulk_address(opts));
     settings.addresses.push_back(std::move(*own));
   }
+  TRY(trust, process_trust::of(system).for_listening(listener_kind::bulk_link, settings.port));
+  settings.trust = std::move(*trust);
   auto result = link_hub::start(settings);
   if (result || must_go(opts.route.use, &route_facts::has_links))
     return result;
@@ -127,7 +130,7 @@ caf::expected<std::unique_ptr<own_node>> own_node::start(caf::actor_system& syst
                                                          const coordinator_actor& coordinator, bool listens,
                                                          purpose why, const std::string& job) {
   survive_file_size_limit();
-  TRY(link, make_link(opts));
+  TRY(link, make_link(system, opts));
   TRY(memory, memory_directory::open(opts.device.memory_dir, memory_files_bytes(opts), memory_file_bytes(opts)));
   std::unique_ptr<own_node> result{new own_node{system, std::make_shared<memory_directory>(std::move(*memory))}};
   auto settings = node_settings(opts, result->memory_->path());
@@ -154,7 +157,7 @@ caf::error own_node::listen(const options& opts) {
   TRY(address, address_of(opts));
   address_ = std::move(address->for_others);
   warn_if_for_this_host(name_, address_, opts);
-  auto port = listen_for(handle_, system_, address->listens_at, opts.node.listen_port, way_limit);
+  auto port = listen_for(handle_, system_, address->listens_at, opts.node.listen_port, listener_kind::node, way_limit);
   if (!port)
     return make_error(errc::io_error,
                       fmt::format("cannot listen at {}: {}",

@@ -44,7 +44,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME ringmaster-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libcaf-dev (>= 0.17.6), libcaf-dev (<< 0.18), libfmt-dev, \
 libprotobuf-dev (>= ${protobuf_series}), libprotobuf-dev (<< ${protobuf_major}.${protobuf_next_minor}), \
-librocksdb-dev, libspdlog-dev, nlohmann-json3-dev")
+librocksdb-dev, libspdlog-dev, libssl-dev, nlohmann-json3-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS "cmake (>= 3.22), g++ (>= 4:12), ringmaster")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "headers and libraries to build programs against Ringmaster
 Static libraries, headers, examples, and a CMake package: find_package(ringmaster), ringmaster::client.")

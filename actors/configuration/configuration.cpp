@@ -160,6 +160,14 @@ configuration::configuration() {
   set("scheduler.max-throughput", uint64_t{64});
 }
 
+trust_settings configuration::trust() const {
+  return {.secret_file = values_.trust.secret_file,
+          .insecure = values_.trust.insecure,
+          .journal_dir = values_.journal.dir,
+          .lists_nodes = !values_.cluster.devices.empty(),
+          .port_is_chosen = values_.coordinator.port == 0};
+}
+
 caf::error configuration::read(int argc, char** argv, const std::optional<std::filesystem::path>& default_file) {
   return read(std::vector<std::string>(argv + std::min(argc, 1), argv + argc), default_file);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/hosts/process_trust.hpp"
 #include "runtime/configuration/options.hpp"
 
 #include <caf/actor_system_config.hpp>
@@ -23,7 +24,7 @@ void add_messages(caf::actor_system_config& cfg);
 ///   if (cfg.cli_helptext_printed)
 ///     return EXIT_SUCCESS;
 ///   caf::actor_system system{cfg};
-class configuration : public caf::actor_system_config {
+class configuration : public caf::actor_system_config, public trust_source {
 public:
   configuration();
   configuration(configuration&&) = delete; // CAF holds pointers to the values
@@ -48,6 +49,7 @@ public:
   caf::error check_remainder() const;
 
   const options& values() const noexcept { return values_; }
+  trust_settings trust() const override;
 
   /// Who has set keys of the section, for people: "config/caf-application.conf", "the command line", both, or "the
   /// defaults".

@@ -107,6 +107,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
   result.route = opts.route.use;
+  result.insecure = opts.trust.insecure;
   result.communicators.share_memory = shares_memory(opts);
   result.communicators.must_share = must_go(opts.route.use, &route_facts::maps_memory);
   result.communicators.must_link = must_go(opts.route.use, &route_facts::has_links);

@@ -32,6 +32,7 @@ struct coordinator_options {
   bool own_nodes_may_end = false; ///< Nodes of this process may be drained; for tests.
   wall_clock clock;
   std::string route = "auto"; ///< The configuration's route.use, which applies to all nodes.
+  bool insecure = false;      ///< Processes that connect prove nothing; for the status.
   std::string job;            ///< The launcher's job that it serves: ranks of others may not join (check_job).
   std::function<void(const rank_departure&)> on_departure; ///< May be empty.
   journal_actor journal;                                   ///< May be invalid.

@@ -85,6 +85,7 @@ proto::ClusterInfo info_calls::info() const {
   proto::ClusterInfo result;
   auto& options = coordinator_.options;
   result.set_route(options.route);
+  result.set_insecure(options.insecure);
   if (options.records)
     if (const auto trouble = options.records->trouble())
       result.set_journal_trouble(render(trouble));

@@ -137,6 +137,18 @@ void connection_watch::start(caf::io::middleman& of_system) {
   of_system.named_broker<connection_watch>(watch_name);
 }
 
+namespace {
+
+trust_settings settings_of(const caf::actor_system_config& config) {
+  const auto* source = dynamic_cast<const trust_source*>(&config);
+  return source == nullptr ? trust_settings{} : source->trust();
+}
+
+} // namespace
+
+watched_middleman::watched_middleman(caf::actor_system& system)
+  : middleman(system), trust_(settings_of(system.config())), backend_(&system) {}
+
 void watched_middleman::start() {
   middleman::start();
   connection_watch::start(*this);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/hosts/process_trust.hpp"
 #include "runtime/health/connection_silence.hpp"
 
 #include <caf/io/basp_broker.hpp>
@@ -53,10 +54,10 @@ private:
   std::unordered_map<caf::io::connection_handle, known_connection> known_;
 };
 
-/// CAF's middleman with a `connection_watch`.
+/// CAF's middleman with a `connection_watch`, and with what this process knows of its cluster's secret.
 class watched_middleman final : public caf::io::middleman {
 public:
-  explicit watched_middleman(caf::actor_system& system) : middleman(system), backend_(&system) {}
+  explicit watched_middleman(caf::actor_system& system);
 
   static caf::actor_system::module* make(caf::actor_system& system, caf::detail::type_list<>) {
     return new watched_middleman(system);
@@ -64,8 +65,10 @@ public:
 
   void start() override;
   caf::io::network::multiplexer& backend() override { return backend_; }
+  process_trust& trust() { return trust_; }
 
 private:
+  process_trust trust_;
   caf::io::network::default_multiplexer backend_;
 };
 

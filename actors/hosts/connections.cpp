@@ -4,6 +4,8 @@
 #include "actors/hosts/connection_watch.hpp"
 #include "actors/hosts/doorman.hpp"
 #include "actors/hosts/open_connection.hpp"
+#include "actors/hosts/process_trust.hpp"
+#include "actors/links/socket_greeting.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
@@ -38,52 +40,64 @@ namespace {
 
 using multiplexer = caf::io::network::default_multiplexer;
 
-/// CAF's actor that connects and listens, with our sockets.
+struct connector_options {
+  std::chrono::milliseconds way{};
+  doorman_limits limits = {};
+  listener_kind whom = listener_kind::coordinator; ///< That listens: the other end, or this process.
+  awake_clock::time_point until = {};              ///< For the greeting of a connection that is made.
+  std::shared_ptr<std::atomic<bool>> accepted = {}; ///< Set when the other host's kernel has accepted; may be null.
+};
+
+/// CAF's actor that connects and listens, with our sockets, over which both ends greet before CAF uses them.
 class connector final : public caf::io::middleman_actor_impl {
 public:
-  connector(caf::actor_config& cfg, caf::actor protocol, std::chrono::milliseconds way, doorman_limits limits,
-            listener_kind whom, std::shared_ptr<std::atomic<bool>> accepted)
-    : middleman_actor_impl(cfg, std::move(protocol)), way_(way), limits_(limits), whom_(whom),
-      accepted_(std::move(accepted)) {}
+  connector(caf::actor_config& cfg, caf::actor protocol, const connector_options& options)
+    : middleman_actor_impl(cfg, std::move(protocol)), options_(options) {}
 
 protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& host, uint16_t port) override {
     constexpr auto limit = std::chrono::seconds{3};
-    TRY(made, open_connection({host, port}, limit, whom_));
+    const ringmaster::endpoint there{host, port}; // CAF has one of its own
+    TRY(made, open_connection(there, limit, options_.whom));
     limit_way(made->descriptor);
-    if (accepted_)
-      *accepted_ = true;
-    return make_connection(backend(), renumbered(made->release()));
+    if (options_.accepted)
+      *options_.accepted = true;
+    const auto find_own = [&] { return process_trust::of(system()).for_connecting(there, options_.whom); };
+    TRY(with, greet(made->descriptor, {find_own, options_.whom, text_of(there)}, [this]() -> caf::error {
+          if (no_more_connecting::is_so())
+            return no_more_connecting::error();
+          return awake_clock::now() < options_.until ? caf::error{} : caf::make_error(caf::sec::request_timeout);
+        }));
+    return make_connection(backend(), renumbered(made->release()), std::move(*with));
   }
 
   caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
     TRY(fd, caf::io::network::new_tcp_acceptor_impl(port, address, reuse));
-    limit_way(*fd); // those that it accepts have it from there
-    return make_doorman(backend(), renumbered(*fd), limits_);
+    open_socket listening{*fd};
+    limit_way(listening.descriptor); // those that it accepts have it from there
+    const auto given = caf::io::network::local_port_of_fd(listening.descriptor);
+    TRY(own, process_trust::of(system()).for_listening(options_.whom, given ? *given : port));
+    TRY(desk, greeting_desk::make(std::move(*own), options_.whom));
+    return make_doorman(backend(), renumbered(listening.release()), options_.limits, std::move(*desk));
   }
 
 private:
   void limit_way(int socket) {
     if (connection_watch::of(system()) != nullptr)
-      return leave_limits_to_watch(socket, way_);
-    const auto ms = static_cast<unsigned>(way_.count());                 // 0 is the system's default, too
+      return leave_limits_to_watch(socket, options_.way);
+    const auto ms = static_cast<unsigned>(options_.way.count());                 // 0 is the system's default, too
     ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms); // without it the way is lost later
   }
   multiplexer& backend() { return static_cast<multiplexer&>(system().middleman().backend()); }
 
-  const std::chrono::milliseconds way_;
-  const doorman_limits limits_;
-  const listener_kind whom_;
-  const std::shared_ptr<std::atomic<bool>> accepted_; ///< Set when the other host's kernel has accepted; may be null.
+  const connector_options options_;
 };
 
 /// On its own thread, so that a silent peer delays only this connection. Not hidden: the system's end waits for it
 /// before CAF's connections end, whose broker would take what it says then, keep it, and with it the thread for ever.
-caf::io::middleman_actor make_connector(caf::actor_system& system, std::chrono::milliseconds way,
-                                        const doorman_limits& limits, listener_kind whom = listener_kind::coordinator,
-                                        std::shared_ptr<std::atomic<bool>> accepted = {}) {
+caf::io::middleman_actor make_connector(caf::actor_system& system, const connector_options& options) {
   auto protocol = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  return system.spawn<connector, caf::detached>(protocol, way, limits, whom, std::move(accepted));
+  return system.spawn<connector, caf::detached>(protocol, options);
 }
 
 // CAF sends each process that connects the interface of the published actor, as texts. One more says our protocol: to
@@ -141,7 +155,8 @@ caf::expected<published_actor> connect_to(caf::actor_system& system, const endpo
   caf::scoped_actor self{system};
   for (auto told = false;;) {
     auto left = std::max<caf::timespan>(until - awake_clock::actor_now(), caf::timespan{0});
-    auto connects = make_connector(system, way, {}, whom, accepted);
+    auto connects = make_connector(
+      system, {.way = way, .whom = whom, .until = awake_clock::now() + left, .accepted = accepted});
     caf::error problem;
     published_actor found;
     auto answer = self->request(connects, left, caf::connect_atom_v, there.host, there.port);
@@ -255,11 +270,12 @@ void raise_descriptor_limit() {
 
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port,
-                                   std::chrono::milliseconds way, std::chrono::milliseconds greeting) {
+                                   listener_kind as, std::chrono::milliseconds way,
+                                   std::chrono::milliseconds greeting) {
   if (!host.empty())
     RETURN_ERROR(check_own(host));
   raise_descriptor_limit();
-  auto listens = make_connector(system, way, {.greeting = greeting});
+  auto listens = make_connector(system, {.way = way, .limits = {.greeting = greeting}, .whom = as});
   signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
   caf::scoped_actor self{system};
   caf::expected<uint16_t> result = uint16_t{0};
@@ -269,6 +285,10 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
              [&](const caf::error& problem) {
                if (problem == caf::sec::request_timeout) {
                  result = make_error(errc::timed_out, "CAF's own thread for connections did not answer within 10 s");
+                 return;
+               }
+               if (code_of(problem) != errc::ok) {
+                 result = problem;
                  return;
                }
                const auto why = why_not_open(host, port);

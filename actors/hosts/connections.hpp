@@ -53,7 +53,8 @@ constexpr std::chrono::seconds way_limit{3};
 /// Connects, and waits `limit` at most; blocks. `whom`: what is to listen there, for the advice in errors. `way`: how
 /// long bytes may be unacknowledged; 0: the system's default. Errors: invalid_argument, for an unknown host name;
 /// unreachable, with both ends and what to look at, after 3 s at most; timed_out, if a process listens and does not
-/// answer, or a name server does not; aborted, where this process wants no more connections (`no_more_connecting`).
+/// answer, or a name server does not; aborted, where this process wants no more connections (`no_more_connecting`);
+/// those of greeting_initiator: unauthenticated, where the two ends have not the same secret.
 caf::expected<published_actor> connect_to(caf::actor_system& system, const endpoint& there, caf::timespan limit,
                                           listener_kind whom = listener_kind::coordinator,
                                           std::chrono::milliseconds way = {});
@@ -69,17 +70,20 @@ void raise_descriptor_limit();
 
 /// Lets others connect to `whom`, and know our protocol, at `host` (empty: any address) and `port` (0: any that is
 /// free). `way`: as above. Returns the port. Errors: invalid_argument, where the host is unknown or no address of this
-/// one; io_error. `greeting`: a connection that has not greeted by then is closed.
+/// one; io_error; those of process_trust. Both ends of a connection prove the cluster's secret first (greeting_desk);
+/// `greeting`: one that was admitted, and has not greeted by CAF's protocol by then, is closed. `as`: what this process
+/// is to those that connect.
 caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_actor_ptr& whom,
                                    std::set<std::string> signature, const std::string& host, uint16_t port,
-                                   std::chrono::milliseconds way = {},
+                                   listener_kind as = listener_kind::coordinator, std::chrono::milliseconds way = {},
                                    std::chrono::milliseconds greeting = std::chrono::seconds{5});
 
 template <class Handle>
 caf::expected<uint16_t> listen_for(const Handle& whom, caf::actor_system& system, const std::string& host,
-                                   uint16_t port, std::chrono::milliseconds way = {},
+                                   uint16_t port, listener_kind as = listener_kind::coordinator,
+                                   std::chrono::milliseconds way = {},
                                    std::chrono::milliseconds greeting = std::chrono::seconds{5}) {
-  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port, way,
+  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port, as, way,
                     greeting);
 }
 

@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -61,10 +63,35 @@ private:
   caf::intrusive_ptr<guarding_doorman> whom_;
 };
 
+/// Tells the doorman that its desk has something to do. It has a descriptor of its own, which it closes.
+class desk_watch final : public network::event_handler {
+public:
+  desk_watch(network::default_multiplexer& backend, int desk)
+    : event_handler(backend, ::fcntl(desk, F_DUPFD_CLOEXEC, 0)) {}
+
+  bool start(caf::intrusive_ptr<guarding_doorman> whom) {
+    if (fd() < 0)
+      return false;
+    whom_ = std::move(whom);
+    activate();
+    return true;
+  }
+
+  void handle_event(network::operation what) override;
+  void removed_from_loop(network::operation) override { auto last = std::move(whom_); }
+  void graceful_shutdown() override { passivate(); }
+
+private:
+  caf::intrusive_ptr<guarding_doorman> whom_;
+};
+
 class guarding_doorman final : public network::doorman_impl {
 public:
-  guarding_doorman(network::default_multiplexer& backend, int listening, const doorman_limits& limits)
-    : doorman_impl(backend, listening), limits_(limits), alarm_(backend) {
+  guarding_doorman(network::default_multiplexer& backend, int listening, const doorman_limits& limits,
+                   std::unique_ptr<greeting_desk> desk)
+    : doorman_impl(backend, listening), limits_(limits), alarm_(backend), desk_(std::move(desk)) {
+    if (desk_)
+      desk_watch_.emplace(backend, desk_->descriptor());
     if (limits_.strangers_max == 0)
       limits_.strangers_max = std::max<uint64_t>(descriptors_max() / 4, 64);
   }
@@ -72,14 +99,33 @@ public:
   void launch() override {
     doorman_impl::launch();
     rings_ = alarm_.start(this);
+    watches_ = desk_watch_ && desk_watch_->start(this);
+    if (desk_ && !watches_)
+      spdlog::error("no connection to port {} can be admitted: this process has too many open files (ulimit -n)",
+                    port());
   }
 
   bool new_connection() override {
     if (detached())
       return false; // as CAF's own does
+    open_socket made{acceptor_.accepted_socket()};
+    if (!desk_)
+      return add(made.release(), {});
+    desk_->take(std::move(made));
+    return true;
+  }
+
+  /// Takes those in whose greeting is complete.
+  void run_desk() {
+    for (auto& each : desk_->run())
+      if (!detached())
+        add(each.socket.release(), std::move(each.with));
+  }
+
+  bool add(int fd, session with) {
     auto& backend = acceptor_.backend();
-    auto scribe = caf::make_counted<guarded_connection>(backend, renumbered(acceptor_.accepted_socket()),
-                                                        guarded_connection::role::accepted, limits_.connection, log_);
+    auto scribe = caf::make_counted<guarded_connection>(backend, renumbered(fd), guarded_connection::role::accepted,
+                                                        limits_.connection, log_, std::move(with));
     auto known_as = std::make_shared<stranger>(stranger{scribe.get(), awake_clock::now() + limits_.greeting});
     scribe->when_known([known_as] { known_as->who = nullptr; });
     scribe->when_waiting([self = caf::intrusive_ptr<guarding_doorman>{this}] { self->set_alarm(); });
@@ -130,6 +176,8 @@ private:
   void stop() {
     if (std::exchange(rings_, false))
       alarm_.passivate();
+    if (std::exchange(watches_, false))
+      desk_watch_->passivate();
   }
 
   doorman_limits limits_;
@@ -137,6 +185,9 @@ private:
   std::deque<std::shared_ptr<stranger>> strangers_; ///< The oldest first.
   alarm_clock alarm_;
   bool rings_ = false;
+  std::unique_ptr<greeting_desk> desk_;
+  std::optional<desk_watch> desk_watch_;
+  bool watches_ = false;
 };
 
 void alarm_clock::handle_event(network::operation what) {
@@ -147,16 +198,24 @@ void alarm_clock::handle_event(network::operation what) {
   alive->look(&backend());
 }
 
-} // namespace
-
-caf::io::scribe_ptr make_connection(network::default_multiplexer& backend, int connected) {
-  static const auto log = std::make_shared<claim_log>();
-  return caf::make_counted<guarded_connection>(backend, connected, guarded_connection::role::made, connection_limits{},
-                                               log);
+void desk_watch::handle_event(network::operation what) {
+  if (what != network::operation::read || !whom_)
+    return;
+  auto alive = whom_;
+  alive->run_desk();
 }
 
-caf::io::doorman_ptr make_doorman(network::default_multiplexer& backend, int listening, const doorman_limits& limits) {
-  return caf::make_counted<guarding_doorman>(backend, listening, limits);
+} // namespace
+
+caf::io::scribe_ptr make_connection(network::default_multiplexer& backend, int connected, session with) {
+  static const auto log = std::make_shared<claim_log>();
+  return caf::make_counted<guarded_connection>(backend, connected, guarded_connection::role::made, connection_limits{},
+                                               log, std::move(with));
+}
+
+caf::io::doorman_ptr make_doorman(network::default_multiplexer& backend, int listening, const doorman_limits& limits,
+                                  std::unique_ptr<greeting_desk> desk) {
+  return caf::make_counted<guarding_doorman>(backend, listening, limits, std::move(desk));
 }
 
 int renumbered(int fd) {

@@ -47,8 +47,9 @@ void claim_log::refused(const std::string& address, const caf::node_id& claimed)
 }
 
 guarded_connection::guarded_connection(network::default_multiplexer& backend, int fd, role as,
-                                       const connection_limits& limits, std::shared_ptr<claim_log> log)
-  : scribe_impl(backend, fd), role_(as), limits_(limits), log_(std::move(log)), address_(scribe_impl::addr()) {}
+                                       const connection_limits& limits, std::shared_ptr<claim_log> log, session with)
+  : scribe_impl(backend, fd), role_(as), limits_(limits), log_(std::move(log)), session_(std::move(with)),
+    address_(scribe_impl::addr()) {}
 
 guarded_connection::~guarded_connection() {
   known();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/health/restart_intensity.hpp"
+#include "runtime/trust/greeting.hpp"
 
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/network/scribe_impl.hpp>
@@ -55,8 +56,9 @@ public:
   /// Which end this process is: it has accepted the connection, or made it.
   enum class role : uint8_t { accepted, made };
 
+  /// `with`: what both ends have proved before.
   guarded_connection(caf::io::network::default_multiplexer& backend, int fd, role as, const connection_limits& limits,
-                     std::shared_ptr<claim_log> log);
+                     std::shared_ptr<claim_log> log, session with = {});
   ~guarded_connection() override;
 
   /// Has `then` called when the other end has greeted, or the connection is gone.
@@ -72,6 +74,9 @@ public:
 
   void configure_read(caf::io::receive_policy::config wanted) override;
   bool consume(caf::execution_unit* context, const void* data, size_t bytes) override;
+
+  /// Who is at the other end.
+  const peer_identity& peer() const { return session_.peer; }
 
   /// Bytes that are reserved for what comes; for tests.
   size_t reserved() { return gathered_.capacity() + rd_buf().capacity(); }
@@ -95,6 +100,7 @@ private:
   const role role_;
   const connection_limits limits_;
   const std::shared_ptr<claim_log> log_;
+  const session session_;
   const std::string address_; ///< Of the other end, which a socket that was reset no longer knows.
   std::function<void()> known_, waiting_;
   size_t wanted_ = 0;          ///< Of the part that comes.

@@ -60,9 +60,10 @@ public:
 
   caf::error listen(const std::string& address) {
     TRY(socket, listen_at({without_brackets(address), options.port}));
+    TRY(desk, greeting_desk::make(options.trust, listener_kind::bulk_link, options.strangers));
     auto at = own_end_text(socket->descriptor);
     place.endpoints.push_back(at);
-    listeners_.push_back(std::make_unique<listener>(*this, std::move(*socket)));
+    listeners_.push_back(std::make_unique<listener>(*this, std::move(*socket), std::move(*desk)));
     return caf::none;
   }
 
@@ -115,15 +116,35 @@ private:
     std::shared_ptr<link_fetch> what;
   };
 
+  /// The greetings of a listener's connections.
+  class greetings : public io_handler {
+  public:
+    greetings(io_thread& io, std::unique_ptr<greeting_desk> desk) : io_(io), desk_(std::move(desk)) {
+      desk_->when_refused([&io](refusal) { ++io.counts.strangers_refused; });
+      io.loop->watch(desk_->descriptor(), EPOLLIN, *this);
+    }
+
+    void take(open_socket made) { desk_->take(std::move(made)); }
+    void on_ready(uint32_t) override {
+      for (auto& each : desk_->run())
+        io_.serve(std::move(each));
+    }
+
+  private:
+    io_thread& io_;
+    std::unique_ptr<greeting_desk> desk_;
+  };
+
   class listener : public io_handler {
   public:
-    listener(io_thread& io, open_socket socket)
-      : io_(io), socket_(std::move(socket)), number_(io.loop->watch(socket_.descriptor, EPOLLIN, *this)) {}
+    listener(io_thread& io, open_socket socket, std::unique_ptr<greeting_desk> desk)
+      : io_(io), greetings_(io, std::move(desk)), socket_(std::move(socket)),
+        number_(io.loop->watch(socket_.descriptor, EPOLLIN, *this)) {}
 
     void on_ready(uint32_t) override {
       open_socket made{::accept4(socket_.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
       if (made.descriptor >= 0)
-        io_.serve(std::move(made));
+        greetings_.take(std::move(made));
       else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
         pause();
     }
@@ -145,6 +166,7 @@ private:
     }
 
     io_thread& io_;
+    greetings greetings_;
     open_socket socket_;
     uint64_t number_;
     time_point paused_until_ = time_point::max();
@@ -155,9 +177,9 @@ private:
     return ends_;
   }
 
-  void serve(open_socket socket) {
-    prepare_bulk_socket(socket.descriptor);
-    senders_.push_back(std::make_unique<link_sender>(*loop, std::move(socket), *exposures, place.process, counts));
+  void serve(greeting_desk::admitted made) {
+    prepare_bulk_socket(made.socket.descriptor);
+    senders_.push_back(std::make_unique<link_sender>(*loop, std::move(made), *exposures, place.process, counts));
   }
 
   void take_orders() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/links/greeting_desk.hpp"
 #include "actors/links/link_counts.hpp"
 #include "actors/links/link_fetch.hpp"
 #include "actors/links/link_sender.hpp"
@@ -22,6 +23,8 @@ struct link_options {
   bool checksums = false;             ///< Of what we fetch.
   duration silence = std::chrono::seconds{1}; ///< A connection that is silent for this long is made again.
   duration connect_limit = std::chrono::milliseconds{1500};
+  credentials_ptr trust = no_credentials(); ///< Proved and wanted on each connection.
+  stranger_limits strangers{};              ///< At each address.
 };
 
 /// The bulk connections of a process: they carry blocks and nothing else, so that no block waits for a control message

@@ -122,7 +122,7 @@ link_receiver::duration link_receiver::connect_limit() const {
 
 void link_receiver::doubt() {
   doubted_ = true; // also if it is made later: fetches must not wait for it
-  if (state_ == state::connecting || state_ == state::greeting)
+  if (state_ == state::connecting || state_ == state::proving || state_ == state::greeting)
     deadline_ = std::min(deadline_, awake_clock::actor_now() + connect_limit());
   else if (state_ == state::live && load() > 0)
     broke("may have lost its connection");
@@ -142,6 +142,20 @@ void link_receiver::on_connected() {
     return fail(
       unreachable(fmt::format("{}; {}", std::strerror(problem), connect_advice(problem, listener_kind::bulk_link))));
   prepare_bulk_socket(socket_.descriptor); // now its own address is known
+  state_ = state::proving;
+  greeting_.emplace([own = options_.trust] { return caf::expected<credentials_ptr>{own}; }, listener_kind::bulk_link,
+                    text_of(there_));
+  watch(EPOLLIN);
+}
+
+void link_receiver::prove() {
+  ensure(state_ == state::proving && greeting_.has_value(), "a greeting is read while it is going on");
+  auto proved = greeting_->advance(socket_.descriptor);
+  if (!proved)
+    return;
+  greeting_.reset();
+  if (!*proved)
+    return fail(unreachable(render(proved->error())));
   state_ = state::greeting;
   auto hello = encode(link_hello{process_});
   words_.assign(hello.begin(), hello.end());
@@ -199,6 +213,7 @@ void link_receiver::close() {
     waiting_.push_back(x.second);
   under_way_.clear();
   words_.clear();
+  greeting_.reset();
   frame_.reset();
   part_ = {};
   header_got_ = 0;
@@ -235,6 +250,7 @@ caf::error link_receiver::unreachable(const std::string& why) const {
 link_receiver::time_point link_receiver::due() const {
   switch (state_) {
     case state::connecting:
+    case state::proving:
     case state::greeting: return deadline_;
     case state::live: return under_way_.empty() ? time_point::max() : heard_ + options_.silence * (1u << silences_);
     case state::idle: return connect_at_ == time_point{} ? time_point::max() : connect_at_;
@@ -262,6 +278,8 @@ void link_receiver::on_time(time_point now) {
 void link_receiver::on_ready(uint32_t events) {
   if (state_ == state::connecting)
     return on_connected();
+  if (state_ == state::proving)
+    return prove();
   if ((events & EPOLLOUT) != 0)
     send_words();
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0)

@@ -3,6 +3,7 @@
 #include "actors/links/io_loop.hpp"
 #include "actors/links/link_counts.hpp"
 #include "actors/links/link_fetch.hpp"
+#include "actors/links/socket_greeting.hpp"
 #include "actors/links/sockets.hpp"
 #include "runtime/links/link_frames.hpp"
 
@@ -28,9 +29,11 @@ struct wanted_part {
 /// A bulk connection to one address of another process, over which blocks are fetched from there; made when the first
 /// is wanted, and made again where it breaks, or where nothing comes for `link.silence`. The I/O thread's.
 ///
-///   idle --a part is wanted--> connecting --> greeting --> live
-///     ^                             |            |          | broken or silent: again for what is under way
-///     +-- after `retry` -- failed <-+------------+----------+ several times without a byte
+///   idle --a part is wanted--> connecting --> proving --> greeting --> live
+///     ^                             |            |           |          | broken or silent: again for what is under way
+///     +-- after `retry` -- failed <-+------------+-----------+----------+ several times without a byte
+///
+/// While it is proving, both ends show that they know the cluster's secret (runtime/trust/greeting.hpp).
 ///
 /// A part that comes while it has failed, and what was under way then, goes back to the owner.
 class link_receiver : public io_handler {
@@ -72,11 +75,12 @@ public:
   const caf::error& failure() const { return failure_; }
 
 private:
-  enum class state { idle, connecting, greeting, live, failed };
+  enum class state { idle, connecting, proving, greeting, live, failed };
 
   void connect();
   duration connect_limit() const;
   void on_connected();
+  void prove();
   void read_hello();
   void read();
   bool read_header();
@@ -105,6 +109,7 @@ private:
 
   state state_ = state::idle;
   open_socket socket_;
+  std::optional<socket_greeting> greeting_; ///< While it is proving.
   uint64_t number_ = 0;
   uint32_t events_ = 0;
   time_point deadline_;   ///< Of connecting and greeting.

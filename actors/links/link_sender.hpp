@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/links/greeting_desk.hpp"
 #include "actors/links/io_loop.hpp"
 #include "actors/links/link_counts.hpp"
 #include "actors/links/sockets.hpp"
@@ -65,10 +66,12 @@ public:
   static constexpr size_t requests_max = 1u << 16; ///< Under way on one connection.
 
   /// `process`: who we are.
-  link_sender(io_loop& loop, open_socket socket, link_exposures& exposures, uint64_t process, link_counts& counts);
+  link_sender(io_loop& loop, greeting_desk::admitted made, link_exposures& exposures, uint64_t process, link_counts& counts);
   ~link_sender() override;
 
   void on_ready(uint32_t events) override;
+  /// Who is at the other end.
+  const peer_identity& peer() const { return session_.peer; }
   /// Whether there is nothing left of it: it can be deleted.
   bool closed() const { return socket_.descriptor < 0; }
   /// A peer that connects and does not say hello is dropped.
@@ -98,6 +101,7 @@ private:
 
   io_loop& loop_;
   open_socket socket_;
+  const session session_;
   link_exposures& exposures_;
   uint64_t process_;
   link_counts& counts_;

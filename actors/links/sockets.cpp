@@ -112,6 +112,10 @@ std::string connect_advice(int problem, listener_kind whom) {
   return "is there a route, and the address one that other hosts can use?";
 }
 
+bool send_at_once(int socket, std::span<const std::byte> bytes) {
+  return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes.size());
+}
+
 caf::expected<socket_address> numeric_address(const endpoint& where) {
   auto [found, reason] = addresses_at(where, AI_NUMERICHOST | AI_NUMERICSERV);
   if (!found)

@@ -3,10 +3,13 @@
 #include "messages/errc.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
+#include "runtime/trust/listener_kind.hpp"
 
 #include <caf/expected.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -50,11 +53,11 @@ std::string other_end_text(int socket);
 /// and is then connected to itself: with enough retries this happens, and it keeps the other process from listening.
 bool is_its_own_peer(int socket);
 
-/// What is to listen at an address that this process connects to. Each has settings of its own that say where.
-enum class listener_kind : uint8_t { coordinator, node, bulk_link };
-
 /// What to do if a connection could not be made; `problem` is the system's number.
 std::string connect_advice(int problem, listener_kind whom);
+
+/// Sends a few bytes, without waiting. Returns whether all of them fit, as they do on a new connection.
+bool send_at_once(int socket, std::span<const std::byte> bytes);
 
 /// Looks up no name. Errors: invalid_argument.
 caf::expected<socket_address> numeric_address(const endpoint& where);

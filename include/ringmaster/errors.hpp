@@ -40,7 +40,8 @@ namespace ringmaster {
   X(suspected, "ended by the coordinator, because it was silent or late")                                              \
   X(unreachable, "no process listens there, or the network is cut; the message names both ends")                       \
   X(not_ringmaster, "what answers there is no process of Ringmaster")                                                  \
-  X(no_space, "the disk, a quota or the limit on file sizes has no room")
+  X(no_space, "the disk, a quota or the limit on file sizes has no room")                                              \
+  X(unauthenticated, "the two ends of a connection do not have the same secret; the message says what to do")
 
 /// Code of an error. A program that must distinguish errors compares codes, never messages.
 enum class errc : uint8_t {

@@ -128,6 +128,12 @@ struct options {
     duration patience = std::chrono::minutes{1}; ///< After this time without a message a rank counts as hung.
   } training;
 
+  /// The secret that every connection between processes proves first. See runtime/trust.
+  struct {
+    std::string secret_file; ///< Empty: the environment's, or the one that the coordinator makes.
+    bool insecure = false;
+  } trust;
+
   struct {
     std::string level = "info";
     std::string format = "text";

@@ -192,6 +192,8 @@ std::string info_text(const ClusterInfo& cluster, const std::string& coordinator
                             counted(static_cast<uint64_t>(cluster.nodes_size()), "node"),
                             counted(static_cast<uint64_t>(cluster.devices_size()), "device"), free,
                             counted(static_cast<uint64_t>(cluster.communicators_size()), "communicator"));
+  if (cluster.insecure())
+    result += fmt::format("{}\n", insecure_text);
   if (!cluster.journal_trouble().empty())
     result += fmt::format("{}\n", cluster.journal_trouble());
   for (auto* x : nodes_by_name(cluster))

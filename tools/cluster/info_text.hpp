@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringmaster {
@@ -18,6 +19,10 @@ std::set<std::string> missing_nodes(const proto::ClusterInfo& cluster, std::set<
 std::set<communicator_id> communicators_of(const proto::ClusterInfo& cluster);
 
 // Texts of several commands.
+
+/// Of a cluster whose coordinator runs so.
+inline constexpr std::string_view insecure_text
+  = "no secret is required (trust.insecure): every process that can connect may use and stop this cluster";
 
 /// "communicator 2 (training by ddp)", or "communicator 2".
 std::string named_communicator(uint64_t id, const std::string& name);

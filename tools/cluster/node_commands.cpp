@@ -152,6 +152,7 @@ class coordinator_call final : public configured_call {
     key_option(table, "--journal", "journal.dir")
       .says("DIR", "the directory of the operation log")
       .offers_directories();
+    trust_options();
     table.closing("--cluster.devices='[\"1,host,7080\"]' lists devices to connect to.");
   }
 
@@ -212,6 +213,7 @@ class node_call final : public configured_call {
       .says("PORT", "the port for other nodes and coordinators; 0: any free port");
     key_option(table, "--listen-host", "node.listen-host")
       .says("H", "the address to listen at; auto: the one that leads to the coordinator; 0.0.0.0 or ::: all");
+    trust_options();
   }
 
   caf::error check() override {

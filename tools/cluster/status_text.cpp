@@ -78,6 +78,8 @@ std::vector<status_line> status_text(const proto::ClusterStatus& x, const std::s
                                      std::chrono::seconds utc_offset, const page_format& page) {
   constexpr int gone_shown_max = 5;
   std::vector<status_line> result{{tone::plain, first_line(x, coordinator, utc_offset)}};
+  if (x.cluster().insecure())
+    result.push_back({tone::warning, std::string{insecure_text}});
   if (!x.cluster().journal_trouble().empty())
     result.push_back({tone::warning, x.cluster().journal_trouble()});
   for (auto& communicator : x.communicators())

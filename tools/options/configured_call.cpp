@@ -36,6 +36,15 @@ std::vector<std::string> all_keys() {
 
 void configured_call::declare(option_table& table) {
   declare_options(table);
+  if (has_trust_options_) {
+    key_option(table, "--secret-file", "trust.secret-file")
+      .says("FILE", "the secret that all processes of the cluster share; see docs/TRUST.md")
+      .otherwise("RINGMASTER_SECRET_FILE, which caf-run sets; else the one that a coordinator of this user and host has "
+                 "made")
+      .offers_files();
+    table.flag("--insecure", insecure_)
+      .says("requires no secret: every process that can connect may use and stop the cluster");
+  }
   table.file("--conf", conf_)
     .also("--config-file")
     .says("FILE", "the configuration file, instead of the installed one");
@@ -54,6 +63,7 @@ option& configured_call::key_option(option_table& table, const std::string& name
 }
 
 option& configured_call::join_option(option_table& table) {
+  trust_options();
   return key_option(table, "--join", "node.join")
     .says("HOST:PORT", "the cluster's coordinator")
     .otherwise("RINGMASTER_COORDINATOR");
@@ -69,6 +79,8 @@ void configured_call::join_options(option_table& table) {
 
 caf::expected<bool> configured_call::configure(const option_table& table) {
   settings_ = table.for_configuration();
+  if (insecure_)
+    settings_.push_back("--trust.insecure=true");
   auto args = settings_;
   if (!conf_.empty())
     args.push_back("--config-file=" + conf_);

@@ -23,6 +23,8 @@ protected:
   option& key_option(option_table& table, const std::string& name, const std::string& key);
   /// --join.
   option& join_option(option_table& table);
+  /// --secret-file and --insecure, which --join comes with.
+  void trust_options() { has_trust_options_ = true; }
   /// --join and --timeout, for a command that can start a cluster.
   void join_options(option_table& table);
 
@@ -45,6 +47,8 @@ private:
     std::string name, key, value;
   };
   std::string conf_;
+  bool has_trust_options_ = false;
+  bool insecure_ = false;
   std::vector<given_option> given_options_;
   std::vector<std::string> settings_; ///< Arguments for the configuration.
 };

@@ -51,7 +51,7 @@ struct asked_process : connected_system {
       }};
     };
     actor = system.spawn(look_at, 0); // without arguments CAF binds a reference to none
-    port = *listen_for(actor, system, "127.0.0.1", 0, {}, 3s);
+    port = *listen_for(actor, system, "127.0.0.1", 0, listener_kind::coordinator, {}, 3s);
   }
   ~asked_process() { caf::anon_send_exit(actor, caf::exit_reason::user_shutdown); }
 

@@ -83,6 +83,9 @@ gone
   proto::ClusterInfo lossy;
   lossy.set_journal_trouble("the journal lacks 3 records");
   CHECK(info_text(lossy, "h:1", {}).ends_with("0 communicators\nthe journal lacks 3 records\n"));
+  proto::ClusterInfo open;
+  open.set_insecure(true);
+  CHECK(info_text(open, "h:1", {}).ends_with(fmt::format("0 communicators\n{}\n", insecure_text)));
   CHECK(info_text({}, "h:1", {}) == "coordinator at h:1: 0 nodes, 0 devices (0 free), 0 communicators\n");
 }
 

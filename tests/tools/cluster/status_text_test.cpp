@@ -203,6 +203,9 @@ TEST_CASE("status text: an idle communicator is a line, one that is silent says 
   CHECK(text.ends_with("gone 01:00:00 node node-3 is lost: its process is gone\n"));
   status.mutable_cluster()->set_journal_trouble("the journal lacks 3 records");
   CHECK(text_of(status).find("\nthe journal lacks 3 records\n") != std::string::npos);
+  CHECK(text_of(status).find(insecure_text) == std::string::npos);
+  status.mutable_cluster()->set_insecure(true);
+  CHECK(text_of(status).find(fmt::format("communicators\n{}\n", insecure_text)) != std::string::npos);
 }
 
 TEST_CASE("status text: ages as people say them") {

@@ -1,0 +1,144 @@
+#include "actors/hosts/process_trust.hpp"
+
+#include "actors/hosts/connection_watch.hpp"
+#include "messages/errc.hpp"
+#include "messages/try.hpp"
+#include "runtime/trust/secret_directory.hpp"
+
+#include <caf/io/middleman.hpp>
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace ringmaster {
+
+namespace {
+
+const char* variable_of(const char* name) {
+  const auto* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+credentials_ptr credentials_of(shared_secret secret, std::string origin) {
+  return std::make_shared<const credentials>(credentials{std::move(secret), std::move(origin)});
+}
+
+caf::expected<credentials_ptr> credentials_in(const std::string& file) {
+  TRY(secret, shared_secret::read(file));
+  return credentials_of(std::move(*secret), fmt::format("that of {}", file));
+}
+
+} // namespace
+
+process_trust::~process_trust() {
+  std::error_code ignored;
+  if (!to_remove_.empty())
+    std::filesystem::remove(to_remove_, ignored);
+}
+
+process_trust& process_trust::of(caf::actor_system& system) {
+  static process_trust insecure{trust_settings{}};
+  auto* middleman = system.has_middleman() ? dynamic_cast<watched_middleman*>(&system.middleman()) : nullptr;
+  return middleman != nullptr ? middleman->trust() : insecure;
+}
+
+credentials_ptr process_trust::keep(shared_secret secret, const std::filesystem::path& file) {
+  std::scoped_lock lock{mutex_};
+  of_cluster_ = credentials_of(std::move(secret), fmt::format("that of {}", file.string()));
+  return of_cluster_;
+}
+
+/// Null where nothing is configured.
+caf::expected<credentials_ptr> process_trust::configured() const {
+  if (settings_.insecure)
+    return no_credentials();
+  if (!settings_.secret_file.empty())
+    return credentials_in(settings_.secret_file);
+  if (const auto* text = variable_of("RINGMASTER_SECRET")) {
+    TRY(secret, shared_secret::parse(text, "RINGMASTER_SECRET in the environment"));
+    return credentials_of(std::move(*secret), "that of RINGMASTER_SECRET in the environment");
+  }
+  if (const auto* file = variable_of("RINGMASTER_SECRET_FILE"))
+    return credentials_in(file);
+  return credentials_ptr{};
+}
+
+caf::expected<credentials_ptr> process_trust::for_listening(listener_kind as, uint16_t port) {
+  TRY(known, configured());
+  if (*known) {
+    if (settings_.insecure && as == listener_kind::coordinator)
+      spdlog::warn("every process that can connect to port {} may use and stop this cluster: trust.insecure", port);
+    return known;
+  }
+  if (as == listener_kind::coordinator)
+    return of_coordinator(port);
+  {
+    std::scoped_lock lock{mutex_};
+    if (of_cluster_)
+      return of_cluster_;
+  }
+  return of_waiting_nodes();
+}
+
+caf::expected<credentials_ptr> process_trust::of_coordinator(uint16_t port) {
+  const secret_directory users;
+  const auto name = secret_directory::name_for(port);
+  const auto tell = [](const std::filesystem::path& file) {
+    spdlog::info("the secret of the cluster is in {}; processes of other users and hosts need a copy, named by "
+                 "--secret-file (trust.secret-file)",
+                 file.string());
+  };
+  if (settings_.journal_dir.empty() && !settings_.lists_nodes) {
+    TRY(found, users.find_or_make(name));
+    if (settings_.port_is_chosen)
+      to_remove_ = found->file;
+    tell(found->file);
+    return keep(std::move(found->secret), found->file);
+  }
+  std::filesystem::path file;
+  credentials_ptr result;
+  if (settings_.journal_dir.empty()) {
+    TRY(found, users.find_or_make(secret_directory::name_for_nodes));
+    file = found->file;
+    result = keep(std::move(found->secret), file);
+  } else {
+    file = std::filesystem::path{settings_.journal_dir} / "secret";
+    TRY(secret, find_or_make_secret(file));
+    result = keep(std::move(*secret), file);
+  }
+  tell(file);
+  auto copy = users.store(name, *result->secret);
+  if (!copy)
+    spdlog::warn("processes of this user on this host do not find that secret by the port, and need --secret-file: {}",
+                 render(copy.error()));
+  else if (settings_.port_is_chosen)
+    to_remove_ = *copy;
+  return result;
+}
+
+caf::expected<credentials_ptr> process_trust::of_waiting_nodes() {
+  TRY(found, secret_directory{}.find_or_make(secret_directory::name_for_nodes));
+  return keep(std::move(found->secret), found->file);
+}
+
+caf::expected<credentials_ptr> process_trust::for_connecting(const endpoint& there, listener_kind whom) {
+  TRY(known, configured());
+  if (*known)
+    return known;
+  if (whom != listener_kind::coordinator) {
+    std::scoped_lock lock{mutex_};
+    if (of_cluster_)
+      return of_cluster_;
+  }
+  auto found = secret_directory{}.find(secret_directory::name_for(there.port));
+  if (found)
+    return keep(std::move(found->secret), found->file);
+  return make_error(code_of(found.error()),
+                    fmt::format("{}. Copy the secret file that the log of the {} at {} names, with `scp -p` from "
+                                "another host, and give it by --secret-file (trust.secret-file) or "
+                                "RINGMASTER_SECRET_FILE in the environment",
+                                render(found.error()), name_of(whom), text_of(there)));
+}
+
+} // namespace ringmaster

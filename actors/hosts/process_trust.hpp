@@ -1,0 +1,72 @@
+#pragma once
+
+#include "runtime/text/endpoint.hpp"
+#include "runtime/trust/credentials.hpp"
+#include "runtime/trust/listener_kind.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/expected.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+namespace ringmaster {
+
+/// What the configuration says of trust.
+struct trust_settings {
+  std::string secret_file; ///< Empty: not configured.
+  bool insecure = true;
+  std::string journal_dir;      ///< Of a coordinator; empty: none.
+  bool lists_nodes = false;     ///< The coordinator connects to nodes that do not know it yet.
+  bool port_is_chosen = false;  ///< The coordinator's port is one that is free, so its secret is of no use later.
+};
+
+/// A configuration of an actor system that has them.
+class trust_source {
+public:
+  virtual ~trust_source() = default;
+  virtual trust_settings trust() const = 0;
+};
+
+/// The credentials of a process, one of an actor system. Thread-safe. In this order:
+///
+///   trust.insecure          none
+///   trust.secret-file       that file
+///   RINGMASTER_SECRET       in the environment: the secret itself (`shared_secret::text`)
+///   RINGMASTER_SECRET_FILE  in the environment: a file
+///   else, a coordinator     the file `secret` in its journal's directory; without one, its file in the user's
+///                           `secret_directory`. Both are made where they are missing
+///   else, others            the file of the coordinator's port in the user's `secret_directory`; a node that waits for
+///                           a coordinator makes one for such nodes there
+class process_trust {
+public:
+  explicit process_trust(trust_settings settings) : settings_(std::move(settings)) {}
+  /// Removes a file that it has made for a port that was chosen.
+  ~process_trust();
+  process_trust(const process_trust&) = delete;
+  process_trust& operator=(const process_trust&) = delete;
+
+  /// That of the system; one that is insecure if its configuration is no `trust_source`.
+  static process_trust& of(caf::actor_system& system);
+
+  /// For a port at which this process listens. It is bound, and no connection is accepted yet. Errors: as of
+  /// shared_secret and secret_directory.
+  caf::expected<credentials_ptr> for_listening(listener_kind as, uint16_t port);
+  /// For a connection that this process makes; asked when the other end listens. Errors: as above, with what to do.
+  caf::expected<credentials_ptr> for_connecting(const endpoint& there, listener_kind whom);
+
+private:
+  caf::expected<credentials_ptr> configured() const;
+  caf::expected<credentials_ptr> of_coordinator(uint16_t port);
+  caf::expected<credentials_ptr> of_waiting_nodes();
+  credentials_ptr keep(shared_secret secret, const std::filesystem::path& file);
+
+  const trust_settings settings_;
+  std::mutex mutex_;
+  credentials_ptr of_cluster_;     ///< That this process is a part of, once it is known.
+  std::filesystem::path to_remove_;
+};
+
+} // namespace ringmaster

@@ -1,0 +1,124 @@
+#include "actors/links/greeting_desk.hpp"
+
+#include "messages/errc.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr uint64_t timer_number = 0;
+
+bool watch(int poll, int descriptor, uint64_t number) {
+  epoll_event wanted{EPOLLIN, {.u64 = number}};
+  return ::epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &wanted) == 0;
+}
+
+} // namespace
+
+caf::expected<std::unique_ptr<greeting_desk>> greeting_desk::make(credentials_ptr own, listener_kind as,
+                                                                  const stranger_limits& limits) {
+  const int poll = ::epoll_create1(EPOLL_CLOEXEC);
+  const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  std::unique_ptr<greeting_desk> result{new greeting_desk{std::move(own), as, limits, poll, timer}};
+  if (poll < 0 || timer < 0 || !watch(poll, timer, timer_number))
+    return make_error(errc::io_error, fmt::format("connections cannot be waited for: {}", std::strerror(errno)));
+  return result;
+}
+
+greeting_desk::greeting_desk(credentials_ptr own, listener_kind as, const stranger_limits& limits, int poll, int timer)
+  : own_(std::move(own)), kind_(as), limits_(limits), poll_(poll), timer_(timer) {}
+
+greeting_desk::~greeting_desk() {
+  for (const auto descriptor : {poll_, timer_})
+    if (descriptor >= 0)
+      ::close(descriptor);
+}
+
+void greeting_desk::take(open_socket socket) {
+  if (strangers_.size() >= limits_.strangers_max)
+    refuse(strangers_.begin(), refusal::too_many);
+  strangers_.push_back(
+    {std::move(socket), greeting_acceptor{own_, kind_}, awake_clock::now() + limits_.greeting, ++numbers_});
+  const auto newest = std::prev(strangers_.end());
+  if (!watch(poll_, newest->socket.descriptor, newest->number) || !send_at_once(newest->socket.descriptor, newest->greeting.challenge()))
+    return refuse(newest, refusal::cut_short);
+  set_timer();
+}
+
+std::vector<greeting_desk::admitted> greeting_desk::run() {
+  std::vector<admitted> result;
+  std::array<epoll_event, 64> ready;
+  const auto count = ::epoll_wait(poll_, ready.data(), ready.size(), 0);
+  for (int i = 0; i < count; ++i) {
+    const auto number = ready[static_cast<size_t>(i)].data.u64;
+    if (number == timer_number) {
+      uint64_t rings = 0;
+      [[maybe_unused]] const auto got = ::read(timer_, &rings, sizeof rings);
+      continue;
+    }
+    if (const auto whom = std::ranges::find(strangers_, number, &stranger::number); whom != strangers_.end())
+      read(whom, result);
+  }
+  // What has come counts, however late it is read. The clock excludes pauses of this process.
+  while (!strangers_.empty() && strangers_.front().until <= awake_clock::now())
+    refuse(strangers_.begin(), refusal::too_slow);
+  set_timer();
+  return result;
+}
+
+void greeting_desk::read(place whom, std::vector<admitted>& out) {
+  std::array<std::byte, answer_bytes> bytes;
+  const auto count = ::recv(whom->socket.descriptor, bytes.data(), whom->greeting.wanted(), MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR))
+    return;
+  if (count <= 0)
+    return refuse(whom, refusal::cut_short);
+  auto step = whom->greeting.take(std::span{bytes}.first(static_cast<size_t>(count)));
+  if (const auto* refused = std::get_if<greeting_acceptor::refused>(&step))
+    return refuse(whom, refused->why);
+  auto* welcome = std::get_if<greeting_acceptor::admitted>(&step);
+  if (welcome == nullptr)
+    return;
+  if (!send_at_once(whom->socket.descriptor, welcome->verdict))
+    return refuse(whom, refusal::cut_short);
+  ::epoll_ctl(poll_, EPOLL_CTL_DEL, whom->socket.descriptor, nullptr);
+  out.push_back({std::move(whom->socket), std::move(welcome->with)});
+  strangers_.erase(whom);
+}
+
+void greeting_desk::refuse(place whom, refusal why) {
+  send_at_once(whom->socket.descriptor, greeting_acceptor::verdict_of(why));
+  log(whom->socket.descriptor, why);
+  strangers_.erase(whom); // its descriptor leaves the poll as it is closed
+  if (refused_)
+    refused_(why);
+}
+
+void greeting_desk::log(int socket, refusal why) {
+  ++refusals_;
+  if (const auto times = warnings_.happened(awake_clock::actor_now()); times > 0)
+    spdlog::warn("a connection from {} to {} ({}) was refused: {} ({} since the last report, {} in all)",
+                 other_end_text(socket), own_end_text(socket), name_of(kind_), text_of(why), times, refusals_);
+}
+
+void greeting_desk::set_timer() {
+  itimerspec when{};
+  if (!strangers_.empty()) {
+    const auto left = std::max<int64_t>(
+      std::chrono::nanoseconds{strangers_.front().until - awake_clock::now()}.count(), 1);
+    when.it_value = {left / 1'000'000'000, left % 1'000'000'000};
+  }
+  ::timerfd_settime(timer_, 0, &when, nullptr);
+}
+
+} // namespace ringmaster

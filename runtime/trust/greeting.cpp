@@ -1,0 +1,340 @@
+#include "runtime/trust/greeting.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/invariants/ensure.hpp"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace ringmaster {
+
+namespace {
+
+constexpr std::string_view challenge_mark = "ring-ask", answer_mark = "ring-ans";
+constexpr uint32_t greeting_version = 1;
+constexpr size_t mark_bytes = 8, prologue_bytes = 16;
+constexpr auto accepted = std::byte{1};
+
+enum class method : uint8_t { none = 0, secret = 1 };
+enum class purpose : uint8_t { control = 1, bulk = 2 };
+
+std::byte purpose_of(listener_kind kind) {
+  return static_cast<std::byte>(kind == listener_kind::bulk_link ? purpose::bulk : purpose::control);
+}
+
+std::byte method_of(const credentials& own) {
+  return static_cast<std::byte>(own.secret ? method::secret : method::none);
+}
+
+using prologue = std::array<std::byte, prologue_bytes>;
+
+prologue prologue_of(std::string_view mark, const credentials& own, listener_kind kind) {
+  prologue result{};
+  std::memcpy(result.data(), mark.data(), mark_bytes);
+  for (size_t i = 0; i < sizeof greeting_version; ++i)
+    result[mark_bytes + i] = static_cast<std::byte>(greeting_version >> (8 * i));
+  result[12] = method_of(own);
+  result[13] = purpose_of(kind);
+  result[14] = static_cast<std::byte>(kind);
+  return result;
+}
+
+/// The parts of a challenge or an answer that are judged.
+struct prologue_view {
+  std::span<const std::byte> bytes;
+
+  uint32_t version() const {
+    uint32_t result = 0;
+    for (size_t i = 0; i < sizeof result; ++i)
+      result |= std::to_integer<uint32_t>(bytes[mark_bytes + i]) << (8 * i);
+    return result;
+  }
+  bool proves() const { return bytes[12] != static_cast<std::byte>(method::none); }
+  bool knows_method() const { return bytes[12] <= static_cast<std::byte>(method::secret); }
+  bool is_for(listener_kind kind) const {
+    return bytes[13] == purpose_of(kind) && bytes[14] == static_cast<std::byte>(kind);
+  }
+  std::optional<listener_kind> kind() const {
+    if (bytes[14] > static_cast<std::byte>(listener_kind::bulk_link))
+      return std::nullopt;
+    return static_cast<listener_kind>(bytes[14]);
+  }
+};
+
+bool starts_as(std::span<const std::byte> bytes, std::string_view mark) {
+  return std::memcmp(bytes.data(), mark.data(), std::min(bytes.size(), mark.size())) == 0;
+}
+
+greeting_proof hmac(const shared_secret& secret, std::string_view label,
+                    std::initializer_list<std::span<const std::byte>> parts) {
+  std::vector<unsigned char> message(label.begin(), label.end());
+  for (auto part : parts)
+    for (auto x : part)
+      message.push_back(std::to_integer<unsigned char>(x));
+  greeting_proof result{};
+  unsigned size = 0;
+  const auto* made = ::HMAC(::EVP_sha256(), secret.bytes().data(), static_cast<int>(secret.bytes().size()),
+                            message.data(), message.size(), reinterpret_cast<unsigned char*>(result.data()), &size);
+  ensure(made != nullptr && size == result.size(), "SHA-256 has 32 bytes");
+  return result;
+}
+
+bool equal(std::span<const std::byte> left, std::span<const std::byte> right) {
+  return left.size() == right.size() && ::CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+// None begins as another does, so a proof of one end is never one of the other.
+constexpr std::string_view initiator_label = "ringmaster greeting 1: initiator\n",
+                           acceptor_label = "ringmaster greeting 1: acceptor\n",
+                           session_label = "ringmaster greeting 1: session key\n";
+
+using bytes_view = std::span<const std::byte>;
+
+greeting_proof initiator_proof(const shared_secret& secret, bytes_view challenge, bytes_view answer) {
+  return hmac(secret, initiator_label, {challenge, answer.first(answer_bytes - sizeof(greeting_proof))});
+}
+
+greeting_proof acceptor_proof(const shared_secret& secret, bytes_view challenge, bytes_view answer) {
+  return hmac(secret, acceptor_label, {challenge, answer});
+}
+
+session session_of(const credentials& own, bytes_view challenge, bytes_view answer) {
+  if (!own.secret)
+    return {};
+  return {own.identity(), hmac(*own.secret, session_label, {challenge, answer})};
+}
+
+/// What speaks so, if that is known of the bytes.
+refusal speaker_of(bytes_view bytes) {
+  constexpr std::string_view http[] = {"GET ", "POST", "PUT ", "HEAD", "DELE", "OPTI", "PATC", "CONN", "TRAC", "PRI "};
+  if (bytes.size() >= 3 && bytes[0] == std::byte{0x16} && bytes[1] == std::byte{3} && bytes[2] <= std::byte{4})
+    return refusal::tls;
+  if (bytes.size() >= 4 && std::ranges::any_of(http, [&](auto x) { return starts_as(bytes.first(4), x); }))
+    return refusal::http;
+  if (bytes.size() >= 8 && starts_as(bytes, "ringlink")) // of bulk connections
+    return refusal::older_version;
+  constexpr auto client_or_server_handshake = std::byte{1}; // of CAF's protocol; then come two zeros and flags
+  if (bytes.size() >= 8 && bytes[0] <= client_or_server_handshake && bytes[1] == std::byte{0}
+      && bytes[2] == std::byte{0})
+    return refusal::older_version;
+  return refusal::other_bytes;
+}
+
+/// Whether the bytes are not those of a greeting, and enough have come to say what they are.
+std::optional<refusal> other_speaker(bytes_view bytes, std::string_view mark) {
+  if (starts_as(bytes, mark))
+    return std::nullopt;
+  const auto speaker = speaker_of(bytes);
+  return speaker == refusal::other_bytes && bytes.size() < mark_bytes ? std::nullopt : std::optional{speaker};
+}
+
+constexpr std::string_view insecure_text = "requires no secret (trust.insecure), so it may be any process: ";
+
+} // namespace
+
+std::string_view name_of(listener_kind kind) {
+  constexpr std::string_view names[] = {"coordinator", "node", "bulk connection"};
+  return names[static_cast<size_t>(kind)];
+}
+
+std::string_view text_of(refusal why) {
+  switch (why) {
+    case refusal::cut_short: return "it closed the connection before its greeting was complete";
+    case refusal::too_slow: return "it sent no complete greeting in time";
+    case refusal::too_many: return "too many others connected before it had greeted";
+    case refusal::http: return "it speaks HTTP, which ringmaster-gateway serves";
+    case refusal::tls: return "it speaks TLS";
+    case refusal::older_version: return "it is an older version of Ringmaster, which proves no secret";
+    case refusal::other_bytes: return "its first bytes are not those of a process of Ringmaster";
+    case refusal::other_greeting: return "it is another version of Ringmaster, with another greeting";
+    case refusal::no_secret: return "it has no secret";
+    case refusal::wrong_secret: return "it has another secret, or repeats what another process has said";
+    case refusal::reflected: return "it sent this process's own challenge back";
+    case refusal::other_purpose: return "it wants to connect to something else";
+    case refusal::not_required: return "it has a secret, and this process runs with trust.insecure";
+  }
+  return "for a reason that this version does not know";
+}
+
+greeting_nonce random_nonce() {
+  greeting_nonce result;
+  const auto made = ::RAND_bytes(reinterpret_cast<unsigned char*>(result.data()), static_cast<int>(result.size()));
+  ensure(made == 1, "the system has random bytes");
+  return result;
+}
+
+// -- the end that has accepted -----------------------------------------------------
+
+greeting_acceptor::greeting_acceptor(credentials_ptr own, listener_kind as, const greeting_nonce& nonce)
+  : own_(std::move(own)), kind_(as) {
+  ensure(own_ != nullptr, "an end of a connection has credentials, if only those that prove nothing");
+  const auto start = prologue_of(challenge_mark, *own_, kind_);
+  std::ranges::copy(start, challenge_.begin());
+  std::ranges::copy(nonce, challenge_.begin() + prologue_bytes);
+}
+
+std::array<std::byte, verdict_bytes> greeting_acceptor::verdict_of(refusal why) {
+  std::array<std::byte, verdict_bytes> result{};
+  result[0] = static_cast<std::byte>(why);
+  return result;
+}
+
+greeting_acceptor::step greeting_acceptor::take(std::span<const std::byte> bytes) {
+  ensure(bytes.size() <= wanted(), "no more is read than a greeting has");
+  std::ranges::copy(bytes, answer_.begin() + static_cast<std::ptrdiff_t>(got_));
+  got_ += bytes.size();
+  const auto come = std::span<const std::byte>{answer_}.first(got_);
+  if (got_ >= mark_bytes && starts_as(come, challenge_mark))
+    return refused{refusal::reflected, verdict_of(refusal::reflected)};
+  if (auto other = other_speaker(come, answer_mark))
+    return refused{*other, verdict_of(*other)};
+  // The length of what another version sends is not known.
+  if (got_ >= prologue_bytes && prologue_view{come}.version() != greeting_version)
+    return refused{refusal::other_greeting, verdict_of(refusal::other_greeting)};
+  if (got_ < answer_bytes)
+    return more{};
+  return judge();
+}
+
+greeting_acceptor::step greeting_acceptor::judge() const {
+  const auto refuse = [](refusal why) { return refused{why, verdict_of(why)}; };
+  const prologue_view theirs{answer_};
+  if (!theirs.knows_method())
+    return refuse(refusal::other_greeting);
+  if (!theirs.is_for(kind_))
+    return refuse(refusal::other_purpose);
+  if (own_->secret && !theirs.proves())
+    return refuse(refusal::no_secret);
+  if (!own_->secret && theirs.proves())
+    return refuse(refusal::not_required);
+  admitted result{session_of(*own_, challenge_, answer_), {}};
+  result.verdict[0] = accepted;
+  if (!own_->secret)
+    return result;
+  const auto right = initiator_proof(*own_->secret, challenge_, answer_);
+  if (!equal(right, bytes_view{answer_}.last(sizeof(greeting_proof))))
+    return refuse(refusal::wrong_secret);
+  std::ranges::copy(acceptor_proof(*own_->secret, challenge_, answer_), result.verdict.begin() + 8);
+  return result;
+}
+
+// -- the end that has connected ----------------------------------------------------
+
+greeting_initiator::greeting_initiator(finder own, listener_kind whom, std::string where, const greeting_nonce& nonce)
+  : find_own_(std::move(own)), kind_(whom), where_(std::move(where)), nonce_(nonce) {
+  ensure(find_own_ != nullptr, "an end of a connection can find its credentials");
+}
+
+greeting_initiator::failed greeting_initiator::unauthenticated(const std::string& why) const {
+  return {make_error(errc::unauthenticated, fmt::format("{} {}", where_, why)), {}};
+}
+
+greeting_initiator::failed greeting_initiator::no_agreement(const std::string& why) const {
+  auto result = unauthenticated(why);
+  result.last_words.assign(answer_.begin(), answer_.end());
+  return result;
+}
+
+caf::error greeting_initiator::cut_short() const {
+  return make_error(errc::unreachable, fmt::format("{} closed the connection before its greeting was complete: it may "
+                                                   "have just exited, or is no process of ringmaster of this version",
+                                                   where_));
+}
+
+caf::error greeting_initiator::check_start() const {
+  const auto other = other_speaker(bytes_view{challenge_}.first(got_), challenge_mark);
+  if (!other)
+    return caf::none;
+  if (*other == refusal::older_version)
+    return make_error(errc::wrong_version,
+                      fmt::format("{} is of an older version of Ringmaster, whose processes do not prove that they "
+                                  "know a secret: all processes of a cluster must have the same version",
+                                  where_));
+  return make_error(errc::not_ringmaster,
+                    fmt::format("{} accepts connections and does not answer as a process of ringmaster would: {}",
+                                where_, text_of(*other)));
+}
+
+greeting_initiator::step greeting_initiator::take(std::span<const std::byte> bytes) {
+  ensure(bytes.size() <= wanted(), "no more is read than a greeting has");
+  auto* to = challenged_ ? verdict_.data() : challenge_.data();
+  std::ranges::copy(bytes, to + got_);
+  got_ += bytes.size();
+  if (challenged_)
+    return got_ < verdict_bytes ? step{more{}} : take_verdict();
+  if (auto problem = check_start())
+    return failed{std::move(problem), {}};
+  return got_ < challenge_bytes ? step{more{}} : take_challenge();
+}
+
+void greeting_initiator::fill_answer() {
+  std::ranges::copy(prologue_of(answer_mark, *own_, kind_), answer_.begin());
+  std::ranges::copy(nonce_, answer_.begin() + prologue_bytes);
+}
+
+greeting_initiator::step greeting_initiator::take_challenge() {
+  const prologue_view theirs{challenge_};
+  if (theirs.version() != greeting_version || !theirs.knows_method())
+    return failed{make_error(errc::wrong_version,
+                             fmt::format("{} has version {} of the greeting between processes of Ringmaster, and this "
+                                         "process version {}: all processes of a cluster must have the same version",
+                                         where_, theirs.version(), greeting_version)),
+                  {}};
+  if (!theirs.is_for(kind_))
+    return failed{invalid(fmt::format("{} answers, but it is no ringmaster {}{}", where_, name_of(kind_),
+                                      theirs.kind() ? fmt::format(": it is for a {}", name_of(*theirs.kind())) : "")),
+                  {}};
+  auto found = find_own_();
+  own_ = found ? std::move(*found) : no_credentials();
+  ensure(own_ != nullptr, "a process that has found its credentials has some");
+  fill_answer();
+  if (!found)
+    return no_agreement(theirs.proves() ? fmt::format("requires the secret of its cluster, and this process has none: "
+                                                      "{}",
+                                                      render(found.error()))
+                                        : std::string{insecure_text} + "--insecure connects to it all the same");
+  if (theirs.proves() && !own_->secret)
+    return no_agreement("requires the secret of its cluster, and this process runs with --insecure (trust.insecure)");
+  if (!theirs.proves() && own_->secret)
+    return no_agreement(fmt::format("{}this process has {}, and connects to it only with --insecure", insecure_text,
+                                    own_->origin));
+  if (own_->secret)
+    std::ranges::copy(initiator_proof(*own_->secret, challenge_, answer_),
+                      answer_.end() - static_cast<std::ptrdiff_t>(sizeof(greeting_proof)));
+  challenged_ = true;
+  got_ = 0;
+  return answer{answer_};
+}
+
+greeting_initiator::step greeting_initiator::take_verdict() const {
+  const auto why = static_cast<refusal>(verdict_[0]);
+  if (why == refusal::wrong_secret)
+    return unauthenticated(fmt::format("has another secret than this process, which has {}: all processes of a "
+                                       "cluster need the same; copy the file that its log names, and name the copy by "
+                                       "--secret-file (trust.secret-file)",
+                                       own_->origin));
+  if (why == refusal::too_many || why == refusal::too_slow)
+    return failed{make_error(errc::unreachable, fmt::format("{} closed the connection: too many connect to it, or "
+                                                            "this process was paused; try again",
+                                                            where_)),
+                  {}};
+  if (verdict_[0] != accepted)
+    return unauthenticated(fmt::format("refused this process: {}", text_of(why)));
+  if (!own_->secret)
+    return admitted{};
+  if (!equal(acceptor_proof(*own_->secret, challenge_, answer_), bytes_view{verdict_}.subspan(8)))
+    return unauthenticated(fmt::format("does not know the secret that this process has, {}: another process has taken "
+                                       "the address, or something between the two changes what they send",
+                                       own_->origin));
+  return admitted{session_of(*own_, challenge_, answer_)};
+}
+
+} // namespace ringmaster

@@ -1,0 +1,161 @@
+#pragma once
+
+#include "runtime/trust/credentials.hpp"
+#include "runtime/trust/listener_kind.hpp"
+
+#include <caf/error.hpp>
+#include <caf/expected.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ringmaster {
+
+// The greeting of every TCP connection between two processes of Ringmaster. It is over before anything else of the
+// connection is read, and shows each end that the other one knows the cluster's secret, which is never sent:
+//
+//   acceptor -> initiator   challenge   "ring-ask", version 4, method 1, purpose 1, listener 1, 0 1, nonce 32
+//   initiator -> acceptor   answer      "ring-ans", the same 8 bytes, nonce 32, proof 32
+//   acceptor -> initiator   verdict     verdict 1, 0 7, proof 32
+//
+// Numbers are little-endian. A proof is HMAC-SHA-256 with the secret over a label that names the protocol and the end
+// that proves, and over all bytes before it: so over both nonces, the method, and what the connection is for. A
+// recorded greeting has another nonce, a reflected one another label, one from another port another purpose. With
+// the method `none` (trust.insecure) proofs are zeros.
+
+/// Why a connection was not admitted. The numbers travel.
+enum class refusal : uint8_t {
+  cut_short = 2,     ///< The other end closed the connection in the middle of its greeting, or before.
+  too_slow = 3,      ///< It did not greet in time.
+  too_many = 4,      ///< Others came while it had not greeted.
+  http = 5,          ///< It speaks HTTP.
+  tls = 6,           ///< It speaks TLS.
+  older_version = 7, ///< It is a version of Ringmaster without this greeting.
+  other_bytes = 8,   ///< It speaks something else.
+  other_greeting = 9, ///< It has another version of this greeting.
+  no_secret = 10,     ///< It proves nothing, and the secret is required.
+  wrong_secret = 11,  ///< Its proof is wrong: another secret, or a recorded greeting.
+  reflected = 12,     ///< It sent our own challenge back.
+  other_purpose = 13, ///< It wants to connect to something else.
+  not_required = 14   ///< It proves a secret, and we have none.
+};
+
+/// "it speaks HTTP, which a gateway (ringmaster-gateway) serves"
+std::string_view text_of(refusal why);
+
+using greeting_nonce = std::array<std::byte, 32>;
+using greeting_proof = std::array<std::byte, 32>;
+using session_key = std::array<std::byte, 32>;
+
+/// 32 bytes that no one can guess.
+greeting_nonce random_nonce();
+
+/// What both ends of a connection know once it is admitted.
+struct session {
+  peer_identity peer;
+  /// The same at both ends, other for each connection, and known to no one else. Zeros if nothing was proved.
+  session_key key{};
+};
+
+constexpr size_t challenge_bytes = 48, answer_bytes = 80, verdict_bytes = 40;
+
+/// The end that has accepted a connection.
+///
+///   sends challenge() -> take(): more... -> admitted, with the verdict to send
+///                                        -> refused, with the verdict to send before closing
+///
+/// Nothing is taken after the last two.
+class greeting_acceptor {
+public:
+  struct more {};
+  struct admitted {
+    session with;
+    std::array<std::byte, verdict_bytes> verdict;
+  };
+  struct refused {
+    refusal why;
+    std::array<std::byte, verdict_bytes> verdict;
+  };
+  using step = std::variant<more, admitted, refused>;
+
+  greeting_acceptor(credentials_ptr own, listener_kind as, const greeting_nonce& nonce = random_nonce());
+
+  std::span<const std::byte> challenge() const { return challenge_; }
+  /// How many bytes may be read at most: never one of those that follow the greeting.
+  size_t wanted() const { return answer_bytes - got_; }
+  /// What has come.
+  step take(std::span<const std::byte> bytes);
+  /// For a connection that is closed for another reason.
+  static std::array<std::byte, verdict_bytes> verdict_of(refusal why);
+
+private:
+  step judge() const;
+
+  credentials_ptr own_;
+  listener_kind kind_;
+  std::array<std::byte, challenge_bytes> challenge_;
+  std::array<std::byte, answer_bytes> answer_{};
+  size_t got_ = 0;
+};
+
+/// The end that has made a connection.
+///
+///   take(): more... -> answer, to send -> more... -> admitted
+///                   -> failed, with what is to be sent before closing
+class greeting_initiator {
+public:
+  struct more {};
+  struct answer {
+    std::array<std::byte, answer_bytes> bytes;
+  };
+  struct admitted {
+    session with;
+  };
+  struct failed {
+    caf::error why;
+    std::vector<std::byte> last_words; ///< From which the other end knows why; may be empty.
+  };
+  using step = std::variant<more, answer, admitted, failed>;
+  /// Called once, when a challenge has come: a coordinator that makes its secret has made it by then.
+  using finder = std::function<caf::expected<credentials_ptr>()>;
+
+  /// `where`: the other end, for errors.
+  greeting_initiator(finder own, listener_kind whom, std::string where, const greeting_nonce& nonce = random_nonce());
+
+  size_t wanted() const { return (challenged_ ? verdict_bytes : challenge_bytes) - got_; }
+  /// What has come. Errors: unauthenticated, with what to do; wrong_version; not_ringmaster; invalid_argument, where
+  /// something else of Ringmaster listens; unreachable, where the other end has too much to do; those of the finder.
+  step take(std::span<const std::byte> bytes);
+  /// The error if the other end closes the connection now.
+  caf::error cut_short() const;
+
+private:
+  step take_challenge();
+  step take_verdict() const;
+  /// What the first bytes show, if they are not of a challenge.
+  caf::error check_start() const;
+  void fill_answer();
+  failed unauthenticated(const std::string& why) const;
+  /// The same, and the other end is to know, too.
+  failed no_agreement(const std::string& why) const;
+
+  finder find_own_;
+  credentials_ptr own_;
+  listener_kind kind_;
+  std::string where_;
+  greeting_nonce nonce_;
+  std::array<std::byte, challenge_bytes> challenge_{};
+  std::array<std::byte, answer_bytes> answer_{};
+  std::array<std::byte, verdict_bytes> verdict_{};
+  bool challenged_ = false;
+  size_t got_ = 0;
+};
+
+} // namespace ringmaster
