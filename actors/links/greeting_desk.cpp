@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t timer_number = 0;
 
-bool watch(int poll, int descriptor, uint64_t number) {
+bool watch_for_reading(int poll, int descriptor, uint64_t number) {
   epoll_event wanted{EPOLLIN, {.u64 = number}};
   return ::epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &wanted) == 0;
 }
@@ -30,7 +30,7 @@ caf::expected<std::unique_ptr<greeting_desk>> greeting_desk::make(credentials_pt
   const int poll = ::epoll_create1(EPOLL_CLOEXEC);
   const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   std::unique_ptr<greeting_desk> result{new greeting_desk{std::move(own), as, limits, poll, timer}};
-  if (poll < 0 || timer < 0 || !watch(poll, timer, timer_number))
+  if (poll < 0 || timer < 0 || !watch_for_reading(poll, timer, timer_number))
     return make_error(errc::io_error, fmt::format("connections cannot be waited for: {}", std::strerror(errno)));
   return result;
 }
@@ -46,12 +46,12 @@ greeting_desk::~greeting_desk() {
 
 void greeting_desk::take(open_socket socket) {
   if (strangers_.size() >= limits_.strangers_max)
-    refuse(strangers_.begin(), refusal::too_many);
+    refuse(strangers_.begin(), greeting_refusal::too_many);
   strangers_.push_back(
     {std::move(socket), greeting_acceptor{own_, kind_}, awake_clock::now() + limits_.greeting, ++numbers_});
   const auto newest = std::prev(strangers_.end());
-  if (!watch(poll_, newest->socket.descriptor, newest->number) || !send_at_once(newest->socket.descriptor, newest->greeting.challenge()))
-    return refuse(newest, refusal::cut_short);
+  if (!watch_for_reading(poll_, newest->socket.descriptor, newest->number) || !send_at_once(newest->socket.descriptor, newest->greeting.challenge()))
+    return refuse(newest, greeting_refusal::cut_short);
   set_timer();
 }
 
@@ -71,7 +71,7 @@ std::vector<greeting_desk::admitted> greeting_desk::run() {
   }
   // What has come counts, however late it is read. The clock excludes pauses of this process.
   while (!strangers_.empty() && strangers_.front().until <= awake_clock::now())
-    refuse(strangers_.begin(), refusal::too_slow);
+    refuse(strangers_.begin(), greeting_refusal::too_slow);
   set_timer();
   return result;
 }
@@ -82,7 +82,7 @@ void greeting_desk::read(place whom, std::vector<admitted>& out) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (count <= 0)
-    return refuse(whom, refusal::cut_short);
+    return refuse(whom, greeting_refusal::cut_short);
   auto step = whom->greeting.take(std::span{bytes}.first(static_cast<size_t>(count)));
   if (const auto* refused = std::get_if<greeting_acceptor::refused>(&step))
     return refuse(whom, refused->why);
@@ -90,13 +90,13 @@ void greeting_desk::read(place whom, std::vector<admitted>& out) {
   if (welcome == nullptr)
     return;
   if (!send_at_once(whom->socket.descriptor, welcome->verdict))
-    return refuse(whom, refusal::cut_short);
+    return refuse(whom, greeting_refusal::cut_short);
   ::epoll_ctl(poll_, EPOLL_CTL_DEL, whom->socket.descriptor, nullptr);
   out.push_back({std::move(whom->socket), std::move(welcome->with)});
   strangers_.erase(whom);
 }
 
-void greeting_desk::refuse(place whom, refusal why) {
+void greeting_desk::refuse(place whom, greeting_refusal why) {
   send_at_once(whom->socket.descriptor, greeting_acceptor::verdict_of(why));
   log(whom->socket.descriptor, why);
   strangers_.erase(whom); // its descriptor leaves the poll as it is closed
@@ -104,7 +104,7 @@ void greeting_desk::refuse(place whom, refusal why) {
     refused_(why);
 }
 
-void greeting_desk::log(int socket, refusal why) {
+void greeting_desk::log(int socket, greeting_refusal why) {
   ++refusals_;
   if (const auto times = warnings_.happened(awake_clock::actor_now()); times > 0)
     spdlog::warn("a connection from {} to {} ({}) was refused: {} ({} since the last report, {} in all)",

@@ -42,7 +42,7 @@ public:
   greeting_desk& operator=(const greeting_desk&) = delete;
 
   /// Called at each refusal.
-  void when_refused(std::function<void(refusal)> then) { refused_ = std::move(then); }
+  void when_refused(std::function<void(greeting_refusal)> then) { refused_ = std::move(then); }
 
   /// Readable where `run` has something to do. Still the desk's own.
   int descriptor() const { return poll_; }
@@ -64,15 +64,15 @@ private:
 
   greeting_desk(credentials_ptr own, listener_kind as, const stranger_limits& limits, int poll, int timer);
   void read(place whom, std::vector<admitted>& out);
-  void refuse(place whom, refusal why);
-  void log(int socket, refusal why);
+  void refuse(place whom, greeting_refusal why);
+  void log(int socket, greeting_refusal why);
   void set_timer();
 
   const credentials_ptr own_;
   const listener_kind kind_;
   const stranger_limits limits_;
   const int poll_, timer_;
-  std::function<void(refusal)> refused_;
+  std::function<void(greeting_refusal)> refused_;
   std::list<stranger> strangers_; ///< The oldest first.
   uint64_t numbers_ = 0;
   uint64_t refusals_ = 0;

@@ -120,7 +120,7 @@ private:
   class greetings : public io_handler {
   public:
     greetings(io_thread& io, std::unique_ptr<greeting_desk> desk) : io_(io), desk_(std::move(desk)) {
-      desk_->when_refused([&io](refusal) { ++io.counts.strangers_refused; });
+      desk_->when_refused([&io](greeting_refusal) { ++io.counts.strangers_refused; });
       io.loop->watch(desk_->descriptor(), EPOLLIN, *this);
     }
 

@@ -69,7 +69,7 @@ caf::expected<std::optional<uint64_t>> durable_mark::read(const std::filesystem:
 caf::expected<durable_mark> durable_mark::open(const std::filesystem::path& dir) {
   TRY(value, read(dir));
   auto file = dir / file_name;
-  auto fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  auto fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0)
     return system_error("create", file);
   durable_mark mark{std::move(file), fd, value->value_or(0)};

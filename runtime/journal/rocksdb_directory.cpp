@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/table.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,6 +69,26 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families() {
   return result;
 }
 
+/// What the journal tells is for its owner: RocksDB's files get 0600, except for its lock. An earlier version gave all of
+/// them 0644.
+void make_private(const fs::path& dir) {
+  std::error_code ec; // of a file that RocksDB deletes meanwhile
+  for (fs::directory_iterator i{dir, ec}, end; !ec && i != end; i.increment(ec))
+    if (std::error_code ignored; i->is_regular_file(ignored) && !i->is_symlink(ignored))
+      fs::permissions(i->path(), fs::perms::owner_read | fs::perms::owner_write, ignored);
+}
+
+/// With its parents. A new one is for its owner only; one that exists keeps its permissions, for it may have other uses.
+std::error_code make_directory(const fs::path& wanted) {
+  const auto dir = wanted.has_filename() ? wanted : wanted.parent_path(); // "journal/"
+  std::error_code ec;
+  if (!dir.parent_path().empty())
+    fs::create_directories(dir.parent_path(), ec);
+  if (!ec && ::mkdir(dir.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    ec = {errno, std::generic_category()};
+  return ec;
+}
+
 // RocksDB creates data files only after CURRENT.
 bool has_data_files(const fs::path& dir) {
   std::error_code ec;
@@ -81,8 +102,7 @@ bool has_data_files(const fs::path& dir) {
 
 caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open(const fs::path& dir, uint64_t now_ns) {
   std::unique_ptr<rocksdb_directory> self{new rocksdb_directory{dir}};
-  std::error_code ec;
-  fs::create_directories(dir, ec);
+  auto ec = make_directory(dir);
   if (ec || !fs::is_directory(dir, ec))
     return make_error(errc::io_error, fmt::format("cannot create the journal's directory '{}': {}", dir.string(),
                                                   ec ? ec.message() : "a file has this name"));
@@ -159,6 +179,7 @@ caf::error rocksdb_directory::open_for_writing() {
   auto opts = database_options();
   opts.create_if_missing = true;
   opts.create_missing_column_families = true;
+  opts.env->SetAllowNonOwnerAccess(false).PermitUncheckedError(); // of all files that it makes from now on
   TRY(mark, durable_mark::open(path_));
   mark_ = std::move(*mark);
   rocksdb::DB* db = nullptr;
@@ -166,6 +187,7 @@ caf::error rocksdb_directory::open_for_writing() {
   auto reason = status.ToString();
   if (reason.find("While lock file") != std::string::npos || reason.find("lock hold by") != std::string::npos)
     return explain_lock(status);
+  make_private(path_);
   return adopt(status, db);
 }
 

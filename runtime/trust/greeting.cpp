@@ -113,27 +113,27 @@ session session_of(const credentials& own, bytes_view challenge, bytes_view answ
 }
 
 /// What speaks so, if that is known of the bytes.
-refusal speaker_of(bytes_view bytes) {
+greeting_refusal speaker_of(bytes_view bytes) {
   constexpr std::string_view http[] = {"GET ", "POST", "PUT ", "HEAD", "DELE", "OPTI", "PATC", "CONN", "TRAC", "PRI "};
   if (bytes.size() >= 3 && bytes[0] == std::byte{0x16} && bytes[1] == std::byte{3} && bytes[2] <= std::byte{4})
-    return refusal::tls;
+    return greeting_refusal::tls;
   if (bytes.size() >= 4 && std::ranges::any_of(http, [&](auto x) { return starts_as(bytes.first(4), x); }))
-    return refusal::http;
+    return greeting_refusal::http;
   if (bytes.size() >= 8 && starts_as(bytes, "ringlink")) // of bulk connections
-    return refusal::older_version;
+    return greeting_refusal::older_version;
   constexpr auto client_or_server_handshake = std::byte{1}; // of CAF's protocol; then come two zeros and flags
   if (bytes.size() >= 8 && bytes[0] <= client_or_server_handshake && bytes[1] == std::byte{0}
       && bytes[2] == std::byte{0})
-    return refusal::older_version;
-  return refusal::other_bytes;
+    return greeting_refusal::older_version;
+  return greeting_refusal::other_bytes;
 }
 
 /// Whether the bytes are not those of a greeting, and enough have come to say what they are.
-std::optional<refusal> other_speaker(bytes_view bytes, std::string_view mark) {
+std::optional<greeting_refusal> other_speaker(bytes_view bytes, std::string_view mark) {
   if (starts_as(bytes, mark))
     return std::nullopt;
   const auto speaker = speaker_of(bytes);
-  return speaker == refusal::other_bytes && bytes.size() < mark_bytes ? std::nullopt : std::optional{speaker};
+  return speaker == greeting_refusal::other_bytes && bytes.size() < mark_bytes ? std::nullopt : std::optional{speaker};
 }
 
 constexpr std::string_view insecure_text = "requires no secret (trust.insecure), so it may be any process: ";
@@ -145,21 +145,21 @@ std::string_view name_of(listener_kind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
-std::string_view text_of(refusal why) {
+std::string_view text_of(greeting_refusal why) {
   switch (why) {
-    case refusal::cut_short: return "it closed the connection before its greeting was complete";
-    case refusal::too_slow: return "it sent no complete greeting in time";
-    case refusal::too_many: return "too many others connected before it had greeted";
-    case refusal::http: return "it speaks HTTP, which ringmaster-gateway serves";
-    case refusal::tls: return "it speaks TLS";
-    case refusal::older_version: return "it is an older version of Ringmaster, which proves no secret";
-    case refusal::other_bytes: return "its first bytes are not those of a process of Ringmaster";
-    case refusal::other_greeting: return "it is another version of Ringmaster, with another greeting";
-    case refusal::no_secret: return "it has no secret";
-    case refusal::wrong_secret: return "it has another secret, or repeats what another process has said";
-    case refusal::reflected: return "it sent this process's own challenge back";
-    case refusal::other_purpose: return "it wants to connect to something else";
-    case refusal::not_required: return "it has a secret, and this process runs with trust.insecure";
+    case greeting_refusal::cut_short: return "it closed the connection before its greeting was complete";
+    case greeting_refusal::too_slow: return "it sent no complete greeting in time";
+    case greeting_refusal::too_many: return "too many others connected before it had greeted";
+    case greeting_refusal::http: return "it speaks HTTP, which ringmaster-gateway serves";
+    case greeting_refusal::tls: return "it speaks TLS";
+    case greeting_refusal::older_version: return "it is an older version of Ringmaster, which proves no secret";
+    case greeting_refusal::other_bytes: return "its first bytes are not those of a process of Ringmaster";
+    case greeting_refusal::other_greeting: return "it is another version of Ringmaster, with another greeting";
+    case greeting_refusal::no_secret: return "it has no secret";
+    case greeting_refusal::wrong_secret: return "it has another secret, or repeats what another process has said";
+    case greeting_refusal::reflected: return "it sent this process's own challenge back";
+    case greeting_refusal::other_purpose: return "it wants to connect to something else";
+    case greeting_refusal::not_required: return "it has a secret, and this process runs with trust.insecure";
   }
   return "for a reason that this version does not know";
 }
@@ -181,7 +181,7 @@ greeting_acceptor::greeting_acceptor(credentials_ptr own, listener_kind as, cons
   std::ranges::copy(nonce, challenge_.begin() + prologue_bytes);
 }
 
-std::array<std::byte, verdict_bytes> greeting_acceptor::verdict_of(refusal why) {
+std::array<std::byte, verdict_bytes> greeting_acceptor::verdict_of(greeting_refusal why) {
   std::array<std::byte, verdict_bytes> result{};
   result[0] = static_cast<std::byte>(why);
   return result;
@@ -193,35 +193,35 @@ greeting_acceptor::step greeting_acceptor::take(std::span<const std::byte> bytes
   got_ += bytes.size();
   const auto come = std::span<const std::byte>{answer_}.first(got_);
   if (got_ >= mark_bytes && starts_as(come, challenge_mark))
-    return refused{refusal::reflected, verdict_of(refusal::reflected)};
+    return refused{greeting_refusal::reflected, verdict_of(greeting_refusal::reflected)};
   if (auto other = other_speaker(come, answer_mark))
     return refused{*other, verdict_of(*other)};
   // The length of what another version sends is not known.
   if (got_ >= prologue_bytes && prologue_view{come}.version() != greeting_version)
-    return refused{refusal::other_greeting, verdict_of(refusal::other_greeting)};
+    return refused{greeting_refusal::other_greeting, verdict_of(greeting_refusal::other_greeting)};
   if (got_ < answer_bytes)
     return more{};
   return judge();
 }
 
 greeting_acceptor::step greeting_acceptor::judge() const {
-  const auto refuse = [](refusal why) { return refused{why, verdict_of(why)}; };
+  const auto refuse = [](greeting_refusal why) { return refused{why, verdict_of(why)}; };
   const prologue_view theirs{answer_};
   if (!theirs.knows_method())
-    return refuse(refusal::other_greeting);
+    return refuse(greeting_refusal::other_greeting);
   if (!theirs.is_for(kind_))
-    return refuse(refusal::other_purpose);
+    return refuse(greeting_refusal::other_purpose);
   if (own_->secret && !theirs.proves())
-    return refuse(refusal::no_secret);
+    return refuse(greeting_refusal::no_secret);
   if (!own_->secret && theirs.proves())
-    return refuse(refusal::not_required);
+    return refuse(greeting_refusal::not_required);
   admitted result{session_of(*own_, challenge_, answer_), {}};
   result.verdict[0] = accepted;
   if (!own_->secret)
     return result;
   const auto right = initiator_proof(*own_->secret, challenge_, answer_);
   if (!equal(right, bytes_view{answer_}.last(sizeof(greeting_proof))))
-    return refuse(refusal::wrong_secret);
+    return refuse(greeting_refusal::wrong_secret);
   std::ranges::copy(acceptor_proof(*own_->secret, challenge_, answer_), result.verdict.begin() + 8);
   return result;
 }
@@ -253,7 +253,7 @@ caf::error greeting_initiator::check_start() const {
   const auto other = other_speaker(bytes_view{challenge_}.first(got_), challenge_mark);
   if (!other)
     return caf::none;
-  if (*other == refusal::older_version)
+  if (*other == greeting_refusal::older_version)
     return make_error(errc::wrong_version,
                       fmt::format("{} is of an older version of Ringmaster, whose processes do not prove that they "
                                   "know a secret: all processes of a cluster must have the same version",
@@ -315,13 +315,13 @@ greeting_initiator::step greeting_initiator::take_challenge() {
 }
 
 greeting_initiator::step greeting_initiator::take_verdict() const {
-  const auto why = static_cast<refusal>(verdict_[0]);
-  if (why == refusal::wrong_secret)
+  const auto why = static_cast<greeting_refusal>(verdict_[0]);
+  if (why == greeting_refusal::wrong_secret)
     return unauthenticated(fmt::format("has another secret than this process, which has {}: all processes of a "
                                        "cluster need the same; copy the file that its log names, and name the copy by "
                                        "--secret-file (trust.secret-file)",
                                        own_->origin));
-  if (why == refusal::too_many || why == refusal::too_slow)
+  if (why == greeting_refusal::too_many || why == greeting_refusal::too_slow)
     return failed{make_error(errc::unreachable, fmt::format("{} closed the connection: too many connect to it, or "
                                                             "this process was paused; try again",
                                                             where_)),

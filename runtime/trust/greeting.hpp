@@ -31,7 +31,7 @@ namespace ringmaster {
 // the method `none` (trust.insecure) proofs are zeros.
 
 /// Why a connection was not admitted. The numbers travel.
-enum class refusal : uint8_t {
+enum class greeting_refusal : uint8_t {
   cut_short = 2,     ///< The other end closed the connection in the middle of its greeting, or before.
   too_slow = 3,      ///< It did not greet in time.
   too_many = 4,      ///< Others came while it had not greeted.
@@ -48,7 +48,7 @@ enum class refusal : uint8_t {
 };
 
 /// "it speaks HTTP, which a gateway (ringmaster-gateway) serves"
-std::string_view text_of(refusal why);
+std::string_view text_of(greeting_refusal why);
 
 using greeting_nonce = std::array<std::byte, 32>;
 using greeting_proof = std::array<std::byte, 32>;
@@ -80,7 +80,7 @@ public:
     std::array<std::byte, verdict_bytes> verdict;
   };
   struct refused {
-    refusal why;
+    greeting_refusal why;
     std::array<std::byte, verdict_bytes> verdict;
   };
   using step = std::variant<more, admitted, refused>;
@@ -93,7 +93,7 @@ public:
   /// What has come.
   step take(std::span<const std::byte> bytes);
   /// For a connection that is closed for another reason.
-  static std::array<std::byte, verdict_bytes> verdict_of(refusal why);
+  static std::array<std::byte, verdict_bytes> verdict_of(greeting_refusal why);
 
 private:
   step judge() const;

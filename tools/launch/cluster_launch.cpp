@@ -110,7 +110,8 @@ bool cluster_launch::start_coordinator(const std::string& host) {
     wait_until(std::min(join_deadline_, now() + port_file_poll), [&] { return ended(coordinator_); });
     port = read_port(port_file);
   }
-  scratch_.reset();
+  if (!line_.keeps_scratch)
+    scratch_.reset();
   if (stop_signal_ != 0)
     return false;
   if (port == 0 || ended(coordinator_)) {
@@ -149,7 +150,9 @@ bool cluster_launch::start_nodes() {
     // ssh passes no signals on: a remote node stops at the end of its standard input.
     auto input = place.local ? child_spec::input_kind::none : child_spec::input_kind::pipe;
     auto* node = start_or_say(watch_, place.name,
-                              {.arguments = node_command(line_, place, address_, all_local()), .input = input});
+                              {.arguments = node_command(line_, place, address_, all_local()),
+                               .input = input,
+                               .first_line = place.local ? std::string{} : line_.secret});
     if (node == nullptr)
       return false;
     nodes_.push_back(node);

@@ -105,6 +105,11 @@ void command_line::add_to(option_table& table) {
   table.text("--address", address)
     .says("HOST", "the address or name of this host at which all processes reach the coordinator, such as ::1")
     .otherwise("127.0.0.1, or ::1 without IPv4; with other hosts, the address that leads to them");
+  table.file("--secret-file", secret_file)
+    .says("FILE", "the secret that all processes of the cluster share, which other hosts get by ssh")
+    .otherwise("a new one for this run");
+  table.flag("--insecure", insecure)
+    .says("requires no secret: every process that can connect may use and stop the cluster");
   table.file("--binary", binary).says("PATH", "the ringmaster program").otherwise("beside caf-run");
   table.text("--remote-binary", remote_binary).says("PATH", "the same on the other hosts").otherwise("the same path");
   table.text("--ssh", ssh).says("PROGRAM", "starts processes on other hosts");
@@ -149,9 +154,21 @@ caf::error command_line::take_conf(std::string_view text) {
   if (address.empty() && !host.empty() && host != "auto" && !is_loopback(listening_address(host))
       && !is_any_address(host))
     address = host;
+  if (secret_file.empty())
+    secret_file = value_in(text, "trust", "secret-file");
+  insecure = insecure || value_in(text, "trust", "insecure") == "true";
   const auto listens = value_in(text, "node", "listen-host");
   conf_places_nodes = !listens.empty() && listens != "auto" && !is_loopback(listening_address(listens));
   return caf::none;
+}
+
+std::vector<std::string> command_line::keys_for(bool on_this_host) const {
+  auto result = keys;
+  if (insecure)
+    result.push_back("--trust.insecure=true");
+  else if (!secret_file.empty()) // elsewhere it is in the environment
+    result.push_back("--trust.secret-file=" + (on_this_host ? secret_file : std::string{}));
+  return result;
 }
 
 bool command_line::has_key(std::string_view key) const {
@@ -178,6 +195,10 @@ caf::error command_line::take_keys(const std::vector<std::string>& arguments) {
       address = value;
     else if (name == "--device.count")
       problem = number(devices_per_node.emplace(), 1, node_place::max_devices);
+    else if (name == "--trust.secret-file")
+      secret_file = value;
+    else if (name == "--trust.insecure")
+      insecure = value != "false";
     else if (name == "--node.join")
       problem = wrong("--node.join: caf-run starts the coordinator that all join; to use another one, start PROGRAM "
                       "without caf-run, with RINGMASTER_COORDINATOR=HOST:PORT");

@@ -33,6 +33,10 @@ struct command_line {
   std::string gateway;            ///< Where ringmaster-gateway serves gRPC, its --grpc; empty: there is none.
   std::string gateway_binary;     ///< `ringmaster-gateway`; set by the command: the one beside caf-run.
   std::string http;               ///< Where it serves HTTP, its --http; empty: nowhere.
+  std::string secret_file;        ///< Of the cluster; empty: set by the command, which makes one for this run.
+  std::string secret;             ///< Its text, for other hosts; set by the command.
+  bool keeps_scratch = false;     ///< The secret is in the directory of this run; set by the command.
+  bool insecure = false;          ///< No secret is required.
   std::string job;                ///< Identifies the run to its ranks and coordinator: RINGMASTER_JOB.
   bool prints_completion = false; ///< The program handles it where it is the only argument.
   /// With its arguments. `check` refuses an empty one, except with a gateway, which then is the program.
@@ -48,6 +52,8 @@ struct command_line {
   caf::error take_conf(std::string_view text);
   /// Devices of a node without a number in the hostfile.
   uint32_t devices() const { return devices_per_node.value_or(usual_devices); }
+  /// `keys`, and those of trust. On other hosts the secret itself is passed (RINGMASTER_SECRET), and no file.
+  std::vector<std::string> keys_for(bool on_this_host) const;
   /// Whether `keys` has this one, as "node.listen-host".
   bool has_key(std::string_view key) const;
   /// Errors: invalid_argument.

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/configuration/places.hpp"
+#include "runtime/trust/secret.hpp"
 #include "tools/launch/cluster_launch.hpp"
 #include "tools/launch/program_processes.hpp"
 #include "tools/launch/scratch_directory.hpp"
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -105,8 +107,24 @@ class launch_call final : public command_call {
     line_.program.front() = *program;
     line_.job = fmt::format("caf-run {:08x} on {}", std::random_device{}(), name_of_this_host());
     TRY(scratch, scratch_directory::make());
+    RETURN_ERROR(find_secret(scratch->path()));
     TRY(watch, process_watch::make());
     return cluster_launch(line_, places->nodes, places->ranks, std::move(*scratch), **watch).run();
+  }
+
+  /// That of --secret-file, or a new one.
+  caf::error find_secret(const std::string& directory) {
+    if (line_.insecure)
+      return caf::none;
+    if (line_.secret_file.empty()) {
+      line_.keeps_scratch = true;
+      line_.secret_file = directory + "/secret";
+      RETURN_ERROR(shared_secret::random().create(line_.secret_file));
+    }
+    line_.secret_file = std::filesystem::absolute(line_.secret_file).string();
+    TRY(secret, shared_secret::read(line_.secret_file));
+    line_.secret = secret->text();
+    return caf::none;
   }
 
   command_line line_;

@@ -19,10 +19,25 @@ constexpr const char* remote_script
 /// ssh exits when the other host is silent for this long. By default it would wait for many minutes.
 constexpr const char *alive_interval = "ServerAliveInterval=10", *alive_count = "ServerAliveCountMax=3";
 
-void add_conf(const command_line& line, argument_list& arguments) {
+/// The secret comes as the first line of standard input: other users can read command lines.
+constexpr std::string_view reads_secret = "IFS= read -r RINGMASTER_SECRET && export RINGMASTER_SECRET; ";
+
+void add_keys(const argument_list& keys, argument_list& arguments) {
+  arguments.insert(arguments.end(), keys.begin(), keys.end());
+}
+
+void add_conf(const command_line& line, argument_list& arguments, bool on_this_host = true) {
   if (!line.conf.empty())
     arguments.insert(arguments.end(), {"--conf", line.conf});
-  arguments.insert(arguments.end(), line.keys.begin(), line.keys.end());
+  add_keys(line.keys_for(on_this_host), arguments);
+}
+
+/// For clients that need no other key.
+void add_trust(const command_line& line, argument_list& arguments) {
+  command_line trust;
+  trust.insecure = line.insecure;
+  trust.secret_file = line.secret_file;
+  add_keys(trust.keys_for(true), arguments);
 }
 
 std::string quoted_words(const argument_list& words) {
@@ -47,7 +62,8 @@ argument_list by_ssh(const command_line& line, const std::string& host, const st
           alive_count,
           host,
           "sh -c "
-            + shell_quote(fmt::format(remote_script, script, paused_limit.count(),
+            + shell_quote(std::string{line.secret.empty() ? "" : reads_secret}
+                          + fmt::format(remote_script, script, paused_limit.count(),
                                       shell_quote("caf-run: " + paused_text(name))))};
 }
 
@@ -71,7 +87,7 @@ argument_list node_command(const command_line& line, const node_place& place, co
   auto& binary = place.local || line.remote_binary.empty() ? line.binary : line.remote_binary;
   argument_list node{binary,   "node",    "--join", address, "--devices", std::to_string(place.devices),
                      "--name", place.name};
-  add_conf(line, node);
+  add_conf(line, node, place.local);
   if (!all_local && !line.conf_places_nodes
       && !line.has_key("node.listen-host")) // nodes here must be reachable from other hosts, where this
                                             // host's name may not resolve
@@ -95,17 +111,22 @@ argument_list remote_rank_command(const command_line& line, const rank_place& pl
 argument_list info_command(const command_line& line, const std::vector<std::string>& names, const std::string& address,
                            std::chrono::milliseconds limit) {
   auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count();
-  return {line.binary, "info",
-          "--join",    address,
-          "--nodes",   fmt::format("{}", fmt::join(names, ",")),
-          "--timeout", fmt::format("{}s", seconds),
-          "--json"};
+  argument_list result{line.binary, "info",
+                       "--join",    address,
+                       "--nodes",   fmt::format("{}", fmt::join(names, ",")),
+                       "--timeout", fmt::format("{}s", seconds),
+                       "--json"};
+  add_trust(line, result);
+  return result;
 }
 
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
                            std::chrono::seconds limit) {
-  return {line.binary, "info", "--join", address, "--gone", place.name, "--timeout", fmt::format("{}s", limit.count()),
-          "--json"};
+  argument_list result{line.binary, "info",      "--join", address,
+                       "--gone",    place.name,  "--timeout", fmt::format("{}s", limit.count()),
+                       "--json"};
+  add_trust(line, result);
+  return result;
 }
 
 argument_list gateway_command(const command_line& line, const std::string& address, const std::string& ready_file) {
@@ -119,6 +140,7 @@ argument_list gateway_command(const command_line& line, const std::string& addre
 argument_list absent_command(const command_line& line, const std::vector<std::string>& ranks,
                              const std::string& address) {
   argument_list result{line.binary, "absent", "--join", address, "--timeout", "3s"};
+  add_trust(line, result);
   result.insert(result.end(), ranks.begin(), ranks.end());
   return result;
 }

@@ -21,11 +21,11 @@ namespace {
 using variables = std::vector<std::pair<std::string, std::string>>;
 
 /// Includes the configuration of coordinator and nodes.
-variables with_configuration(const command_line& line, variables result) {
+variables with_configuration(const command_line& line, variables result, bool on_this_host) {
   if (!line.conf.empty())
     result.push_back({"RINGMASTER_CONF", std::filesystem::absolute(line.conf).string()});
-  if (!line.keys.empty())
-    result.push_back({"RINGMASTER_OPTIONS", fmt::format("{}", fmt::join(line.keys, "\n"))});
+  if (const auto keys = line.keys_for(on_this_host); !keys.empty())
+    result.push_back({"RINGMASTER_OPTIONS", fmt::format("{}", fmt::join(keys, "\n"))});
   return result;
 }
 
@@ -36,7 +36,7 @@ variables environment_of_client(const command_line& line, const std::string& add
     {"RINGMASTER_COORDINATOR", address}, {"RINGMASTER_RUNNING_COORDINATOR", address}, {"RINGMASTER_JOB", line.job}};
   if (!nodes_return)
     result.push_back({"RINGMASTER_NODES_RETURN", "no"});
-  return with_configuration(line, std::move(result));
+  return with_configuration(line, std::move(result), true);
 }
 
 variables environment_of(const command_line& line, const rank_place& place, size_t world_size,
@@ -46,7 +46,8 @@ variables environment_of(const command_line& line, const rank_place& place, size
                                    {"RINGMASTER_JOIN_TIMEOUT", fmt::format("{}ms", line.timeout.count())},
                                    {"RINGMASTER_RANK", std::to_string(place.rank)},
                                    {"RINGMASTER_WORLD_SIZE", std::to_string(world_size)},
-                                   {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}});
+                                   {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}},
+                            place.local);
 }
 
 /// The program keeps the terminal, and with it Ctrl-C and Ctrl-Z.
@@ -64,8 +65,10 @@ child_spec spec_of(const command_line& line, const rank_place& place, size_t wor
   auto here = std::filesystem::current_path(ignored).string();
   auto result = place.local ? in_our_group(line.program, std::move(told))
                             : in_our_group(remote_rank_command(line, place, told, here), {});
-  if (!place.local)
+  if (!place.local) {
     result.input = child_spec::input_kind::pipe; // closing it stops the rank
+    result.first_line = line.secret;
+  }
   else if (place.rank != 0)
     result.input = child_spec::input_kind::none;
   if (line.tags_output)

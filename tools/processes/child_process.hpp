@@ -44,6 +44,7 @@ struct child_spec {
   std::vector<std::pair<std::string, std::string>> environment = {}; ///< Set in addition to the inherited environment.
   std::vector<std::string> unset = {};                               ///< Not inherited.
   input_kind input = input_kind::none;
+  std::string first_line = {}; ///< Written to its standard input, if that is a pipe: some KiB at most. Empty: nothing.
   output_kind output = output_kind::pipes;
   bool own_group = true;     ///< A process group of its own, to which signals are sent.
   sigset_t signal_mask = {}; ///< Blocked in the child; by default none.

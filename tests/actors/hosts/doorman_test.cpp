@@ -4,6 +4,7 @@
 #include "actors/configuration/configuration.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/open_connection.hpp"
+#include "actors/links/socket_greeting.hpp"
 
 #include <caf/all.hpp>
 #include <caf/io/broker.hpp>
@@ -169,6 +170,9 @@ TEST_CASE("doorman: CAF's own greeting is one, and a forged length ends a real d
   auto whom = there.system.spawn(add, uint64_t{1}); // without arguments CAF binds a reference to none
   auto port = *listen_for(whom, there.system, "127.0.0.1", 0);
   auto forger = std::move(*open_connection({"127.0.0.1", port}, 5s));
+  socket_greeting nothing_to_prove{[] { return caf::expected<credentials_ptr>{no_credentials()}; },
+                                   listener_kind::coordinator, "it"};
+  REQUIRE(greet(forger.descriptor, nothing_to_prove, [] { return caf::error{}; }));
   auto forged = header(greeting, 0);
   forged[4] = static_cast<char>(0x80); // in the network's order: 2 GiB
   send(forger, forged);

@@ -4,6 +4,7 @@
 #include "actors/configuration/configuration.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/open_connection.hpp"
+#include "actors/links/socket_greeting.hpp"
 
 #include <caf/all.hpp>
 #include <caf/binary_serializer.hpp>
@@ -103,8 +104,13 @@ caf::node_id some_id(uint32_t number) {
 
 constexpr uint8_t selects_connection = caf::io::basp::header::select_connection_flag;
 
+/// One that was admitted.
 open_socket visitor_of(const asked_process& x) {
-  return std::move(*open_connection({"127.0.0.1", x.port}, 5s));
+  auto result = std::move(*open_connection({"127.0.0.1", x.port}, 5s));
+  socket_greeting nothing_to_prove{[] { return caf::expected<credentials_ptr>{no_credentials()}; },
+                                   listener_kind::coordinator, "it"};
+  REQUIRE(greet(result.descriptor, nothing_to_prove, [] { return caf::error{}; }));
+  return result;
 }
 
 void say(const open_socket& to, const std::string& bytes) {

@@ -121,6 +121,16 @@ uint64_t own_memory() {
   return 0;
 }
 
+/// What the listener sends before the first frame.
+constexpr uint64_t greeted_bytes = challenge_bytes + verdict_bytes + link_hello::wire_bytes;
+
+/// Has a connection admitted that a test made by hand.
+void have_admitted(const open_socket& made) {
+  socket_greeting greeting{[] { return caf::expected<credentials_ptr>{no_credentials()}; }, listener_kind::bulk_link,
+                           "the hub"};
+  REQUIRE(greet(made.descriptor, std::move(greeting), [] { return caf::error{}; }));
+}
+
 link_place by_way_of(const link_proxy& proxy, const link_place& place) {
   return {place.process, {proxy.endpoint()}};
 }
@@ -281,20 +291,48 @@ TEST_CASE("links: a process that cannot be reached at one address is reached at 
   CHECK(missing == out.size());
 }
 
+TEST_CASE("links: a process with another secret, or none, fetches nothing, and one with the same does") {
+  const auto with = [](const credentials_ptr& trust) {
+    auto result = on_loopback();
+    result.trust = trust;
+    return result;
+  };
+  const auto some = [] { return std::make_shared<const credentials>(credentials{shared_secret::random(), "a test's"}); };
+  const auto ours = some();
+  linked_owner owner{1 * mib, with(ours)};
+  owner.fill(64);
+  auto exposed = owner.expose(1, 0, 64);
+  std::vector<std::byte> out(64);
+  uint64_t refused = 0;
+  for (const auto& [theirs, says] : {std::pair{credentials_ptr{some()}, "has another secret than this process"},
+                                     {no_credentials(), "requires the secret of its cluster"}}) {
+    linked_reader reader{with(theirs)};
+    CHECK(reader.fetch(owner.hub->place(), 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
+    CHECK(contains(render(reader.last->why()), says));
+    CHECK(await_true([&] { return owner.hub->counts().strangers_refused == refused + 1; }));
+    ++refused;
+  }
+  linked_reader reader{with(ours)};
+  CHECK(reader.fetch(owner.hub->place(), 1, {out.data()}, 64) == link_fetch::outcome::done);
+  CHECK(has_pattern(out));
+}
+
 TEST_CASE("links: strangers and malformed requests are turned away, and hold up no one") {
   linked_owner owner{1 * mib};
   owner.fill(1 * mib);
   auto exposed = owner.expose(1, 0, 64);
   auto there = *numeric_address(*parse_endpoint(owner.hub->place().endpoints.front()));
-  auto turned_away = [&](std::vector<std::byte> words) {
+  auto turned_away = [&](std::vector<std::byte> words, bool admitted = true) {
     open_socket stranger{::socket(AF_INET, SOCK_STREAM, 0)};
     REQUIRE(::connect(stranger.descriptor, there.get(), there.size) == 0);
+    if (admitted)
+      have_admitted(stranger);
     REQUIRE(::send(stranger.descriptor, words.data(), words.size(), MSG_NOSIGNAL) > 0);
     std::array<char, 4096> answer;
     ssize_t got = 0, all = 0;
     for (pollfd waits{stranger.descriptor, POLLIN, 0}; ::poll(&waits, 1, 20'000) > 0; all += got)
       if (got = ::recv(stranger.descriptor, answer.data(), answer.size(), 0); got <= 0)
-        return all <= static_cast<ssize_t>(link_hello::wire_bytes);
+        return all <= static_cast<ssize_t>(admitted ? link_hello::wire_bytes : challenge_bytes + verdict_bytes);
     return false;
   };
   auto words = [](auto... xs) {
@@ -303,13 +341,15 @@ TEST_CASE("links: strangers and malformed requests are turned away, and hold up 
     return result;
   };
   auto hello = encode(link_hello{owner.hub->place().process});
-  CHECK(turned_away(words(std::string_view{"GET / HTTP/1.1\r\nHost: here\r\n\r\n"}
-                          | std::views::transform([](char x) { return static_cast<std::byte>(x); }))));
+  const auto http = words(std::string_view{"GET / HTTP/1.1\r\nHost: here\r\n\r\n"}
+                          | std::views::transform([](char x) { return static_cast<std::byte>(x); }));
+  CHECK(turned_away(http));
+  CHECK(turned_away(http, false));
   CHECK(turned_away(words(encode(link_hello{1}))));
   CHECK(turned_away(words(hello, encode(link_request{.id = 1, .key = {}, .device = {}, .bytes = 0}))));
   link_request beyond{.id = 1, .key = key_number(1), .device = {3}, .offset = 60, .bytes = 5};
   CHECK(turned_away(words(hello, encode(beyond))));
-  CHECK(owner.hub->counts().strangers_refused == 4);
+  CHECK(owner.hub->counts().strangers_refused == 5);
   linked_reader reader;
   std::vector<std::byte> out(64);
   CHECK(reader.fetch(owner.hub->place(), 1, {out.data()}, 64) == link_fetch::outcome::done);
@@ -322,7 +362,7 @@ TEST_CASE("links: a connection that breaks is made again, and the block goes on 
   auto exposed = owner.expose(1, 0, bytes);
   for (bool checksums : {false, true}) {
     link_proxy proxy{owner.hub->place().endpoints.front(),
-                     {{.cut_after = 24 + 32 + 1001}, {.cut_after = mib}, {.cut_after = 24}}};
+                     {{.cut_after = 24 + 32 + 1001}, {.cut_after = mib}, {.cut_after = greeted_bytes}}};
     auto options = on_loopback();
     options.checksums = checksums;
     linked_reader reader{options};
@@ -344,7 +384,7 @@ TEST_CASE("links: a reduction is not done twice where its connection breaks in a
     theirs[i] = static_cast<double>(i);
   auto exposed = owner.expose(1, 0, 8 * count);
   for (bool checksums : {false, true}) {
-    link_proxy proxy{owner.hub->place().endpoints.front(), {{.cut_after = 24 + 32 + 4003}, {.cut_after = 300'001}}};
+    link_proxy proxy{owner.hub->place().endpoints.front(), {{.cut_after = greeted_bytes + 32 + 4003}, {.cut_after = 300'001}}};
     auto options = on_loopback();
     options.checksums = checksums;
     linked_reader reader{options};
@@ -364,7 +404,7 @@ TEST_CASE("links: damaged bytes are seen by their checksum, and come again") {
   linked_owner owner{1 * mib};
   owner.fill(1 * mib);
   auto exposed = owner.expose(1, 0, 1 * mib);
-  link_proxy proxy{owner.hub->place().endpoints.front(), {{.damage_byte = 24 + 32 + 300'000}}};
+  link_proxy proxy{owner.hub->place().endpoints.front(), {{.damage_byte = greeted_bytes + 32 + 300'000}}};
   auto options = on_loopback();
   options.checksums = true;
   linked_reader reader{options};
@@ -430,7 +470,7 @@ TEST_CASE("links: where a way is doubted before anybody goes it, its connection 
 TEST_CASE("links: a connection that breaks again and again before a byte ends as unreachable") {
   linked_owner owner{1 * mib};
   auto exposed = owner.expose(1, 0, 1 * mib);
-  link_proxy proxy{owner.hub->place().endpoints.front(), std::deque<link_proxy::trouble>(20, {.cut_after = 24})};
+  link_proxy proxy{owner.hub->place().endpoints.front(), std::deque<link_proxy::trouble>(20, {.cut_after = greeted_bytes})};
   linked_reader reader;
   std::vector<std::byte> out(1 * mib);
   CHECK(reader.fetch(by_way_of(proxy, owner.hub->place()), 1, {out.data()}, 1 * mib)
@@ -478,6 +518,7 @@ TEST_CASE("links: a reader that stops costs no memory, however much is offered, 
   auto before = own_memory();
   open_socket stopped{::socket(AF_INET, SOCK_STREAM, 0)};
   REQUIRE(::connect(stopped.descriptor, there.get(), there.size) == 0);
+  have_admitted(stopped);
   auto say = [&](const auto& words) {
     REQUIRE(::send(stopped.descriptor, words.data(), words.size(), 0) == static_cast<ssize_t>(words.size()));
   };

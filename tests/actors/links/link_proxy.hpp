@@ -18,7 +18,7 @@
 namespace ringmaster::test {
 
 /// Stands between two processes and does to their connections what networks do. What comes back from the listener is
-/// counted in bytes from each connection's start, the hello's 24 included.
+/// counted in bytes from each connection's start, the greeting's 88 and the hello's 24 included.
 class link_proxy {
 public:
   /// What happens to one connection's answers.

@@ -46,6 +46,28 @@ TEST_CASE("journal directory: a missing record is named") {
   CHECK(render(open_and_read(dir.path(), false)).find("record 42 is missing") != std::string::npos);
 }
 
+TEST_CASE("journal directory: a new one, and its files, are for their owner only; an old one's files become so") {
+  const auto permissions = [](const fs::path& path) { return fs::status(path).permissions() & fs::perms::mask; };
+  const auto only_owner = [&](const fs::path& in) {
+    size_t count = 0;
+    for (auto& each : fs::directory_iterator{in}) {
+      CAPTURE(each.path().string());
+      CHECK(permissions(each.path()) == (fs::perms::owner_read | fs::perms::owner_write));
+      ++count;
+    }
+    CHECK(count >= 5); // the mark, CURRENT, IDENTITY, LOCK and a log at least
+  };
+  temporary_directory dir;
+  const auto made = dir.path() / "new" / "journal";
+  leave_closed(made);
+  CHECK(permissions(made) == fs::perms::owner_all);
+  only_owner(made);
+  for (auto& each : fs::directory_iterator{made})
+    fs::permissions(each.path(), fs::perms::group_read | fs::perms::others_read, fs::perm_options::add);
+  leave_closed(made);
+  only_owner(made);
+}
+
 TEST_CASE("journal directory: an earlier or later format is refused with both versions and what to do") {
   for (std::string version : {"1", "3"}) {
     temporary_directory dir;
