@@ -43,8 +43,8 @@ using multiplexer = caf::io::network::default_multiplexer;
 struct connector_options {
   std::chrono::milliseconds way{};
   doorman_limits limits = {};
-  listener_kind whom = listener_kind::coordinator; ///< That listens: the other end, or this process.
-  awake_clock::time_point until = {};              ///< For the greeting of a connection that is made.
+  listener_kind whom = listener_kind::coordinator;  ///< That listens: the other end, or this process.
+  awake_clock::time_point until = {};               ///< For the greeting of a connection that is made.
   std::shared_ptr<std::atomic<bool>> accepted = {}; ///< Set when the other host's kernel has accepted; may be null.
 };
 
@@ -85,7 +85,7 @@ private:
   void limit_way(int socket) {
     if (connection_watch::of(system()) != nullptr)
       return leave_limits_to_watch(socket, options_.way);
-    const auto ms = static_cast<unsigned>(options_.way.count());                 // 0 is the system's default, too
+    const auto ms = static_cast<unsigned>(options_.way.count());         // 0 is the system's default, too
     ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms); // without it the way is lost later
   }
   multiplexer& backend() { return static_cast<multiplexer&>(system().middleman().backend()); }

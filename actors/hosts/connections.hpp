@@ -83,8 +83,8 @@ caf::expected<uint16_t> listen_for(const Handle& whom, caf::actor_system& system
                                    uint16_t port, listener_kind as = listener_kind::coordinator,
                                    std::chrono::milliseconds way = {},
                                    std::chrono::milliseconds greeting = std::chrono::seconds{5}) {
-  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port, as, way,
-                    greeting);
+  return listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types(whom), host, port, as,
+                    way, greeting);
 }
 
 } // namespace ringmaster

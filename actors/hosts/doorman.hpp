@@ -12,7 +12,8 @@
 
 namespace ringmaster {
 
-/// What a peer that connects to CAF's port, and was admitted, may cost before it has greeted by CAF's protocol, and after.
+/// What a peer that connects to CAF's port, and was admitted, may cost before it has greeted by CAF's protocol, and
+/// after.
 struct doorman_limits {
   std::chrono::milliseconds greeting = std::chrono::seconds{5}; ///< Then the connection is closed.
   connection_limits connection = {};
@@ -20,9 +21,10 @@ struct doorman_limits {
                             ///< process's descriptors, 64 at least.
 };
 
-/// Accepts connections at a listening socket. What connects is admitted by `desk` before anything else sees a byte of it,
-/// and before it counts in `limits`; without a desk, everything is admitted. CAF's own doorman accepts every peer, for any length of time, and
-/// makes room for whatever length a message is said to have: 4 GiB for 32 bytes. On the thread of `backend`.
+/// Accepts connections at a listening socket. What connects is admitted by `desk` before anything else sees a byte of
+/// it, and before it counts in `limits`; without a desk, everything is admitted. CAF's own doorman accepts every peer,
+/// for any length of time, and makes room for whatever length a message is said to have: 4 GiB for 32 bytes. On the
+/// thread of `backend`.
 caf::io::doorman_ptr make_doorman(caf::io::network::default_multiplexer& backend, int listening,
                                   const doorman_limits& limits = {}, std::unique_ptr<greeting_desk> desk = {});
 

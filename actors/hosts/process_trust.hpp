@@ -16,9 +16,9 @@ namespace ringmaster {
 
 /// What the configuration says of trust.
 struct trust_settings {
-  std::string secret_file; ///< Empty: not configured.
+  std::string secret_file = {}; ///< Empty: not configured.
   bool insecure = true;
-  std::string journal_dir;      ///< Of a coordinator; empty: none.
+  std::string journal_dir = {}; ///< Of a coordinator; empty: none.
   bool lists_nodes = false;     ///< The coordinator connects to nodes that do not know it yet.
   bool port_is_chosen = false;  ///< The coordinator's port is one that is free, so its secret is of no use later.
 };
@@ -65,7 +65,7 @@ private:
 
   const trust_settings settings_;
   std::mutex mutex_;
-  credentials_ptr of_cluster_;     ///< That this process is a part of, once it is known.
+  credentials_ptr of_cluster_; ///< That this process is a part of, once it is known.
   std::filesystem::path to_remove_;
 };
 

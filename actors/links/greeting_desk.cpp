@@ -47,10 +47,11 @@ greeting_desk::~greeting_desk() {
 void greeting_desk::take(open_socket socket) {
   if (strangers_.size() >= limits_.strangers_max)
     refuse(strangers_.begin(), greeting_refusal::too_many);
-  strangers_.push_back(
-    {std::move(socket), greeting_acceptor{own_, kind_}, awake_clock::now() + limits_.greeting, ++numbers_});
+  strangers_.push_back({std::move(socket), greeting_acceptor{own_, kind_}, awake_clock::now() + limits_.greeting,
+                        ++numbers_});
   const auto newest = std::prev(strangers_.end());
-  if (!watch_for_reading(poll_, newest->socket.descriptor, newest->number) || !send_at_once(newest->socket.descriptor, newest->greeting.challenge()))
+  if (!watch_for_reading(poll_, newest->socket.descriptor, newest->number)
+      || !send_at_once(newest->socket.descriptor, newest->greeting.challenge()))
     return refuse(newest, greeting_refusal::cut_short);
   set_timer();
 }
@@ -114,8 +115,8 @@ void greeting_desk::log(int socket, greeting_refusal why) {
 void greeting_desk::set_timer() {
   itimerspec when{};
   if (!strangers_.empty()) {
-    const auto left = std::max<int64_t>(
-      std::chrono::nanoseconds{strangers_.front().until - awake_clock::now()}.count(), 1);
+    const auto left = std::max<int64_t>(std::chrono::nanoseconds{strangers_.front().until - awake_clock::now()}.count(),
+                                        1);
     when.it_value = {left / 1'000'000'000, left % 1'000'000'000};
   }
   ::timerfd_settime(timer_, 0, &when, nullptr);

@@ -47,8 +47,8 @@ link_exposure::~link_exposure() {
 
 link_sender::link_sender(io_loop& loop, greeting_desk::admitted made, link_exposures& exposures, uint64_t process,
                          link_counts& counts)
-  : loop_(loop), socket_(std::move(made.socket)), session_(std::move(made.with)), exposures_(exposures), process_(process), counts_(counts),
-    number_(loop.watch(socket_.descriptor, EPOLLIN, *this)),
+  : loop_(loop), socket_(std::move(made.socket)), session_(std::move(made.with)), exposures_(exposures),
+    process_(process), counts_(counts), number_(loop.watch(socket_.descriptor, EPOLLIN, *this)),
     greet_until_(awake_clock::actor_now() + std::chrono::seconds{5}) {}
 
 link_sender::~link_sender() {

@@ -66,7 +66,8 @@ public:
   static constexpr size_t requests_max = 1u << 16; ///< Under way on one connection.
 
   /// `process`: who we are.
-  link_sender(io_loop& loop, greeting_desk::admitted made, link_exposures& exposures, uint64_t process, link_counts& counts);
+  link_sender(io_loop& loop, greeting_desk::admitted made, link_exposures& exposures, uint64_t process,
+              link_counts& counts);
   ~link_sender() override;
 
   void on_ready(uint32_t events) override;

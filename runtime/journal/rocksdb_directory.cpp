@@ -69,8 +69,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families() {
   return result;
 }
 
-/// What the journal tells is for its owner: RocksDB's files get 0600, except for its lock. An earlier version gave all of
-/// them 0644.
+/// What the journal tells is for its owner: RocksDB's files get 0600, except for its lock. An earlier version gave all
+/// of them 0644.
 void make_private(const fs::path& dir) {
   std::error_code ec; // of a file that RocksDB deletes meanwhile
   for (fs::directory_iterator i{dir, ec}, end; !ec && i != end; i.increment(ec))
@@ -78,7 +78,8 @@ void make_private(const fs::path& dir) {
       fs::permissions(i->path(), fs::perms::owner_read | fs::perms::owner_write, ignored);
 }
 
-/// With its parents. A new one is for its owner only; one that exists keeps its permissions, for it may have other uses.
+/// With its parents. A new one is for its owner only; one that exists keeps its permissions, for it may have other
+/// uses.
 std::error_code make_directory(const fs::path& wanted) {
   const auto dir = wanted.has_filename() ? wanted : wanted.parent_path(); // "journal/"
   std::error_code ec;

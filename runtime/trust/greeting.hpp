@@ -32,13 +32,13 @@ namespace ringmaster {
 
 /// Why a connection was not admitted. The numbers travel.
 enum class greeting_refusal : uint8_t {
-  cut_short = 2,     ///< The other end closed the connection in the middle of its greeting, or before.
-  too_slow = 3,      ///< It did not greet in time.
-  too_many = 4,      ///< Others came while it had not greeted.
-  http = 5,          ///< It speaks HTTP.
-  tls = 6,           ///< It speaks TLS.
-  older_version = 7, ///< It is a version of Ringmaster without this greeting.
-  other_bytes = 8,   ///< It speaks something else.
+  cut_short = 2,      ///< The other end closed the connection in the middle of its greeting, or before.
+  too_slow = 3,       ///< It did not greet in time.
+  too_many = 4,       ///< Others came while it had not greeted.
+  http = 5,           ///< It speaks HTTP.
+  tls = 6,            ///< It speaks TLS.
+  older_version = 7,  ///< It is a version of Ringmaster without this greeting.
+  other_bytes = 8,    ///< It speaks something else.
   other_greeting = 9, ///< It has another version of this greeting.
   no_secret = 10,     ///< It proves nothing, and the secret is required.
   wrong_secret = 11,  ///< Its proof is wrong: another secret, or a recorded greeting.

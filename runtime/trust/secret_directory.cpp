@@ -27,8 +27,8 @@ std::string variable(const char* name) {
 caf::error check_private(const fs::path& directory) {
   struct stat about {};
   if (::lstat(directory.c_str(), &about) != 0)
-    return make_error(errc::io_error, fmt::format("the directory {} cannot be used: {}", directory.string(),
-                                                  std::strerror(errno)));
+    return make_error(errc::io_error,
+                      fmt::format("the directory {} cannot be used: {}", directory.string(), std::strerror(errno)));
   if (!S_ISDIR(about.st_mode)) // nor a link to one, which may change
     return invalid(fmt::format("{} is no directory: remove it, or set XDG_RUNTIME_DIR to another one",
                                directory.string()));
@@ -88,8 +88,8 @@ caf::expected<fs::path> secret_directory::make() const {
   caf::error problem;
   for (auto& place : places_) {
     if (::mkdir(place.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
-      problem = make_error(errc::io_error, fmt::format("the directory {} cannot be made: {}", place.string(),
-                                                       std::strerror(errno)));
+      problem = make_error(errc::io_error,
+                           fmt::format("the directory {} cannot be made: {}", place.string(), std::strerror(errno)));
       continue;
     }
     problem = check_private(place);
@@ -129,8 +129,8 @@ caf::expected<shared_secret> find_or_make_secret(const fs::path& file) {
     return shared_secret::read(file);
   const auto directory = file.parent_path();
   if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return make_error(errc::io_error, fmt::format("the directory {} cannot be made: {}", directory.string(),
-                                                  std::strerror(errno)));
+    return make_error(errc::io_error,
+                      fmt::format("the directory {} cannot be made: {}", directory.string(), std::strerror(errno)));
   auto secret = shared_secret::random();
   auto failure = secret.create(file);
   if (!failure)

@@ -13,8 +13,8 @@
 namespace ringmaster {
 
 /// Where the processes of a user on this host find the secrets that none of them was given by name: the directory
-/// `ringmaster` in $XDG_RUNTIME_DIR, else in /run/user/UID, else `ringmaster-UID` in $TMPDIR, else in /tmp. A file there
-/// is used only if the directory belongs to this user, and no other user has access.
+/// `ringmaster` in $XDG_RUNTIME_DIR, else in /run/user/UID, else `ringmaster-UID` in $TMPDIR, else in /tmp. A file
+/// there is used only if the directory belongs to this user, and no other user has access.
 class secret_directory {
 public:
   /// The places in which it may be, in order. `environment` has XDG_RUNTIME_DIR and TMPDIR; empty: not set.

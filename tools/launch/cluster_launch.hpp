@@ -78,8 +78,8 @@ private:
   std::vector<node_place> places_;
   std::vector<rank_place> ranks_;
   std::vector<std::string> remote_hosts_;
-  std::optional<scratch_directory> scratch_; ///< If the secret is not in it, until the coordinator listens: this process
-                                             ///< may be killed later.
+  std::optional<scratch_directory> scratch_; ///< If the secret is not in it, until the coordinator listens: this
+                                             ///< process may be killed later.
   process_watch& watch_;
   std::string address_;                    ///< HOST:PORT of the coordinator.
   std::string host_;                       ///< The first part.

@@ -64,7 +64,7 @@ argument_list by_ssh(const command_line& line, const std::string& host, const st
           "sh -c "
             + shell_quote(std::string{line.secret.empty() ? "" : reads_secret}
                           + fmt::format(remote_script, script, paused_limit.count(),
-                                      shell_quote("caf-run: " + paused_text(name))))};
+                                        shell_quote("caf-run: " + paused_text(name))))};
 }
 
 } // namespace
@@ -122,8 +122,8 @@ argument_list info_command(const command_line& line, const std::vector<std::stri
 
 argument_list gone_command(const command_line& line, const node_place& place, const std::string& address,
                            std::chrono::seconds limit) {
-  argument_list result{line.binary, "info",      "--join", address,
-                       "--gone",    place.name,  "--timeout", fmt::format("{}s", limit.count()),
+  argument_list result{line.binary, "info",     "--join",    address,
+                       "--gone",    place.name, "--timeout", fmt::format("{}s", limit.count()),
                        "--json"};
   add_trust(line, result);
   return result;

@@ -41,12 +41,13 @@ variables environment_of_client(const command_line& line, const std::string& add
 
 variables environment_of(const command_line& line, const rank_place& place, size_t world_size,
                          const std::string& address) {
-  return with_configuration(line, {{"RINGMASTER_COORDINATOR", address},
-                                   {"RINGMASTER_JOB", line.job},
-                                   {"RINGMASTER_JOIN_TIMEOUT", fmt::format("{}ms", line.timeout.count())},
-                                   {"RINGMASTER_RANK", std::to_string(place.rank)},
-                                   {"RINGMASTER_WORLD_SIZE", std::to_string(world_size)},
-                                   {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}},
+  return with_configuration(line,
+                            {{"RINGMASTER_COORDINATOR", address},
+                             {"RINGMASTER_JOB", line.job},
+                             {"RINGMASTER_JOIN_TIMEOUT", fmt::format("{}ms", line.timeout.count())},
+                             {"RINGMASTER_RANK", std::to_string(place.rank)},
+                             {"RINGMASTER_WORLD_SIZE", std::to_string(world_size)},
+                             {"RINGMASTER_LOCAL_RANK", std::to_string(place.local_rank)}},
                             place.local);
 }
 
@@ -68,8 +69,7 @@ child_spec spec_of(const command_line& line, const rank_place& place, size_t wor
   if (!place.local) {
     result.input = child_spec::input_kind::pipe; // closing it stops the rank
     result.first_line = line.secret;
-  }
-  else if (place.rank != 0)
+  } else if (place.rank != 0)
     result.input = child_spec::input_kind::none;
   if (line.tags_output)
     result.output = child_spec::output_kind::pipes;

@@ -39,8 +39,9 @@ void configured_call::declare(option_table& table) {
   if (has_trust_options_) {
     key_option(table, "--secret-file", "trust.secret-file")
       .says("FILE", "the secret that all processes of the cluster share; see docs/TRUST.md")
-      .otherwise("RINGMASTER_SECRET_FILE, which caf-run sets; else the one that a coordinator of this user and host has "
-                 "made")
+      .otherwise(
+        "RINGMASTER_SECRET_FILE, which caf-run sets; else the one that a coordinator of this user and host has "
+        "made")
       .offers_files();
     table.flag("--insecure", insecure_)
       .says("requires no secret: every process that can connect may use and stop the cluster");

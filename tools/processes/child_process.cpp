@@ -137,7 +137,8 @@ caf::expected<child_process> child_process::start(const child_spec& spec) {
   child.input_ = std::move(pipes.input.write);
   if (child.input_ && !spec.first_line.empty()) {
     const auto line = spec.first_line + "\n";
-    [[maybe_unused]] const auto written = ::write(child.input_.get(), line.data(), line.size()); // an empty pipe has room
+    [[maybe_unused]] const auto written = ::write(child.input_.get(), line.data(),
+                                                  line.size()); // an empty pipe has room
   }
   child.output_ = std::move(pipes.output.read);
   child.error_ = std::move(pipes.error.read);

@@ -52,8 +52,7 @@ public:
   variables_of_trust& operator=(const variables_of_trust&) = delete;
 
 private:
-  static constexpr const char* names[]
-    = {"XDG_RUNTIME_DIR", "TMPDIR", "RINGMASTER_SECRET", "RINGMASTER_SECRET_FILE"};
+  static constexpr const char* names[] = {"XDG_RUNTIME_DIR", "TMPDIR", "RINGMASTER_SECRET", "RINGMASTER_SECRET_FILE"};
   std::vector<std::optional<std::string>> before_;
 };
 
@@ -333,7 +332,8 @@ TEST_CASE("greeting desk: one that is silent goes in time, and one that is slow 
   CHECK(refused == std::vector{greeting_refusal::too_slow});
   CHECK(bytes_until_closed(silent, 5s) == challenge_bytes + verdict_bytes);
   desk->take(std::move(other_accepted));
-  socket_greeting greeting{[] { return caf::expected<credentials_ptr>{some_credentials()}; }, listener_kind::node, "it"};
+  socket_greeting greeting{[] { return caf::expected<credentials_ptr>{some_credentials()}; }, listener_kind::node,
+                           "it"};
   pollfd waits{slow.descriptor, POLLIN, 0};
   REQUIRE(::poll(&waits, 1, 5000) == 1);
   REQUIRE(!greeting.advance(slow.descriptor)); // has answered
@@ -349,8 +349,8 @@ TEST_CASE("greeting desk: one that is silent goes in time, and one that is slow 
 }
 
 TEST_CASE("greeting desk: of too many the oldest goes, and each is counted with its reason") {
-  auto desk = std::move(
-    *greeting_desk::make(some_credentials(), listener_kind::node, {.greeting = 1h, .strangers_max = 2}));
+  auto desk = std::move(*greeting_desk::make(some_credentials(), listener_kind::node,
+                                             {.greeting = 1h, .strangers_max = 2}));
   std::vector<greeting_refusal> refused;
   desk->when_refused([&](greeting_refusal x) { refused.push_back(x); });
   std::vector<open_socket> visitors;
@@ -374,7 +374,8 @@ TEST_CASE("greeting desk: of what follows the greeting it reads nothing") {
   auto desk = std::move(*greeting_desk::make(some_credentials(), listener_kind::node));
   auto [accepted, visitor] = connected_pair();
   desk->take(std::move(accepted));
-  greeting_initiator state{[] { return caf::expected<credentials_ptr>{some_credentials()}; }, listener_kind::node, "it"};
+  greeting_initiator state{[] { return caf::expected<credentials_ptr>{some_credentials()}; }, listener_kind::node,
+                           "it"};
   std::array<std::byte, challenge_bytes> challenge;
   REQUIRE(::recv(visitor.descriptor, challenge.data(), challenge.size(), MSG_WAITALL) == challenge_bytes);
   auto answer = std::get<greeting_initiator::answer>(state.take(challenge)).bytes;

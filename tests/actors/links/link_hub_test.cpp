@@ -1,6 +1,7 @@
 // Over real sockets, on loopback.
 #include "actors/links/link_hub.hpp"
 
+#include "actors/links/socket_greeting.hpp"
 #include "runtime/links/link_frames.hpp"
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/reduction/reducer.hpp"
@@ -297,7 +298,9 @@ TEST_CASE("links: a process with another secret, or none, fetches nothing, and o
     result.trust = trust;
     return result;
   };
-  const auto some = [] { return std::make_shared<const credentials>(credentials{shared_secret::random(), "a test's"}); };
+  const auto some = [] {
+    return std::make_shared<const credentials>(credentials{shared_secret::random(), "a test's"});
+  };
   const auto ours = some();
   linked_owner owner{1 * mib, with(ours)};
   owner.fill(64);
@@ -384,7 +387,8 @@ TEST_CASE("links: a reduction is not done twice where its connection breaks in a
     theirs[i] = static_cast<double>(i);
   auto exposed = owner.expose(1, 0, 8 * count);
   for (bool checksums : {false, true}) {
-    link_proxy proxy{owner.hub->place().endpoints.front(), {{.cut_after = greeted_bytes + 32 + 4003}, {.cut_after = 300'001}}};
+    link_proxy proxy{owner.hub->place().endpoints.front(),
+                     {{.cut_after = greeted_bytes + 32 + 4003}, {.cut_after = 300'001}}};
     auto options = on_loopback();
     options.checksums = checksums;
     linked_reader reader{options};
@@ -470,7 +474,8 @@ TEST_CASE("links: where a way is doubted before anybody goes it, its connection 
 TEST_CASE("links: a connection that breaks again and again before a byte ends as unreachable") {
   linked_owner owner{1 * mib};
   auto exposed = owner.expose(1, 0, 1 * mib);
-  link_proxy proxy{owner.hub->place().endpoints.front(), std::deque<link_proxy::trouble>(20, {.cut_after = greeted_bytes})};
+  link_proxy proxy{owner.hub->place().endpoints.front(),
+                   std::deque<link_proxy::trouble>(20, {.cut_after = greeted_bytes})};
   linked_reader reader;
   std::vector<std::byte> out(1 * mib);
   CHECK(reader.fetch(by_way_of(proxy, owner.hub->place()), 1, {out.data()}, 1 * mib)

@@ -18,8 +18,8 @@ namespace {
 using wire_bytes = std::vector<std::byte>;
 
 credentials_ptr holder_of(char letter) {
-  return std::make_shared<const credentials>(
-    credentials{*shared_secret::of(std::string(32, letter), "a test's secret"), std::string{"that of "} + letter});
+  return std::make_shared<const credentials>(credentials{*shared_secret::of(std::string(32, letter), "a test's secret"),
+                                                         std::string{"that of "} + letter});
 }
 
 greeting_initiator::finder given(const credentials_ptr& own) {
@@ -110,9 +110,7 @@ TEST_CASE("greeting: without a secret at both ends they admit each other, and ne
 
 TEST_CASE("greeting: the secret is in none of its messages") {
   greeting_ends x{holder_of('s'), holder_of('s')};
-  x.run([](int, wire_bytes& bytes) {
-    CHECK(std::ranges::search(bytes, wire_bytes(4, std::byte{'s'})).empty());
-  });
+  x.run([](int, wire_bytes& bytes) { CHECK(std::ranges::search(bytes, wire_bytes(4, std::byte{'s'})).empty()); });
   CHECK(x.accepted);
 }
 
@@ -241,8 +239,8 @@ TEST_CASE("greeting: an answer to one port admits to no other") {
       x.run();
       CHECK(x.accepted.has_value() == (listens == wanted));
       if (listens != wanted)
-        CHECK(contains(render(x.problem), fmt::format("host:7077 answers, but it is no ringmaster {}",
-                                                      name_of(wanted))));
+        CHECK(contains(render(x.problem),
+                       fmt::format("host:7077 answers, but it is no ringmaster {}", name_of(wanted))));
     }
   // Also where the initiator is made to believe that the port is another one.
   greeting_ends x{holder_of('a'), holder_of('a'), listener_kind::coordinator, listener_kind::node};

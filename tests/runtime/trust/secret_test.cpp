@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <future>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace ringmaster;
