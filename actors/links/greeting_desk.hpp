@@ -26,7 +26,7 @@ struct stranger_limits {
 /// The greeting of all connections that one listening port accepts (runtime/trust/greeting.hpp), on one thread that
 /// waits for `descriptor()` beside its other work. A stranger costs a descriptor and less than a KiB, and nothing that
 /// it sends is seen by anything else before it is admitted. Refused ones are closed, counted, and logged once a second
-/// at most. Where too many come, the oldest goes: whoever knows the secret has greeted within a round trip.
+/// at most. Where too many come, the oldest goes: a process that knows the secret has greeted within a round trip.
 class greeting_desk {
 public:
   struct admitted {

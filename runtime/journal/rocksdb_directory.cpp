@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/table.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,9 +33,32 @@ public:
   void Logv(const char*, va_list) override {}
 };
 
+/// What the journal tells is for its owner: files that RocksDB makes, which it gives 0644, get 0600.
+class private_files final : public rocksdb::FileSystemWrapper {
+public:
+  private_files() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+
+  const char* Name() const override { return "private_files"; }
+
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& how,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* context) override {
+    auto status = FileSystemWrapper::NewWritableFile(name, how, result, context);
+    if (status.ok())
+      ::chmod(name.c_str(), S_IRUSR | S_IWUSR); // in a directory of another owner it may fail, and be as before
+    return status;
+  }
+
+  static rocksdb::Env* env() {
+    static auto* const result = rocksdb::NewCompositeEnv(std::make_shared<private_files>()).release();
+    return result; // outlives every database
+  }
+};
+
 // A journal is small: few threads, small buffers, and no background work that it does not need.
 rocksdb::DBOptions database_options() {
   rocksdb::DBOptions opts;
+  opts.env = private_files::env();
   opts.paranoid_checks = true;
   // A truncated last record was never reported durable. Any other error is damage.
   opts.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
@@ -69,12 +94,18 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families() {
   return result;
 }
 
-/// What the journal tells is for its owner: RocksDB's files get 0600, except for its lock. An earlier version gave all
-/// of them 0644.
+bool is_of_journal(const fs::path& file) {
+  const auto name = file.filename().string();
+  return file.extension() == ".sst" || file.extension() == ".log" || name == "CURRENT" || name == "IDENTITY"
+         || name == "LOCK" || name == durable_mark::file_name || name.starts_with("MANIFEST-")
+         || name.starts_with("OPTIONS-");
+}
+
+/// An earlier version gave files 0644, and RocksDB gives that to its lock.
 void make_private(const fs::path& dir) {
   std::error_code ec; // of a file that RocksDB deletes meanwhile
   for (fs::directory_iterator i{dir, ec}, end; !ec && i != end; i.increment(ec))
-    if (std::error_code ignored; i->is_regular_file(ignored) && !i->is_symlink(ignored))
+    if (std::error_code ignored; is_of_journal(i->path()) && i->is_regular_file(ignored) && !i->is_symlink(ignored))
       fs::permissions(i->path(), fs::perms::owner_read | fs::perms::owner_write, ignored);
 }
 
@@ -180,7 +211,6 @@ caf::error rocksdb_directory::open_for_writing() {
   auto opts = database_options();
   opts.create_if_missing = true;
   opts.create_missing_column_families = true;
-  opts.env->SetAllowNonOwnerAccess(false).PermitUncheckedError(); // of all files that it makes from now on
   TRY(mark, durable_mark::open(path_));
   mark_ = std::move(*mark);
   rocksdb::DB* db = nullptr;

@@ -140,7 +140,7 @@ credentials_ptr some_credentials() {
   return result;
 }
 
-/// Runs the desk until it has something, or nobody waits.
+/// Runs the desk until it has something, or no stranger waits.
 std::vector<greeting_desk::admitted> run_desk(greeting_desk& desk) {
   for (;;) {
     auto result = desk.run();

@@ -253,7 +253,7 @@ TEST_CASE("greeting: an answer to one port admits to no other") {
   CHECK(x.why == greeting_refusal::wrong_secret);
 }
 
-TEST_CASE("greeting: what cannot be one is refused by its first bytes, and named") {
+TEST_CASE("greeting: other bytes are refused by its first bytes, and named") {
   CHECK(refusal_of("GET / HTTP/1.1\r\nHost: x\r\n\r\n") == greeting_refusal::http);
   CHECK(refusal_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == greeting_refusal::http);
   CHECK(refusal_of(std::string_view{"\x16\x03\x01\x02\x00\x01\x00\x01", 8}) == greeting_refusal::tls);

@@ -16,7 +16,7 @@ namespace {
 /// Every process writes its id down. A node has joined when its own file is there; it says "leaving" when asked to end.
 constexpr const char* fake_coordinator = "echo listening; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
 constexpr const char* fake_node
-  = "trap 'echo leaving; exit 0' TERM; printf 'up: %s\\nbegun' \"$*\"; join; sleep 1000 & wait";
+  = "trap 'echo leaving; exit 0' TERM; printf 'up: %s\\nbegun' \"$said\"; join; sleep 1000 & wait";
 constexpr const char* fake_info = "for name in $(echo $5 | tr , ' '); do await $name; done";
 /// Writes down its options and the host, and runs the rest here.
 constexpr const char* fake_ssh
@@ -28,6 +28,7 @@ dir=$(dirname "$0")
 echo $$ >>$dir/pids
 role=$1
 name=$7
+said=$(echo "$*" | sed 's/ --trust.secret-file=[^ ]*//')
 join() { echo $$ >$dir/$name.new; mv $dir/$name.new $dir/$name; }
 await() { while ! [ -e $dir/$1 ]; do sleep 0.002; done; }
 )";
@@ -72,6 +73,13 @@ struct fake_cluster {
     return !list.empty() && std::all_of(list.begin(), list.end(), has_ended);
   }
 };
+
+/// The file that caf-run has made, which its options name last.
+std::string secret_of(const std::string& options) {
+  const std::string key = "--trust.secret-file=";
+  const auto at = options.find(key);
+  return at == options.npos ? "none" : options.substr(at + key.size(), options.find('\n', at) - at - key.size());
+}
 
 } // namespace
 
@@ -410,7 +418,7 @@ TEST_CASE("caf_run: all that it starts for one run have the same job, and anothe
 
 TEST_CASE("caf_run: the configuration reaches the coordinator, the nodes and the program") {
   fake_cluster cluster;
-  cluster.coordinator = "echo \"$*\" >$dir/words; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
+  cluster.coordinator = "echo \"$said\" >$dir/words; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
   const auto conf = cluster.scripts.write("conf", "[device]\nstreams=3\n");
   const std::vector<std::string> told{"--conf", conf, "--device.memory-bytes=1M", "--log.level=warn"};
   auto command = cluster.command({"--local", "1"});
@@ -418,13 +426,14 @@ TEST_CASE("caf_run: the configuration reaches the coordinator, the nodes and the
   command.insert(command.end(), {"--", "sh", "-c", "echo $RINGMASTER_CONF; echo \"$RINGMASTER_OPTIONS\""});
   launched_program nodes(command);
   CHECK(nodes.finish() == 0);
-  CHECK(nodes.output == conf + "\n--device.memory-bytes=1M\n--log.level=warn\n");
+  const auto secret = "\n--trust.secret-file=" + secret_of(nodes.output) + "\n";
+  CHECK(nodes.output == conf + "\n--device.memory-bytes=1M\n--log.level=warn" + secret);
   const auto handed_on = " --conf " + conf + " --device.memory-bytes=1M --log.level=warn\n";
   CHECK(contains(cluster.scripts.read("words"), "--coordinator.store-dir="));
   CHECK(contains(cluster.scripts.read("words"), handed_on.substr(0, handed_on.size() - 1)));
   CHECK_MESSAGE(contains(nodes.error, "--name node-1" + handed_on), nodes.error);
-  launched_program ranks(cluster.as_ranks("echo $RINGMASTER_CONF $RINGMASTER_OPTIONS >$dir/rank.$RINGMASTER_RANK",
-                                          told));
+  launched_program ranks(cluster.as_ranks(
+    "echo $RINGMASTER_CONF ${RINGMASTER_OPTIONS%--trust.secret-file=*} >$dir/rank.$RINGMASTER_RANK", told));
   CHECK(ranks.finish() == 0);
   for (auto rank : {"0", "1", "2"})
     CHECK(cluster.scripts.read(std::string{"rank."} + rank) == conf + " --device.memory-bytes=1M --log.level=warn\n");
@@ -432,7 +441,7 @@ TEST_CASE("caf_run: the configuration reaches the coordinator, the nodes and the
 
 TEST_CASE("caf_run: --address is where the coordinator listens, also without other hosts") {
   fake_cluster cluster;
-  cluster.coordinator = "echo \"$*\" >$dir/words; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
+  cluster.coordinator = "echo \"$said\" >$dir/words; echo 4711 >$5.new; mv $5.new $5; exec sleep 1000";
   launched_program run(cluster.as_ranks("echo $RINGMASTER_COORDINATOR", {"--address", "[::1]"}));
   CHECK(run.finish() == 0);
   CHECK(run.output == "[::1]:4711\n[::1]:4711\n[::1]:4711\n");
