@@ -276,7 +276,8 @@ caf::expected<uint16_t> listen_for(caf::actor_system& system, const caf::strong_
     RETURN_ERROR(check_own(host));
   raise_descriptor_limit();
   auto listens = make_connector(system, {.way = way, .limits = {.greeting = greeting}, .whom = as});
-  signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
+  if (std::ranges::none_of(signature, [](auto& text) { return text.starts_with(protocol_mark); })) // but in a test
+    signature.insert(fmt::format("{}{}", protocol_mark, protocol_version));
   caf::scoped_actor self{system};
   caf::expected<uint16_t> result = uint16_t{0};
   constexpr auto limit = std::chrono::seconds{10}; // our own thread has no other request

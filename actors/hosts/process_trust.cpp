@@ -32,8 +32,10 @@ caf::expected<credentials_ptr> credentials_in(const std::string& file) {
 } // namespace
 
 process_trust::~process_trust() {
-  std::error_code ignored;
-  if (!to_remove_.empty())
+  if (to_remove_.empty() || !of_cluster_)
+    return;
+  std::error_code ignored; // and another coordinator may have the port by now
+  if (const auto stored = shared_secret::read(to_remove_); stored && *stored == *of_cluster_->secret)
     std::filesystem::remove(to_remove_, ignored);
 }
 
@@ -69,6 +71,14 @@ caf::expected<credentials_ptr> process_trust::for_listening(listener_kind as, ui
   if (*known) {
     if (settings_.insecure && as == listener_kind::coordinator)
       spdlog::warn("every process that can connect to port {} may use and stop this cluster: trust.insecure", port);
+    if (as == listener_kind::coordinator && (*known)->secret) {
+      {
+        std::scoped_lock lock{mutex_};
+        of_cluster_ = *known;
+      }
+      spdlog::info("the secret of the cluster is {}", (*known)->origin);
+      publish(port, *(*known)->secret, true);
+    }
     return known;
   }
   if (as == listener_kind::coordinator)
@@ -108,13 +118,17 @@ caf::expected<credentials_ptr> process_trust::of_coordinator(uint16_t port) {
     result = keep(std::move(*secret), file);
   }
   tell(file);
-  auto copy = users.store(name, *result->secret);
-  if (!copy)
-    spdlog::warn("processes of this user on this host do not find that secret by the port, and need --secret-file: {}",
-                 render(copy.error()));
-  else if (settings_.port_is_chosen)
-    to_remove_ = *copy;
+  publish(port, *result->secret, settings_.port_is_chosen);
   return result;
+}
+
+void process_trust::publish(uint16_t port, const shared_secret& secret, bool until_end) {
+  auto copy = secret_directory{}.store(secret_directory::name_for(port), secret);
+  if (!copy)
+    spdlog::warn("processes of this user on this host do not find the secret by the port, and need --secret-file: {}",
+                 render(copy.error()));
+  else if (until_end)
+    to_remove_ = *copy;
 }
 
 caf::expected<credentials_ptr> process_trust::of_waiting_nodes() {

@@ -40,10 +40,12 @@ public:
 ///                           `secret_directory`. Both are made where they are missing
 ///   else, others            the file of the coordinator's port in the user's `secret_directory`; a node that waits for
 ///                           a coordinator makes one for such nodes there
+///
+/// A coordinator stores its secret there by its port in any case, so that other commands of its user find it.
 class process_trust {
 public:
   explicit process_trust(trust_settings settings) : settings_(std::move(settings)) {}
-  /// Removes a file that it has made for a port that was chosen.
+  /// Removes the file that it has stored by the port, if it is of no use later.
   ~process_trust();
   process_trust(const process_trust&) = delete;
   process_trust& operator=(const process_trust&) = delete;
@@ -61,12 +63,14 @@ private:
   caf::expected<credentials_ptr> configured() const;
   caf::expected<credentials_ptr> of_coordinator(uint16_t port);
   caf::expected<credentials_ptr> of_waiting_nodes();
+  /// Has processes of this user and host find the secret by the port, in place of one of an earlier coordinator there.
+  void publish(uint16_t port, const shared_secret& secret, bool until_end);
   credentials_ptr keep(shared_secret secret, const std::filesystem::path& file);
 
   const trust_settings settings_;
   std::mutex mutex_;
-  credentials_ptr of_cluster_; ///< That this process is a part of, once it is known.
-  std::filesystem::path to_remove_;
+  credentials_ptr of_cluster_;      ///< That this process is a part of, once it is known.
+  std::filesystem::path to_remove_; ///< If it still has that secret.
 };
 
 } // namespace ringmaster

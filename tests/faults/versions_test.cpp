@@ -1,8 +1,10 @@
 // Processes of several versions: one with another protocol is refused at once, with both versions.
 #include "actors/configuration/configuration.hpp"
+#include "actors/hosts/connections.hpp"
 #include "client/client.hpp"
 #include "client/cluster.hpp"
 #include "messages/version.hpp"
+#include "runtime/text/endpoint.hpp"
 #include "tests/faults/started_coordinator.hpp"
 #include "tests/support/text_search.hpp"
 
@@ -29,17 +31,26 @@ struct other_coordinator {
   explicit other_coordinator(uint32_t protocol) {
     auto says = system.message_types<coordinator_actor>();
     says.insert(fmt::format("ringmaster protocol {}", protocol));
+    listens(listen_for(system, caf::actor_cast<caf::strong_actor_ptr>(whom), says, "127.0.0.1", 0));
+  }
+  /// One of the time before connections began with a greeting.
+  other_coordinator() {
     caf::scoped_actor self{system};
     self
       ->request(system.middleman().actor_handle(), std::chrono::seconds{10}, caf::publish_atom_v, uint16_t{0},
-                caf::actor_cast<caf::strong_actor_ptr>(whom), says, std::string{"127.0.0.1"}, true)
-      .receive([&](uint16_t port) { where = fmt::format("127.0.0.1:{}", port); },
-               [](const caf::error& problem) { FAIL(render(problem)); });
+                caf::actor_cast<caf::strong_actor_ptr>(whom), system.message_types<coordinator_actor>(),
+                std::string{"127.0.0.1"}, true)
+      .receive([&](uint16_t port) { listens(port); }, [](const caf::error& problem) { FAIL(render(problem)); });
   }
   ~other_coordinator() { caf::anon_send_exit(whom, caf::exit_reason::kill); }
 
+  void listens(const caf::expected<uint16_t>& port) {
+    REQUIRE_MESSAGE(port, render(port.error()));
+    where = fmt::format("127.0.0.1:{}", *port);
+  }
+
   configuration cfg;
-  bool read = !cfg.read({}, std::nullopt);
+  bool read = !cfg.read(std::vector<std::string>{"--coordinator.port=0"}, std::nullopt);
   caf::actor_system system{cfg};
   caf::actor whom = system.spawn(deaf);
   std::string where;
@@ -73,6 +84,22 @@ TEST_CASE("versions: nodes, ranks and commands of this one leave a coordinator o
                                               host.where, protocol, protocol_version)));
     }
   }
+}
+
+TEST_CASE("versions: one whose connections begin without a greeting is refused at both ends") {
+  other_coordinator host;
+  launched_program status{{RINGMASTER_PROGRAM, "status", host.where}};
+  CHECK(status.finish() == 1);
+  CHECK_MESSAGE(contains(status.error, host.where + " is of an older version of Ringmaster"), status.error);
+  started_coordinator coordinator;
+  const auto there = *parse_endpoint(coordinator.where);
+  caf::scoped_actor self{host.system};
+  self
+    ->request(host.system.middleman().actor_handle(), std::chrono::seconds{10}, caf::connect_atom_v, there.host,
+              there.port)
+    .receive([](const caf::node_id&, const caf::strong_actor_ptr&,
+                const std::set<std::string>&) { FAIL("it was let in"); },
+             [](const caf::error&) {});
 }
 
 TEST_CASE("versions: a coordinator refuses nodes of another one, says both, and goes on") {

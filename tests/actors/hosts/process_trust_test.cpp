@@ -168,7 +168,6 @@ TEST_CASE("process trust: who has the secret comes in, and no one else") {
     {by_file(wrong), "has another secret than this process, which has that of " + wrong},
     {by_file((dir.path() / "none").string()), "requires the secret of its cluster, and this process has none"},
     {{.insecure = true}, "and this process runs with --insecure"},
-    {{.insecure = false}, "Copy the secret file that the log of the coordinator at 127.0.0.1:"},
   };
   for (auto& each : refused) {
     auto problem = door.enter_as(each.guest);
@@ -177,6 +176,10 @@ TEST_CASE("process trust: who has the secret comes in, and no one else") {
     CHECK(code_of(problem.error()) == errc::unauthenticated);
     CHECK(contains(render(problem.error()), each.says));
   }
+  std::filesystem::remove_all(dir.path() / "ringmaster");
+  auto unknown = door.enter_as({.insecure = false});
+  REQUIRE(!unknown);
+  CHECK(contains(render(unknown.error()), "Copy the secret file that the log of the coordinator at 127.0.0.1:"));
   CHECK(door.enter_as(by_file(right))); // as before
 }
 
@@ -198,6 +201,7 @@ TEST_CASE("process trust: the environment has the secret, or its file") {
   const variables_of_trust variables{dir.path()};
   const auto file = secret_file(dir, "right", 'a');
   door_of_process door{by_file(file)};
+  std::filesystem::remove_all(dir.path() / "ringmaster");
   ::setenv("RINGMASTER_SECRET_FILE", file.c_str(), 1);
   CHECK(door.enter_as({.insecure = false}));
   ::setenv("RINGMASTER_SECRET", shared_secret::read(file)->text().c_str(), 1);
@@ -230,6 +234,21 @@ TEST_CASE("process trust: a coordinator without a secret makes one, which others
     CHECK(*shared_secret::read(file) == before);
   }
   CHECK_FALSE(std::filesystem::exists(file)); // no one else gets that port on purpose
+}
+
+TEST_CASE("process trust: a coordinator that was given its secret has other commands of its user find it by the port") {
+  temporary_directory dir;
+  const variables_of_trust variables{dir.path()};
+  const auto given = secret_file(dir, "given", 'a');
+  std::filesystem::path file;
+  {
+    door_of_process door{by_file(given)};
+    file = dir.path() / "ringmaster" / fmt::format("{}.secret", door.port);
+    CHECK(*shared_secret::read(file) == *shared_secret::read(given));
+    CHECK(door.enter_as({.insecure = false}));
+  }
+  CHECK_FALSE(std::filesystem::exists(file));
+  CHECK(std::filesystem::exists(given));
 }
 
 TEST_CASE("process trust: a coordinator with a journal keeps its secret there, and clients find it by the port") {
