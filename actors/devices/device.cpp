@@ -190,6 +190,52 @@ void device_state::recorded(event_id event, uint64_t record) {
 
 namespace {
 
+template <class Request>
+call_key id_of_call(const Request& x) {
+  if constexpr (requires { x.callnumber(); })
+    return {x.caller(), x.callnumber()};
+  else
+    return {x.caller(), x.call_number()};
+}
+
+/// Carries the call out, unless it is sent again: then the answer is that of before.
+template <class Request, class Run>
+auto once(device_state& state, const Request& x, Run run) -> decltype(run()) {
+  using response = decltype(run());
+  if (x.caller() == 0)
+    return run();
+  const auto id = id_of_call(x);
+  if (const auto* known = state.calls.answer_of(id))
+    return known->template get_as<response>(0);
+  auto answer = run();
+  state.calls.end(id, caf::make_message(answer));
+  return answer;
+}
+
+/// The same for a call that a stream answers.
+template <class... Response, class Request, class... Bulk>
+caf::result<Response...> once_by(device_state& state, const stream_actor& target, const Request& x,
+                                 const Bulk&... bulk) {
+  if (x.caller() == 0)
+    return state.self->delegate(target, x, bulk...);
+  const auto id = id_of_call(x);
+  auto promise = state.self->make_response_promise<Response...>();
+  const bool is_new = state.calls.begin(id, [promise](const caf::message& answer, const caf::error& problem) mutable {
+    if (problem)
+      promise.deliver(problem);
+    else
+      [&]<size_t... I>(std::index_sequence<I...>) {
+        promise.deliver(Response{answer.get_as<Response>(I)}...);
+      }
+    (std::index_sequence_for<Response...>{});
+  });
+  if (is_new)
+    state.self->request(target, caf::infinite, x, bulk...)
+      .then([&state, id](Response&... y) { state.calls.end(id, caf::make_message(std::move(y)...)); },
+            [&state, id](const caf::error& problem) { state.calls.fail(id, problem); });
+  return promise;
+}
+
 gpu_sim::GetDeviceMetadataResponse tell_metadata(const device_state& state) {
   if (!state.memory)
     return refusal<gpu_sim::GetDeviceMetadataResponse>(state.not_joined());
@@ -204,7 +250,7 @@ caf::result<gpu_sim::StreamSendResponse> take_chunk(device_state& state, const g
     return refusal<gpu_sim::StreamSendResponse>(errc::unknown_stream,
                                                 fmt::format("no receive is posted for transfer {} on device 0x{:x}",
                                                             x.streamid().value(), state.id));
-  return state.self->delegate(i->second.runner, x);
+  return once_by<gpu_sim::StreamSendResponse>(state, i->second.runner, x);
 }
 
 /// That stream answers; 0: the default one.
@@ -280,8 +326,8 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
   }
   return {
     [&state](const gpu_sim::GetDeviceMetadataRequest&) { return tell_metadata(state); },
-    [&state](const gpu_sim::BeginSendRequest& x) { return state.begin_send(x); },
-    [&state](const gpu_sim::BeginReceiveRequest& x) { return state.begin_receive(x); },
+    [&state](const gpu_sim::BeginSendRequest& x) { return once(state, x, [&] { return state.begin_send(x); }); },
+    [&state](const gpu_sim::BeginReceiveRequest& x) { return once(state, x, [&] { return state.begin_receive(x); }); },
     [&state](const gpu_sim::DataChunk& x) { return take_chunk(state, x); },
     [&state](const gpu_sim::GetStreamStatusRequest& x) -> caf::result<gpu_sim::GetStreamStatusResponse> {
       auto transfer = state.transfers.find(stream_id{x.streamid().value()});
@@ -294,15 +340,24 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
       auto target = state.stream_of(stream_id{x.onstream().value()});
       if (!target)
         return {refusal<gpu_sim::MemcpyResponse>(target.error()), byte_block{}};
-      return state.self->delegate(*target, x, block);
+      if (x.has_devicetohost())
+        return state.self->delegate(*target, x, block); // to read again does no harm
+      return once_by<gpu_sim::MemcpyResponse, byte_block>(state, *target, x, block);
     },
-    [&state](const proto::CopyRequest& x) { return by_stream<proto::CopyResponse>(state, x.on_stream().value(), x); },
-    [&state](const proto::AllocateRequest& x) { return allocate(state, x); },
+    [&state](const proto::CopyRequest& x) -> caf::result<proto::CopyResponse> {
+      auto target = state.stream_of(stream_id{x.on_stream().value()});
+      if (!target)
+        return refusal<proto::CopyResponse>(target.error());
+      return once_by<proto::CopyResponse>(state, *target, x);
+    },
+    [&state](const proto::AllocateRequest& x) { return once(state, x, [&] { return allocate(state, x); }); },
     [&state](const proto::FreeRequest& x) {
-      return state.memory ? verdict<proto::FreeResponse>(state.memory->free(x.address().value()))
-                          : refusal<proto::FreeResponse>(state.not_joined());
+      return once(state, x, [&] {
+        return state.memory ? verdict<proto::FreeResponse>(state.memory->free(x.address().value()))
+                            : refusal<proto::FreeResponse>(state.not_joined());
+      });
     },
-    [&state](const proto::StreamCreateRequest&) { return create_stream(state); },
+    [&state](const proto::StreamCreateRequest& x) { return once(state, x, [&] { return create_stream(state); }); },
     [&state](const proto::StreamSynchronizeRequest& x) {
       return by_stream<proto::StreamSynchronizeResponse>(state, x.stream_id().value(), x);
     },

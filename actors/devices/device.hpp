@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/devices/answered_calls.hpp"
 #include "actors/streams/stream.hpp"
 #include "messages/interfaces.hpp"
 
@@ -73,6 +74,7 @@ public:
   static inline const char* name = "device";
 
   device_actor::pointer self = nullptr;
+  answered_calls calls;
   uint64_t incarnation = 0; ///< Of the latest coordinator that has asked what it knows.
   device_options options;
   device_id id;

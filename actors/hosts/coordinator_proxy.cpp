@@ -67,32 +67,46 @@ uint64_t random_caller() {
   return std::uniform_int_distribution<uint64_t>{1}(chance);
 }
 
-/// Calls that must run once get an id, by which one that is sent again is recognised.
-void identify(caf::message& what, proxy_sender& from) {
-  const auto next = [&from](proto::CallId& id) {
-    id.set_caller(from.caller);
-    id.set_number(++from.calls);
-  };
-  if (what.match_elements<proto::RankCall>()) {
-    next(*what.get_mutable_as<proto::RankCall>(0).mutable_call());
-  } else if (what.match_elements<proto::CollectiveRequest>()) {
-    next(*what.get_mutable_as<proto::CollectiveRequest>(0).mutable_call());
-  } else if (what.match_elements<proto::CollectiveRequests>()) {
-    for (auto& call : *what.get_mutable_as<proto::CollectiveRequests>(0).mutable_calls())
-      next(*call.mutable_call());
-  } else if (what.match_elements<gpu_sim::CommInitRequest>()) {
-    auto& call = what.get_mutable_as<gpu_sim::CommInitRequest>(0);
+/// Gives the element of a message an id, if it is of this type.
+template <class Call>
+bool identify_as(caf::message& what, size_t at, proxy_sender& from) {
+  if (!what.match_element<Call>(at))
+    return false;
+  auto& call = what.get_mutable_as<Call>(at);
+  if constexpr (requires { call.mutable_call(); }) {
+    call.mutable_call()->set_caller(from.caller);
+    call.mutable_call()->set_number(++from.calls);
+  } else if constexpr (requires { call.set_callnumber(0); }) {
     call.set_caller(from.caller);
     call.set_callnumber(++from.calls);
-  } else if (what.match_elements<proto::CommDeriveRequest>()) {
-    auto& call = what.get_mutable_as<proto::CommDeriveRequest>(0);
+  } else {
     call.set_caller(from.caller);
     call.set_call_number(++from.calls);
-  } else if (what.match_elements<gpu_sim::AllReduceRingRequest>()) {
-    auto& call = what.get_mutable_as<gpu_sim::AllReduceRingRequest>(0);
-    call.set_caller(from.caller);
-    call.set_callnumber(++from.calls);
   }
+  return true;
+}
+
+template <class... Calls>
+bool identify_as_one_of(caf::message& what, size_t at, proxy_sender& from) {
+  return (identify_as<Calls>(what, at, from) || ...);
+}
+
+/// Calls that must run once get an id, by which one that is sent again is recognised.
+void identify(caf::message& what, proxy_sender& from) {
+  if (what.empty())
+    return;
+  if (what.match_elements<proto::CollectiveRequests>()) {
+    for (auto& call : *what.get_mutable_as<proto::CollectiveRequests>(0).mutable_calls()) {
+      call.mutable_call()->set_caller(from.caller);
+      call.mutable_call()->set_number(++from.calls);
+    }
+    return;
+  }
+  const size_t at = what.size() > 1 && what.match_element<gpu_sim::DeviceId>(0) ? 1 : 0; // of calls to a device
+  identify_as_one_of<proto::RankCall, proto::CollectiveRequest, gpu_sim::CommInitRequest, proto::CommDeriveRequest,
+                     gpu_sim::AllReduceRingRequest, gpu_sim::MemcpyRequest, proto::CopyRequest, proto::AllocateRequest,
+                     proto::FreeRequest, proto::StreamCreateRequest, gpu_sim::BeginSendRequest,
+                     gpu_sim::BeginReceiveRequest, gpu_sim::DataChunk>(what, at, from);
 }
 
 uint64_t communicator_of_call(const caf::message& call) {

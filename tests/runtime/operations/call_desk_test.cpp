@@ -292,3 +292,61 @@ TEST_CASE("call desk: whatever the order of calls, limits, losses and ends, ever
   two.explore(fixture{2});
   CHECK(two.paths > 100);
 }
+
+namespace {
+
+proto::RankCall with_id(proto::RankCall x, uint64_t number) {
+  x.mutable_call()->set_caller(100 + x.device_id());
+  x.mutable_call()->set_number(number);
+  return x;
+}
+
+} // namespace
+
+TEST_CASE("call_desk: operations know the calls of their ranks by their ids") {
+  fixture x{2};
+  x.call(1, with_id(sum(10), 5));
+  x.call(2, with_id(sum(11), 9));
+  REQUIRE(x.begun.size() == 1);
+  auto& origin = x.begun[0].origin;
+  REQUIRE(origin.ranks_size() == 2);
+  CHECK(origin.rank_devices(0) == 10);
+  CHECK(origin.ranks(0).number() == 5);
+  CHECK(origin.rank_devices(1) == 11);
+  CHECK(origin.ranks(1).number() == 9);
+}
+
+TEST_CASE(
+  "call_desk: a call that was known before its communicator was built again is answered, and not matched again") {
+  fixture x{2};
+  x.desk.recover({10}, {110, 4}, {});
+  x.desk.recover({10}, {110, 5}, {{17}, {18}}); // a group
+  x.desk.recover({11}, {111, 9}, {{17}, {18}});
+  x.call(1, with_id(sum(10), 4)); // it has ended
+  CHECK(x.error(1) == "");
+  x.call(2, with_id(sum(10, 2), 5));
+  CHECK(x.answers.count(2) == 0);
+  x.end({17});
+  CHECK(x.answers.count(2) == 0);
+  x.end({18});
+  CHECK(x.error(2) == "");
+  x.call(3, with_id(sum(11, 2), 9)); // its operations have ended meanwhile
+  CHECK(x.error(3) == "");
+  CHECK(x.begun.empty());
+  // Calls that it does not know are matched as ever.
+  x.call(4, with_id(sum(10), 6));
+  CHECK(x.begun.empty());
+  x.call(5, with_id(sum(11), 10));
+  CHECK(x.begun.size() == 1);
+}
+
+TEST_CASE("call_desk: a recovered operation that fails does so for callers that come before and after its end") {
+  fixture x{2};
+  x.desk.recover({10}, {110, 1}, {{3}});
+  x.desk.recover({11}, {111, 1}, {{3}});
+  x.call(1, with_id(sum(10), 1));
+  x.end({3}, "its root was lost");
+  CHECK(contains(x.error(1), "its root was lost"));
+  x.call(2, with_id(sum(11), 1));
+  CHECK(contains(x.error(2), "its root was lost"));
+}
