@@ -178,6 +178,7 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   if (recovers) {
     TRY(metadata, open_store(opts));
     found->store = std::move(*metadata);
+    result->store_ = found->store;
     if (found->store != nullptr) {
       TRY(run, start_incarnation(*found->store, random_id()));
       found->run = std::move(*run);

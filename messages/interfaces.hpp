@@ -241,7 +241,7 @@ using coordinator_actor = caf::typed_actor<
   caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
   caf::reacts_to<proto::OutputsWritten>,
   // INTERNAL: the rank of this number has waited for others for a while.
-  caf::reacts_to<atom::tick, uint64_t>,
+  caf::reacts_to<atom::tick>, caf::reacts_to<atom::tick, uint64_t>,
   // INTERNAL: a limit has passed, of a call that was passed on or of what has this number.
   caf::reacts_to<atom::expire>, caf::reacts_to<atom::expire, uint64_t>>;
 

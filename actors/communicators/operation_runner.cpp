@@ -55,7 +55,8 @@ caf::expected<operation> operation_runner::operation_for(const proto::Collective
   return planner_.operation_for(request, epochs_.members(), in_epoch, shares_memory());
 }
 
-void operation_runner::resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls) {
+void operation_runner::resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls,
+                              const std::vector<device_id>& without_results) {
   known_calls_ = {host_calls.begin(), host_calls.end()};
   auto& operations = epochs_.operations();
   bool of_host = false;
@@ -65,8 +66,8 @@ void operation_runner::resume(const std::vector<std::pair<call_key, sequence_num
   }
   if (of_host)
     outcomes_.start_batch(true);
-  if (!known_calls_.empty())
-    operations.batch().restore();
+  if (operations.latest() != sequence_number{})
+    operations.batch().restore(!known_calls_.empty(), without_results);
 }
 
 void operation_runner::note_acknowledged(sequence_number sequence) {

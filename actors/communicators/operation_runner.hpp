@@ -42,7 +42,8 @@ public:
   // -- of a communicator that is built again --
 
   /// Operations that were recovered have their limits again; a call of these that comes again is answered, not run.
-  void resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls);
+  void resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls,
+              const std::vector<device_id>& without_results);
   /// The host's calls were acknowledged up to this one: those that no stream knows are lost, and have failed.
   void note_acknowledged(sequence_number sequence);
 

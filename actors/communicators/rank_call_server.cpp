@@ -60,7 +60,11 @@ void rank_call_server::resume(epoch_number before, std::vector<device_id> device
                               const std::vector<recovered_communicator::rank_call>& calls) {
   desk_.set_ranks(before, std::move(devices));
   for (auto& x : calls)
-    desk_.recover(x.device, x.call, x.sequences);
+    desk_.recover(x.device, x.call, x.sequences,
+                  x.has_failed
+                    ? make_error(errc::aborted, "an operation of this call had failed before the "
+                                                "coordinator's process was restarted; the log has the reason")
+                    : caf::error{});
 }
 
 void rank_call_server::operation_ended(const operation& op) {

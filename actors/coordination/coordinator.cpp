@@ -333,6 +333,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       for (auto& range : x.ranges())
         state.copies.overwritten(device_id{range.device_id()}, range.address(), range.bytes());
     },
+    [&state](atom::tick) { state.metadata.look_after(); },
     [&state](atom::tick, uint64_t waiter) { state.ranks.log_missing_ranks(waiter); },
     [&state](atom::expire) { state.expire_calls(); },
     [&state](atom::expire, uint64_t number) { state.expire(number); },

@@ -26,7 +26,9 @@ metadata_actor::behavior_type metadata_writer(metadata_actor::pointer self,
     for (auto& entry : x.entries())
       changes.push_back({entry.key(), entry.erased() ? std::nullopt : std::optional{entry.value()}});
     proto::StoreAnswer answer;
-    set_error_in(answer, changes.empty() ? store->look_after() : store->commit(changes));
+    const auto problem = changes.empty() ? store->look_after() : store->commit(changes);
+    store->note(problem);
+    set_error_in(answer, problem);
     return answer;
   }};
 }
@@ -89,6 +91,11 @@ void metadata_log::when_stored(std::function<void()> then) {
 
 void metadata_log::flush() {
   if (!is_writing_ && try_again_ == 0 && next_.entries_size() > 0)
+    write();
+}
+
+void metadata_log::look_after() {
+  if (is_kept() && !is_writing_ && try_again_ == 0)
     write();
 }
 

@@ -38,6 +38,8 @@ public:
   void when_stored(std::function<void()> then);
   /// A message has been handled: writes what it has changed.
   void flush();
+  /// Looks whether the store is still there, also where nothing changes.
+  void look_after();
   /// Tries again, if this is the number of the try. Returns whether it was.
   bool expire(uint64_t number);
 

@@ -173,7 +173,10 @@ void collective_dispatch::accept(const proto::Quiesce& x) {
     arrived_ = 0;
     stream_.remove_if([&](const command& entry) {
       auto cmd = entry.as_collective();
-      return stops(cmd) && (x.forget() || std::count(x.cancel().begin(), x.cancel().end(), cmd->sequence()) > 0);
+      const bool is_cancelled = stops(cmd) && std::count(x.cancel().begin(), x.cancel().end(), cmd->sequence()) > 0;
+      if (is_cancelled)
+        stream_.ended_ops.note_cancelled(cmd->ordered());
+      return is_cancelled || (x.forget() && stops(cmd));
     });
     if (x.forget())
       stream_.forget(communicator);

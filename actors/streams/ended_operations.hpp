@@ -11,8 +11,8 @@
 
 namespace ringmaster {
 
-/// Which operations a stream has put in place, and whose calls they were: a communicator that is built again after its
-/// coordinator was restarted learns from it what is done.
+/// Which operations a stream has put in place or was to drop, and whose calls they were: a communicator that is built
+/// again after its coordinator was restarted learns from it what is done.
 class ended_operations {
 public:
   /// Calls of the host, and of this device's rank, that are kept for each communicator. A caller has fewer that were
@@ -26,6 +26,16 @@ public:
       note(of, part.sequence(), part.origin(), device);
     if (plan.fused().empty())
       note(of, plan.sequence(), plan.origin(), device);
+  }
+  /// The plan's operations, and those that come with it, will not be run again: they have failed.
+  void note_cancelled(const proto::OperationPlan& plan) {
+    auto& of = communicators_[communicator_id{plan.comm_id()}];
+    for (auto& part : plan.fused())
+      note_failed(of, part.sequence(), part.origin());
+    if (plan.fused().empty())
+      note_failed(of, plan.sequence(), plan.origin());
+    for (auto& next : plan.next())
+      note_cancelled(next);
   }
   /// The latest that has ended; 0: none.
   sequence_number latest(communicator_id communicator) const {
@@ -48,6 +58,8 @@ public:
       known.set_caller(caller);
       known.set_number(number);
     }
+    for (auto& each : found->second.failed_calls)
+      *x.add_failed_calls() = each;
   }
   void forget(communicator_id communicator) { communicators_.erase(communicator); }
 
@@ -57,6 +69,7 @@ private:
     sequence_number latest;
     std::deque<std::pair<call, sequence_number>> host_calls;
     std::deque<call> rank_calls;
+    std::deque<proto::RecalledCommunicator::FailedCall> failed_calls;
   };
 
   static void note(ended& of, uint64_t sequence, const proto::CallOrigin& origin, device_id device) {
@@ -66,6 +79,18 @@ private:
     for (int i = 0; i < origin.rank_devices_size(); ++i)
       if (origin.rank_devices(i) == device.value)
         keep(of.rank_calls, {origin.ranks(i).caller(), origin.ranks(i).number()});
+  }
+
+  static void note_failed(ended& of, uint64_t sequence, const proto::CallOrigin& origin) {
+    if (sequence_number{sequence} <= of.latest)
+      return; // of a series, one that has ended
+    for (int i = 0; i < std::min(origin.ranks_size(), origin.rank_devices_size()); ++i) {
+      proto::RecalledCommunicator::FailedCall failed;
+      *failed.mutable_call() = origin.ranks(i);
+      failed.set_device_id(origin.rank_devices(i));
+      failed.set_sequence(sequence);
+      keep(of.failed_calls, std::move(failed));
+    }
   }
 
   template <class T>

@@ -44,6 +44,8 @@ public:
     for (auto& [first, series] : series_)
       add(series);
     add_ended_calls();
+    if (out_.operations.empty())
+      find_spares();
     return std::move(out_);
   }
 
@@ -152,6 +154,14 @@ private:
     out_.operations.push_back(std::move(op));
   }
 
+  /// All operations have ended. A rank whose stream has not seen the last one end was not a member then.
+  void find_spares() {
+    for (auto& x : out_.ranks)
+      if (const auto its = devices_.find(x.id());
+          its != devices_.end() && sequence_number{its->second.ended()} < ended_)
+        out_.without_results.push_back(x.id());
+  }
+
   void add_slots(operation& op, const proto::OperationPlan& plan,
                  const google::protobuf::RepeatedField<uint64_t>& inputs,
                  const google::protobuf::RepeatedField<uint64_t>& outputs) const {
@@ -208,12 +218,18 @@ private:
       out_.host_calls.push_back({{origin.host().caller(), origin.host().number()}, op.sequence});
     for (int i = 0; i < std::min(origin.ranks_size(), origin.rank_devices_size()); ++i) {
       const device_id device{origin.rank_devices(i)};
-      const call_key call{origin.ranks(i).caller(), origin.ranks(i).number()};
-      auto known = std::ranges::find_if(out_.rank_calls, [&](auto& x) { return x.device == device && x.call == call; });
-      if (known == out_.rank_calls.end())
-        known = out_.rank_calls.insert(out_.rank_calls.end(), {device, call, {}});
-      known->sequences.push_back(op.sequence);
+      rank_call_of(device, origin.ranks(i)).sequences.push_back(op.sequence);
     }
+  }
+
+  recovered_communicator::rank_call& rank_call_of(device_id device, const proto::CallId& id) {
+    const call_key call{id.caller(), id.number()};
+    const auto known = std::ranges::find_if(out_.rank_calls,
+                                            [&](auto& x) { return x.device == device && x.call == call; });
+    if (known != out_.rank_calls.end())
+      return *known;
+    out_.rank_calls.push_back({device, call, {}, false});
+    return out_.rank_calls.back();
   }
 
   void add_ended_calls() {
@@ -224,12 +240,12 @@ private:
       for (auto& x : its.host_calls())
         if (call_key key{x.call().caller(), x.call().number()}; known.insert(key).second)
           out_.host_calls.push_back({key, sequence_number{x.sequence()}});
-      for (auto& x : its.rank_calls()) {
-        const call_key call{x.caller(), x.number()};
-        if (std::ranges::none_of(out_.rank_calls,
-                                 [&, id = device](auto& y) { return y.device == id && y.call == call; }))
-          out_.rank_calls.push_back({device, call, {}});
-      }
+      for (auto& x : its.rank_calls())
+        rank_call_of(device, x);
+      for (auto& x : its.failed_calls())
+        if (std::ranges::find(out_.operations, sequence_number{x.sequence()}, &operation::sequence)
+            == out_.operations.end()) // else another stream has not dropped it yet: it runs again
+          rank_call_of(device_id{x.device_id()}, x.call()).has_failed = true;
     }
   }
 

@@ -19,6 +19,7 @@ struct recovered_communicator {
     device_id device;
     call_key call;
     std::vector<sequence_number> sequences;
+    bool has_failed = false; ///< One of its operations was cancelled.
   };
 
   epoch_number epoch;                ///< The first that may open: no stream obeys an earlier one.
@@ -26,6 +27,7 @@ struct recovered_communicator {
   std::vector<device_id> lost;       ///< Those of the ranks that have not come back.
   std::vector<operation> operations; ///< In flight, in their order: running, decided, or cancelled with the reason.
   sequence_number latest;            ///< The highest number that a stream knows.
+  std::vector<device_id> without_results; ///< Ranks that came after the last operation, in place of lost ones.
   std::vector<std::pair<call_key, sequence_number>> host_calls; ///< Calls of the host that streams know.
   std::vector<rank_call> rank_calls; ///< The latest of each rank that have ended, and those in flight.
 };

@@ -1,5 +1,7 @@
 #include "runtime/metadata/metadata_store.hpp"
 
+#include "messages/errc.hpp"
+
 namespace ringmaster {
 
 namespace {
@@ -23,6 +25,16 @@ private:
 };
 
 } // namespace
+
+void metadata_store::note(const caf::error& problem) {
+  std::scoped_lock lock{mutex_};
+  trouble_ = problem ? render(problem) : std::string{};
+}
+
+std::string metadata_store::trouble() const {
+  std::scoped_lock lock{mutex_};
+  return trouble_;
+}
 
 std::unique_ptr<metadata_store> metadata_store::in_memory() {
   return std::make_unique<memory_store>();

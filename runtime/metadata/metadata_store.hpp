@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,10 +43,19 @@ public:
   virtual caf::expected<entries> load() = 0;
   /// All of these, in their order, or none. Errors: io_error.
   virtual caf::error commit(std::span<const metadata_change> changes) = 0;
-  /// Whether its files are still where they belong. Errors: io_error.
+  /// Looks whether its files are still where they belong, and writes them anew if not. Errors: io_error.
   virtual caf::error look_after() = 0;
   /// Whether `commit` waits for a disk or a network.
   virtual bool waits() const = 0;
+
+  /// Its owner notes how its latest use ended, for other threads.
+  void note(const caf::error& problem);
+  /// What is wrong with it; empty: nothing. Any thread.
+  std::string trouble() const;
+
+private:
+  mutable std::mutex mutex_;
+  std::string trouble_;
 };
 
 } // namespace ringmaster

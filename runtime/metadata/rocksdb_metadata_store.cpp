@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <rocksdb/db.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace ringmaster {
 
@@ -48,11 +50,7 @@ rocksdb::Options store_options() {
 class rocksdb_store final : public metadata_store {
 public:
   explicit rocksdb_store(options opts) : options_(std::move(opts)) {}
-  ~rocksdb_store() override {
-    db_.reset();
-    if (dir_ >= 0)
-      ::close(dir_);
-  }
+  ~rocksdb_store() override { close(); }
 
   caf::error open() {
     std::error_code ec;
@@ -92,7 +90,8 @@ public:
   }
 
   caf::error commit(std::span<const metadata_change> changes) override {
-    ensure(db_ != nullptr, "a store is written after it was opened");
+    if (db_ == nullptr)
+      RETURN_ERROR(write_anew());
     rocksdb::WriteBatch batch;
     for (auto& x : changes)
       if (x.value)
@@ -109,21 +108,55 @@ public:
     return status.ok() ? look_after() : error_of(status, "write to");
   }
 
-  caf::error look_after() override {
-    struct stat open_one {
-    }, named_one{};
-    if (::fstat(dir_, &open_one) == 0 && ::stat(options_.dir.c_str(), &named_one) == 0
-        && open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev
-        && ::access((options_.dir / "CURRENT").c_str(), F_OK) == 0)
-      return caf::none;
-    return make_error(errc::io_error, fmt::format("the coordinator's store '{}' was removed while it is in use: a "
-                                                  "coordinator that is restarted will not find its cluster there",
-                                                  options_.dir.string()));
-  }
+  caf::error look_after() override { return db_ != nullptr && is_in_place() ? caf::error{} : write_anew(); }
 
   bool waits() const override { return true; }
 
 private:
+  void close() {
+    db_.reset();
+    if (dir_ >= 0)
+      ::close(std::exchange(dir_, -1));
+  }
+
+  bool is_in_place() const {
+    struct stat open_one {
+    }, named_one{};
+    return ::fstat(dir_, &open_one) == 0 && ::stat(options_.dir.c_str(), &named_one) == 0
+           && open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev
+           && ::access((options_.dir / "CURRENT").c_str(), F_OK) == 0;
+  }
+
+  /// The directory was removed: RocksDB still has the files that are open, and a database of the same name is made of
+  /// what is in them. If that fails it is tried again at the next use.
+  caf::error write_anew() {
+    if (db_ != nullptr) {
+      TRY(all, load());
+      removed_ = std::move(*all);
+      close();
+    }
+    auto problem = open();
+    if (!problem) {
+      rocksdb::WriteBatch batch;
+      for (auto& [key, value] : removed_)
+        batch.Put(key, value);
+      rocksdb::WriteOptions how;
+      how.sync = options_.sync;
+      if (const auto status = db_->Write(how, &batch); !status.ok())
+        problem = error_of(status, "write to");
+    }
+    if (problem) {
+      close();
+      return make_error(errc::io_error, fmt::format("the coordinator's store '{}' was removed while it is in use, and "
+                                                    "is in memory only: {}",
+                                                    options_.dir.string(), render(problem)));
+    }
+    spdlog::warn("the coordinator's store '{}' was removed while it is in use: it was written anew",
+                 options_.dir.string());
+    removed_.clear();
+    return caf::none;
+  }
+
   /// RocksDB would add its files to those of any other program.
   caf::error check_is_ours() const {
     std::error_code ec;
@@ -177,6 +210,7 @@ private:
   const options options_;
   int dir_ = -1; ///< The directory that was opened.
   std::unique_ptr<rocksdb::DB> db_;
+  entries removed_; ///< While it is nowhere else.
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "runtime/operations/operation.hpp"
 
 #include <set>
+#include <vector>
 
 namespace ringmaster {
 
@@ -16,10 +17,11 @@ public:
     has_results_ = false;
     without_results_.clear();
   }
-  /// The communicator was built again, and calls of the host have ended before: the host may not have heard of them.
-  void restore() {
-    start(true);
+  /// The communicator was built again, and calls have ended before: their callers may not have heard of them.
+  void restore(bool of_host, const std::vector<device_id>& without_results) {
+    start(of_host);
     has_results_ = true;
+    without_results_.insert(without_results.begin(), without_results.end());
   }
   bool contains(const operation& op) const { return !of_host_ || !op.was_called_by_ranks(); }
   const std::set<device_id>& without_results() const { return without_results_; }

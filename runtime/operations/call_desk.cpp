@@ -41,9 +41,10 @@ void call_desk::call(uint64_t ticket, const proto::RankCall& x, bool limited, ti
   }
 }
 
-void call_desk::recover(device_id device, call_key call, const std::vector<sequence_number>& in_flight) {
+void call_desk::recover(device_id device, call_key call, const std::vector<sequence_number>& in_flight,
+                        caf::error error) {
   ensure(calls_.empty(), "calls are recovered before others come");
-  recovered_[{device, call}].in_flight = {in_flight.begin(), in_flight.end()};
+  recovered_[{device, call}] = {{in_flight.begin(), in_flight.end()}, std::move(error)};
 }
 
 bool call_desk::is_recovered(uint64_t ticket, const proto::RankCall& x) {
@@ -51,15 +52,10 @@ bool call_desk::is_recovered(uint64_t ticket, const proto::RankCall& x) {
   const auto known = recovered_.find({device, {x.call().caller(), x.call().number()}});
   if (known == recovered_.end())
     return false;
-  auto& entry = calls_.at(ticket);
-  if (known->second.in_flight.empty()) {
-    entry.parts = 1;
-    part_ended(ticket, known->second.error);
-    return true;
-  }
-  entry.parts = known->second.in_flight.size();
+  calls_.at(ticket).parts = known->second.in_flight.size() + 1; // those that have ended count as one
   for (auto sequence : known->second.in_flight)
     under_way_[sequence].push_back({ticket, device});
+  part_ended(ticket, known->second.error);
   return true;
 }
 

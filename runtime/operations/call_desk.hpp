@@ -64,8 +64,8 @@ public:
   /// `limited`: the caller has set a limit; it also ends operations that have started.
   void call(uint64_t ticket, const proto::RankCall& x, bool limited, time_point now);
   /// The communicator was built again. A call of this device that comes again with this id is not matched once more: it
-  /// is answered when these operations have ended, at once if there is none.
-  void recover(device_id device, call_key call, const std::vector<sequence_number>& in_flight);
+  /// is answered when these operations have ended, at once if there is none. `error`: of those that have failed.
+  void recover(device_id device, call_key call, const std::vector<sequence_number>& in_flight, caf::error error = {});
   bool has(uint64_t ticket) const { return calls_.count(ticket) != 0; }
   /// The parts are operation `sequence`.
   void began(sequence_number sequence, const std::vector<call_part>& parts);

@@ -112,6 +112,48 @@ TEST_CASE("processes: the demo is right on the devices of four nodes, and leaves
     CHECK(run.output.find(said) != std::string::npos);
 }
 
+TEST_CASE("processes: a coordinator that is killed again and again is restarted, and no result is lost or wrong") {
+  launched_program run{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--devices-per-node", "2",
+                        "--", RINGMASTER_COORDINATOR_KILLS, "3", "ring", "separate"}};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CAPTURE(run.output);
+  for (auto said : {"3 kills: ", " rounds right, 0 failed", " with 4 ranks"})
+    CHECK(run.output.find(said) != std::string::npos);
+}
+
+TEST_CASE("processes: a training goes on across kills of the coordinator, with the losses of one without kills") {
+  auto story = R"("$0" train --ranks 4 --epochs 4 | while read -r line; do
+                    echo "$line"
+                    case $line in "epoch 1/"* | "epoch 2/"*)
+                      for c in $(cat /proc/$PPID/task/$PPID/children); do
+                        case $(tr '\0' ' ' < /proc/$c/cmdline) in
+                          "$0 coordinator"*) kill -9 $c && echo "it was killed" ;;
+                        esac
+                      done ;;
+                    esac
+                  done)";
+  launched_program killed{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--devices-per-node",
+                           "2", "--", "sh", "-c", story, RINGMASTER_PROGRAM}};
+  launched_program quiet{{RINGMASTER_PROGRAM, "train", "--ranks", "4", "--epochs", "4"}};
+  CHECK(killed.finish() == 0);
+  CHECK(quiet.finish() == 0);
+  CAPTURE(killed.error);
+  CAPTURE(killed.output);
+  const auto first = killed.output.find("it was killed");
+  REQUIRE(first != std::string::npos);
+  CHECK(killed.output.find("it was killed", first + 1) != std::string::npos);
+  for (auto epoch : {"epoch 1/4", "epoch 2/4", "epoch 3/4", "epoch 4/4"}) {
+    const auto losses_of = [&](const std::string& output) {
+      const auto start = output.find(epoch);
+      REQUIRE(start != std::string::npos);
+      return output.substr(start, output.find("k samples", start) - start);
+    };
+    const auto losses = losses_of(quiet.output);
+    CHECK(losses_of(killed.output).substr(0, losses.rfind("  ")) == losses.substr(0, losses.rfind("  ")));
+  }
+}
+
 TEST_CASE("processes: the bench takes the devices that are there, and says on which node each rank is") {
   ringmaster::test::temporary_directory dir;
   auto file = (dir.path() / "rows").string();
@@ -523,7 +565,7 @@ TEST_CASE("processes: a coordinator whose journal was removed says so in status 
   REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
   auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
   std::filesystem::remove_all(journal);
-  REQUIRE(coordinator.await_output("was removed"));
+  REQUIRE(coordinator.await_output("was removed or moved away"));
   launched_program status{{RINGMASTER_PROGRAM, "status", "--join", where}};
   CHECK(status.finish() == 0);
   CHECK(status.output.find("the journal lacks ") != std::string::npos);
@@ -538,6 +580,25 @@ TEST_CASE("processes: a coordinator whose journal was removed says so in status 
   CHECK(log.finish() == 0);
   CHECK(log.output.find("node late joined") != std::string::npos);
   CHECK(node.finish() == 1);
+}
+
+TEST_CASE("processes: a coordinator whose store was removed writes it anew, or says at once that it cannot") {
+  ringmaster::test::temporary_directory dir;
+  const auto journal = dir.path() / "journal", store = journal / "store";
+  launched_program coordinator{{RINGMASTER_PROGRAM, "coordinator", "--port", "0", "--journal", journal.string()}};
+  REQUIRE(coordinator.await_output("coordinator at 127.0.0.1:"));
+  const auto where = "127.0.0.1:" + word_after(coordinator.error, "coordinator at 127.0.0.1:");
+  std::filesystem::remove_all(store);
+  REQUIRE(coordinator.await_output("it was written anew"));
+  CHECK(std::filesystem::exists(store / "CURRENT"));
+  std::filesystem::remove_all(store);
+  std::ofstream{store} << "a file in its place";
+  REQUIRE(coordinator.await_output("is in memory only"));
+  launched_program status{{RINGMASTER_PROGRAM, "status", "--join", where}};
+  CHECK(status.finish() == 0);
+  CHECK(status.output.find("is in memory only") != std::string::npos);
+  ::kill(coordinator.child.pid(), SIGTERM);
+  CHECK(coordinator.finish() == 1);
 }
 
 TEST_CASE("processes: a node is back with its devices when its coordinator is restarted, and with new ones if that was "

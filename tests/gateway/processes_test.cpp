@@ -69,6 +69,31 @@ TEST_CASE("gateway processes: clients in C++ and Python, in two dialects at once
            "unknown_communicator\ndestroyed: True\n");
 }
 
+TEST_CASE("gateway processes: a gateway serves on after the coordinator was killed and restarted") {
+  const auto at = free_addresses(3);
+  script_directory directory;
+  const auto listeners = directory.write("listeners.conf",
+                                         "[lab]\naddress = " + at[0] + "\ndevices = " + at[1] + ", " + at[2] + "\n");
+  const auto client = RINGMASTER_COURSE_LAB_CLIENT " " + joined(at, " ") + " >";
+  const auto story = directory.write("story", "#!/bin/sh\n" + client + directory.path("before")
+                                                + " || exit 1\n"
+                                                  "for c in $(cat /proc/$PPID/task/$PPID/children); do\n"
+                                                  "  case $(tr '\\0' ' ' </proc/$c/cmdline) in\n"
+                                                  "    *' coordinator '*) kill -9 $c && echo it was killed ;;\n"
+                                                  "  esac\n"
+                                                  "done\n"
+                                                + client + directory.path("after") + " || true\n");
+  launched_program run{
+    {RINGMASTER_CAF_RUN, "--local", "2", "--devices-per-node", "1", "--gateway", listeners, "--", story}};
+  CHECK(run.finish() == 0);
+  CAPTURE(run.error);
+  CHECK(run.output.find("it was killed") != std::string::npos);
+  CHECK(contains(directory.read("before"), "part B, from outside: 10 20 30 40\n"));
+  for (auto said : {"part A, rank 0: 11 22 33 44\n", "part A, rank 1: 11 22 33 44\n",
+                    "part B, between devices: 1 2 3 4\n", "knows transfer 4711 already"}) // that of before
+    CHECK(contains(directory.read("after"), said));
+}
+
 TEST_CASE("gateway processes: without a program caf-run serves until a signal comes") {
   const auto at = free_addresses(1);
   launched_program run{{RINGMASTER_CAF_RUN, "--local", "1", "--gateway", at[0]}};

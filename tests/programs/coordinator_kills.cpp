@@ -2,7 +2,7 @@
 // and again, and checks every result. The launcher restarts the coordinator, and this program does not notice but by
 // time.
 //
-//   coordinator_kills KILLS ALGORITHM in-place|separate [BYTES]
+//   coordinator_kills KILLS ALGORITHM in-place|separate [ELEMENTS]
 #include "messages/try.hpp"
 #include "tests/programs/cluster_program.hpp"
 
@@ -38,14 +38,15 @@ public:
   explicit killer(int kills) : thread_{[this, kills] { run(kills); }} {}
   ~killer() { thread_.join(); }
   bool is_done() const { return done_; }
+  int killed() const { return killed_; }
 
 private:
   void run(int kills) {
     std::mt19937 random{42};
     for (int i = 0; i < kills; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds{300 + random() % 300});
-      if (const auto pid = coordinator(); pid > 0)
-        ::kill(pid, SIGKILL);
+      if (const auto pid = coordinator(); pid > 0 && ::kill(pid, SIGKILL) == 0)
+        ++killed_;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{300});
     done_ = true;
@@ -67,6 +68,7 @@ private:
   }
 
   std::atomic<bool> done_{false};
+  std::atomic<int> killed_{0};
   std::thread thread_;
 };
 
@@ -89,10 +91,12 @@ caf::error run(client& host, const plan& what) {
   }
   double longest_ms = 0;
   uint64_t rounds = 0, failed = 0;
+  int killed = 0;
   {
     killer kills{what.kills};
     for (bool last = false; !last; ++rounds) {
       last = kills.is_done();
+      killed = kills.killed();
       const auto start = steady::now();
       for (uint32_t rank = 0; rank < ranks; ++rank) {
         std::vector<int32_t> data(what.count);
@@ -138,8 +142,9 @@ caf::error run(client& host, const plan& what) {
   TRY(after, host.members(id_of(*comm)));
   if (static_cast<uint32_t>(after->devices_size()) != ranks)
     return wrong("ranks are lost: " + after->asyncerror());
-  fmt::print("{} rounds right, {} failed with a reason, the longest took {:.0f} ms, in epoch {} with {} ranks\n",
-             rounds - failed, failed, longest_ms, after->epoch(), ranks);
+  fmt::print(
+    "{} kills: {} rounds right, {} failed with a reason, the longest took {:.0f} ms, in epoch {} with {} ranks\n",
+    killed, rounds - failed, failed, longest_ms, after->epoch(), ranks);
   return caf::none;
 }
 

@@ -284,3 +284,30 @@ TEST_CASE("communicator_recovery: an operation that cannot go on without a rank 
   CHECK(found.operations[0].state == phase::cancelled);
   CHECK(contains(render(found.operations[0].error), "root"));
 }
+
+TEST_CASE("communicator_recovery: a rank that came after the last operation does not have its result") {
+  recovered_ranks x;
+  for (uint64_t id : {1, 2})
+    x.known.at(device_id{id}).set_ended(4);
+  CHECK(x.recover().without_results == std::vector{device_id{3}});
+  SUBCASE("with an operation in flight, that one is judged") {
+    x.has(1, recovered_ranks::plan(5, false, false), recalled::WAITING);
+    CHECK(x.recover().without_results.empty());
+  }
+}
+
+TEST_CASE("communicator_recovery: a call whose operation was cancelled has failed, unless another rank still has it") {
+  recovered_ranks x;
+  auto& failed = *x.known.at(device_id{1}).add_failed_calls();
+  failed.mutable_call()->set_caller(102);
+  failed.mutable_call()->set_number(9);
+  failed.set_device_id(2); // what one stream knows is known of all ranks
+  failed.set_sequence(5);
+  const auto found = x.recover();
+  REQUIRE(found.rank_calls.size() == 1);
+  CHECK(found.rank_calls[0].device == device_id{2});
+  CHECK(found.rank_calls[0].has_failed);
+  x.has(3, recovered_ranks::plan(5, false, false), recalled::WAITING);
+  for (auto& call : x.recover().rank_calls)
+    CHECK(!call.has_failed);
+}

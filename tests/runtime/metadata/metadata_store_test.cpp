@@ -102,20 +102,33 @@ TEST_CASE("metadata_store: cut at any byte it has all changes up to one of them"
   CHECK(latest.empty());
 }
 
-TEST_CASE("metadata_store: damage and a removed directory are errors with what to do") {
+TEST_CASE("metadata_store: one that was removed is written anew, as soon as it can be") {
   temporary_directory dir;
   const auto path = dir.path() / "store";
-  {
-    auto store = opened_store(path);
-    REQUIRE(!store->commit(std::array{put("a", "1")}));
-    fs::rename(path, dir.path() / "elsewhere");
-    const auto problem = store->look_after();
-    CHECK(code_of(problem) == errc::io_error);
-    CHECK(contains(render(problem), "was removed while it is in use"));
-    CHECK(code_of(store->commit(std::array{put("a", "2")})) == errc::io_error);
-    fs::rename(dir.path() / "elsewhere", path);
-    CHECK(!store->look_after());
-  }
+  auto store = opened_store(path);
+  REQUIRE(!store->commit(std::array{put("a", "1"), put("b", "1")}));
+  fs::remove_all(path);
+  CHECK(!store->look_after());
+  CHECK(*store->load() == metadata_store::entries{{"a", "1"}, {"b", "1"}});
+  fs::remove_all(path);
+  CHECK(!store->commit(std::array{put("a", "2")}));
+  CHECK(*store->load() == metadata_store::entries{{"a", "2"}, {"b", "1"}});
+  fs::remove_all(path);
+  std::ofstream{path} << "a file in its place";
+  const auto problem = store->look_after();
+  CHECK(code_of(problem) == errc::io_error);
+  CHECK(contains(render(problem), "was removed while it is in use, and is in memory only"));
+  CHECK(code_of(store->commit(std::array{put("a", "3")})) == errc::io_error);
+  fs::remove(path);
+  CHECK(!store->commit(std::array{put("a", "4")}));
+  store.reset();
+  CHECK(entries_in(path) == metadata_store::entries{{"a", "4"}, {"b", "1"}});
+}
+
+TEST_CASE("metadata_store: damage is an error with what to do") {
+  temporary_directory dir;
+  const auto path = dir.path() / "store";
+  REQUIRE(!opened_store(path)->commit(std::array{put("a", "1")}));
   fs::remove(path / "CURRENT");
   auto damaged = metadata_store::open({.dir = path});
   REQUIRE(!damaged);

@@ -350,3 +350,25 @@ TEST_CASE("call_desk: a recovered operation that fails does so for callers that 
   x.call(2, with_id(sum(11), 1));
   CHECK(contains(x.error(2), "its root was lost"));
 }
+
+TEST_CASE(
+  "call_desk: a recovered group fails with its first operation, also if it is asked for before the second ends") {
+  fixture x{2};
+  x.desk.recover({10}, {110, 1}, {{3}, {4}});
+  x.end({3}, "inputs may be overwritten");
+  x.call(1, with_id(sum(10, 2), 1));
+  CHECK(x.answers.count(1) == 0);
+  x.end({4});
+  CHECK(contains(x.error(1), "inputs may be overwritten"));
+}
+
+TEST_CASE("call_desk: a recovered call that had failed is answered with that, and not matched again") {
+  fixture x{2};
+  x.desk.recover({10}, {110, 1}, {}, make_error(errc::aborted, "it had failed before"));
+  x.call(1, with_id(sum(10), 1));
+  CHECK(contains(x.error(1), "it had failed before"));
+  x.call(2, with_id(sum(10), 2));
+  CHECK(x.answers.count(2) == 0);
+  x.call(3, with_id(sum(11), 1));
+  CHECK(x.begun.size() == 1);
+}
