@@ -9,6 +9,7 @@
 #include "runtime/text/quantity_text.hpp"
 
 #include <caf/blocking_actor.hpp>
+#include <caf/io/middleman.hpp>
 #include <caf/make_actor.hpp>
 #include <caf/monitorable_actor.hpp>
 #include <caf/scoped_actor.hpp>
@@ -140,6 +141,8 @@ public:
 
   /// Called once, when it has a handle.
   void start(const coordinator_actor& coordinator) {
+    if (home_system().has_middleman())
+      manager_ = home_system().middleman().actor_handle()->address();
     {
       std::scoped_lock lock{mutex_};
       remote_ = caf::actor_cast<caf::strong_actor_ptr>(coordinator);
@@ -333,12 +336,15 @@ private:
 
   void look_over_tcp(coordinator_way::found then) {
     auto looks = [way = way_, expected = identity_, reason = reason_, proxy = caf::actor_addr{address()},
-                  then = std::move(then)](caf::blocking_actor* self, bool) {
+                  manager = manager_, then = std::move(then)](caf::blocking_actor* self, bool) {
       const auto until = awake_clock::actor_now() + way.patience;
       caf::error latest = reason;
       for (size_t i = 0; awake_clock::actor_now() < until && !no_more_connecting::is_so(); ++i) {
+        std::this_thread::sleep_for(i == 0 ? first_look_after : way.try_again);
         if (caf::actor_cast<caf::strong_actor_ptr>(proxy) == nullptr)
           return; // no one waits for it
+        if (has_ended(manager))
+          return then(reason); // this process is ending, and its connections with it
         constexpr caf::timespan one_try = std::chrono::seconds{2};
         auto& where = way.addresses[i % way.addresses.size()];
         auto found = find(self->system(), where, expected, one_try);
@@ -348,13 +354,17 @@ private:
         const auto code = code_of(latest);
         if (code == errc::refused || code == errc::aborted || code == errc::wrong_version)
           return then(latest);
-        std::this_thread::sleep_for(way.try_again);
       }
       then(make_error(errc::timed_out,
                       fmt::format("the coordinator has not come back within {} (node.orphan-timeout): {}",
                                   duration_text(way.patience), render(latest))));
     };
     home_system().spawn<caf::detached + caf::hidden>(std::move(looks), true);
+  }
+
+  static bool has_ended(const caf::actor_addr& x) {
+    const auto alive = caf::actor_cast<caf::strong_actor_ptr>(x);
+    return alive == nullptr || alive->get()->getf(caf::abstract_actor::is_terminated_flag);
   }
 
   static caf::expected<std::pair<coordinator_actor, proto::ClusterIdentity>> find(
@@ -365,7 +375,11 @@ private:
     return std::pair{std::move(*coordinator), std::move(*identity)};
   }
 
+  /// A process that ends also loses its connections: it looks for nothing.
+  static constexpr caf::timespan first_look_after = std::chrono::milliseconds{10};
+
   const coordinator_way way_;
+  caf::actor_addr manager_;    ///< Of this process's connections.
   std::recursive_mutex mutex_; ///< For what follows. An actor that has ended may answer within a call.
   proto::ClusterIdentity identity_;
   caf::strong_actor_ptr remote_; ///< Null: it is gone.

@@ -45,6 +45,8 @@ public:
   virtual caf::error commit(std::span<const metadata_change> changes) = 0;
   /// Looks whether its files are still where they belong, and writes them anew if not. Errors: io_error.
   virtual caf::error look_after() = 0;
+  /// Whether files are where they belong, for a quick look now and then. Any thread.
+  virtual bool has_files() const { return true; }
   /// Whether `commit` waits for a disk or a network.
   virtual bool waits() const = 0;
 

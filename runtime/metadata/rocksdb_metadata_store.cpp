@@ -110,6 +110,7 @@ public:
 
   caf::error look_after() override { return db_ != nullptr && is_in_place() ? caf::error{} : write_anew(); }
 
+  bool has_files() const override { return ::access((options_.dir / "CURRENT").c_str(), F_OK) == 0; }
   bool waits() const override { return true; }
 
 private:
@@ -123,8 +124,7 @@ private:
     struct stat open_one {
     }, named_one{};
     return ::fstat(dir_, &open_one) == 0 && ::stat(options_.dir.c_str(), &named_one) == 0
-           && open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev
-           && ::access((options_.dir / "CURRENT").c_str(), F_OK) == 0;
+           && open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev && has_files();
   }
 
   /// The directory was removed: RocksDB still has the files that are open, and a database of the same name is made of

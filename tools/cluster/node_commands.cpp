@@ -181,20 +181,18 @@ class coordinator_call final : public configured_call {
     caf::scoped_actor self{system};
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};
-    constexpr uint64_t rounds_between_looks = 4; // about a second
-    uint64_t round = 0;
+    const auto store = (*parts)->store();
     auto status = run_until_ended(
       self, coordinator.address(),
       [&] {
         nodes.try_missing();
-        if (round++ % rounds_between_looks == 0)
+        if (store != nullptr && !store->has_files())
           self->send(coordinator, atom::tick_v);
         return caf::error{};
       },
       [&](const caf::down_msg& x) { nodes.on_down(x); });
     at_the_end.emplace();
     auto records = (*parts)->records();
-    auto store = (*parts)->store();
     parts->reset();
     if (status && records->records_lost() > 0)
       return make_error(errc::io_error, records->trouble());
