@@ -96,7 +96,8 @@ journal_store::options store_options(const options& opts) {
   return result;
 }
 
-child_spec journal_child(const options& opts, std::shared_ptr<handles> found, std::shared_ptr<journal_store> first) {
+child_spec journal_child(const options& opts, const std::shared_ptr<handles>& found,
+                         std::shared_ptr<journal_store> first) {
   return {"journal", [=](caf::event_based_actor* parent) mutable -> caf::actor {
             journal_options settings;
             settings.health = found->records;
@@ -122,7 +123,8 @@ child_spec journal_child(const options& opts, std::shared_ptr<handles> found, st
           }};
 }
 
-child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found, const served_launcher& launcher) {
+child_spec coordinator_child(const options& opts, const std::shared_ptr<handles>& found,
+                             const served_launcher& launcher) {
   return {"coordinator", [=](caf::event_based_actor* parent) -> caf::actor {
             ensure(static_cast<bool>(found->journal), "the journal starts before the coordinator");
             auto settings = coordinator_settings(opts);
@@ -143,7 +145,7 @@ child_spec coordinator_child(const options& opts, std::shared_ptr<handles> found
 }
 
 child_spec node_child(const options& opts, const std::shared_ptr<memory_directory>& memory,
-                      std::shared_ptr<handles> found) {
+                      const std::shared_ptr<handles>& found) {
   return {"node", [=](caf::event_based_actor* parent) {
             ensure(static_cast<bool>(found->coordinator), "the coordinator starts before the node");
             auto settings = node_settings(opts, memory->path());

@@ -56,10 +56,12 @@ struct tool_command {
 
   template <class Call>
   static tool_command of(std::string name, std::string summary, std::vector<tool_command> below = {}) {
-    return {.name = std::move(name),
-            .summary = std::move(summary),
-            .make = [] { return std::make_unique<Call>(); },
-            .below = std::move(below)};
+    tool_command result;
+    result.name = std::move(name);
+    result.summary = std::move(summary);
+    result.make = [] { return std::make_unique<Call>(); };
+    result.below = std::move(below);
+    return result;
   }
 
   /// "train"
