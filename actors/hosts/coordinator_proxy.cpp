@@ -68,12 +68,8 @@ uint64_t random_caller() {
   return std::uniform_int_distribution<uint64_t>{1}(chance);
 }
 
-/// Gives the element of a message an id, if it is of this type.
 template <class Call>
-bool identify_as(caf::message& what, size_t at, proxy_sender& from) {
-  if (!what.match_element<Call>(at))
-    return false;
-  auto& call = what.get_mutable_as<Call>(at);
+void give_id(Call& call, proxy_sender& from) {
   if constexpr (requires { call.mutable_call(); }) {
     call.mutable_call()->set_caller(from.caller);
     call.mutable_call()->set_number(++from.calls);
@@ -84,6 +80,14 @@ bool identify_as(caf::message& what, size_t at, proxy_sender& from) {
     call.set_caller(from.caller);
     call.set_call_number(++from.calls);
   }
+}
+
+/// Gives the element of a message an id, if it is of this type.
+template <class Call>
+bool identify_as(caf::message& what, size_t at, proxy_sender& from) {
+  if (!what.match_element<Call>(at))
+    return false;
+  give_id(what.get_mutable_as<Call>(at), from);
   return true;
 }
 
@@ -97,10 +101,8 @@ void identify(caf::message& what, proxy_sender& from) {
   if (what.empty())
     return;
   if (what.match_elements<proto::CollectiveRequests>()) {
-    for (auto& call : *what.get_mutable_as<proto::CollectiveRequests>(0).mutable_calls()) {
-      call.mutable_call()->set_caller(from.caller);
-      call.mutable_call()->set_number(++from.calls);
-    }
+    for (auto& call : *what.get_mutable_as<proto::CollectiveRequests>(0).mutable_calls())
+      give_id(call, from);
     return;
   }
   const size_t at = what.size() > 1 && what.match_element<gpu_sim::DeviceId>(0) ? 1 : 0; // of calls to a device

@@ -35,11 +35,10 @@ struct stranger {
 
 class guarding_doorman;
 
-/// Wakes the doorman: the thread of the connections has no clock but that of its sockets.
-class alarm_clock final : public network::event_handler {
+/// A descriptor that calls the doorman when it is readable.
+class doorman_event : public network::event_handler {
 public:
-  explicit alarm_clock(network::default_multiplexer& backend)
-    : event_handler(backend, ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
+  using event_handler::event_handler;
 
   bool start(caf::intrusive_ptr<guarding_doorman> whom) {
     if (fd() < 0)
@@ -48,6 +47,19 @@ public:
     activate();
     return true;
   }
+
+  void removed_from_loop(network::operation) override { auto last = std::move(whom_); }
+  void graceful_shutdown() override { passivate(); }
+
+protected:
+  caf::intrusive_ptr<guarding_doorman> whom_;
+};
+
+/// Wakes the doorman: the thread of the connections has no clock but that of its sockets.
+class alarm_clock final : public doorman_event {
+public:
+  explicit alarm_clock(network::default_multiplexer& backend)
+    : doorman_event(backend, ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {}
 
   void set(std::chrono::nanoseconds after) {
     auto left = std::max<int64_t>(after.count(), 1);
@@ -56,33 +68,15 @@ public:
   }
 
   void handle_event(network::operation what) override;
-  void removed_from_loop(network::operation) override { auto last = std::move(whom_); }
-  void graceful_shutdown() override { passivate(); }
-
-private:
-  caf::intrusive_ptr<guarding_doorman> whom_;
 };
 
 /// Tells the doorman that its desk has something to do. It has a descriptor of its own, which it closes.
-class desk_watch final : public network::event_handler {
+class desk_watch final : public doorman_event {
 public:
   desk_watch(network::default_multiplexer& backend, int desk)
-    : event_handler(backend, ::fcntl(desk, F_DUPFD_CLOEXEC, 0)) {}
-
-  bool start(caf::intrusive_ptr<guarding_doorman> whom) {
-    if (fd() < 0)
-      return false;
-    whom_ = std::move(whom);
-    activate();
-    return true;
-  }
+    : doorman_event(backend, ::fcntl(desk, F_DUPFD_CLOEXEC, 0)) {}
 
   void handle_event(network::operation what) override;
-  void removed_from_loop(network::operation) override { auto last = std::move(whom_); }
-  void graceful_shutdown() override { passivate(); }
-
-private:
-  caf::intrusive_ptr<guarding_doorman> whom_;
 };
 
 class guarding_doorman final : public network::doorman_impl {

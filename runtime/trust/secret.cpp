@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/memory/open_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -41,18 +42,6 @@ std::optional<std::string> bytes_of_hex(std::string_view hex) {
   }
   return hex.size() % 2 == 0 ? std::optional{result} : std::nullopt;
 }
-
-/// A file descriptor, closed with this object.
-struct open_file {
-  int descriptor;
-
-  explicit open_file(int x) : descriptor(x) {}
-  open_file(const open_file&) = delete;
-  ~open_file() {
-    if (descriptor >= 0)
-      ::close(descriptor);
-  }
-};
 
 std::string named(const std::filesystem::path& file) {
   return fmt::format("the secret file {}", file.string());
