@@ -3,16 +3,12 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/journal/small_database.hpp"
 #include "runtime/text/file_size_limit.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
-#include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 #include <rocksdb/table.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -26,52 +22,10 @@ namespace fs = std::filesystem;
 
 const std::array<std::string, 4> family_names{rocksdb::kDefaultColumnFamilyName, "timeline", "operations", "meta"};
 
-// Without it, RocksDB writes a log of its own into the database's directory.
-class silent_logger final : public rocksdb::Logger {
-public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
-
-/// What the journal tells is for its owner: files that RocksDB makes, which it gives 0644, get 0600.
-class private_files final : public rocksdb::FileSystemWrapper {
-public:
-  private_files() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-
-  const char* Name() const override { return "private_files"; }
-
-  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& how,
-                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
-                                    rocksdb::IODebugContext* context) override {
-    auto status = FileSystemWrapper::NewWritableFile(name, how, result, context);
-    if (status.ok())
-      ::chmod(name.c_str(), S_IRUSR | S_IWUSR); // in a directory of another owner it may fail, and be as before
-    return status;
-  }
-
-  static rocksdb::Env* env() {
-    static auto* const result = rocksdb::NewCompositeEnv(std::make_shared<private_files>()).release();
-    return result; // outlives every database
-  }
-};
-
-// A journal is small: few threads, small buffers, and no background work that it does not need.
 rocksdb::DBOptions database_options() {
-  rocksdb::DBOptions opts;
-  opts.env = private_files::env();
-  opts.paranoid_checks = true;
-  // A truncated last record was never reported durable. Any other error is damage.
-  opts.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  auto opts = small_database_options();
   opts.atomic_flush = true; // all families are written together
-  opts.max_background_jobs = 1;
   opts.max_open_files = 64;
-  opts.max_file_opening_threads = 1;
-  opts.keep_log_file_num = 1;
-  opts.info_log = std::make_shared<silent_logger>();
-  opts.stats_dump_period_sec = 0;
-  opts.stats_persist_period_sec = 0;
-  opts.skip_stats_update_on_db_open = true;
-  opts.manifest_preallocation_size = 64 << 10;
   opts.max_total_wal_size = 16 << 20;
   return opts;
 }
@@ -109,18 +63,6 @@ void make_private(const fs::path& dir) {
       fs::permissions(i->path(), fs::perms::owner_read | fs::perms::owner_write, ignored);
 }
 
-/// With its parents. A new one is for its owner only; one that exists keeps its permissions, for it may have other
-/// uses.
-std::error_code make_directory(const fs::path& wanted) {
-  const auto dir = wanted.has_filename() ? wanted : wanted.parent_path(); // "journal/"
-  std::error_code ec;
-  if (!dir.parent_path().empty())
-    fs::create_directories(dir.parent_path(), ec);
-  if (!ec && ::mkdir(dir.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    ec = {errno, std::generic_category()};
-  return ec;
-}
-
 // RocksDB creates data files only after CURRENT.
 bool has_data_files(const fs::path& dir) {
   std::error_code ec;
@@ -134,7 +76,7 @@ bool has_data_files(const fs::path& dir) {
 
 caf::expected<std::unique_ptr<rocksdb_directory>> rocksdb_directory::open(const fs::path& dir, uint64_t now_ns) {
   std::unique_ptr<rocksdb_directory> self{new rocksdb_directory{dir}};
-  auto ec = make_directory(dir);
+  auto ec = make_private_directory(dir);
   if (ec || !fs::is_directory(dir, ec))
     return make_error(errc::io_error, fmt::format("cannot create the journal's directory '{}': {}", dir.string(),
                                                   ec ? ec.message() : "a file has this name"));
@@ -215,9 +157,10 @@ caf::error rocksdb_directory::open_for_writing() {
   mark_ = std::move(*mark);
   rocksdb::DB* db = nullptr;
   auto status = rocksdb::DB::Open(opts, path_.string(), families(), &families_, &db);
-  auto reason = status.ToString();
-  if (reason.find("While lock file") != std::string::npos || reason.find("lock hold by") != std::string::npos)
-    return explain_lock(status);
+  if (const auto holder = lock_holder(status, path_); !holder.empty())
+    return make_error(errc::in_use,
+                      fmt::format("journal '{}' is in use {}: stop that one first, or choose another directory",
+                                  path_.string(), holder));
   make_private(path_);
   return adopt(status, db);
 }
@@ -240,26 +183,6 @@ caf::error rocksdb_directory::adopt(const rocksdb::Status& status, rocksdb::DB* 
   }
   families_.clear();
   return error_of(status, "open");
-}
-
-// The kernel knows which process holds the lock. It is not asked if this process does, since closing the file would
-// release the lock.
-caf::error rocksdb_directory::explain_lock(const rocksdb::Status& status) const {
-  std::string holder = "by this process";
-  if (status.ToString().find("current process") == std::string::npos) {
-    holder = "by another process";
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    auto fd = ::open((path_ / "LOCK").c_str(), O_RDWR | O_CLOEXEC);
-    if (fd >= 0 && ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0)
-      holder = fmt::format("by process {}", lock.l_pid);
-    if (fd >= 0)
-      ::close(fd);
-  }
-  return make_error(errc::in_use,
-                    fmt::format("journal '{}' is in use {}: stop that one first, or choose another directory",
-                                path_.string(), holder));
 }
 
 caf::error rocksdb_directory::check_version(uint64_t now_ns) {

@@ -58,7 +58,6 @@ private:
   caf::error inspect_files(bool writing) const;
   caf::error inspect_families(bool writing, uint64_t durable) const;
   caf::error check_version(uint64_t now_ns);
-  caf::error explain_lock(const rocksdb::Status& status) const;
 
   std::filesystem::path path_;
   std::unique_ptr<rocksdb::DB> db_;

@@ -1,6 +1,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/journal/small_database.hpp"
 #include "runtime/metadata/metadata_store.hpp"
 
 #include <fcntl.h>
@@ -20,30 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Without it, RocksDB writes a log of its own into the database's directory.
-class no_log final : public rocksdb::Logger {
-public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
-
 /// A few thousand small entries.
 rocksdb::Options store_options() {
-  rocksdb::Options opts;
+  rocksdb::ColumnFamilyOptions family;
+  family.write_buffer_size = 1 << 20;
+  rocksdb::Options opts{small_database_options(), family};
   opts.create_if_missing = true;
-  opts.paranoid_checks = true;
-  // A last change that was cut short was not reported stored. Any other error is damage.
-  opts.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  opts.max_background_jobs = 1;
-  opts.max_open_files = 32;
-  opts.max_file_opening_threads = 1;
-  opts.keep_log_file_num = 1;
-  opts.info_log = std::make_shared<no_log>();
-  opts.stats_dump_period_sec = 0;
-  opts.stats_persist_period_sec = 0;
-  opts.skip_stats_update_on_db_open = true;
-  opts.manifest_preallocation_size = 64 << 10;
-  opts.write_buffer_size = 1 << 20;
   return opts;
 }
 
@@ -53,14 +36,10 @@ public:
   ~rocksdb_store() override { close(); }
 
   caf::error open() {
-    std::error_code ec;
-    const bool was_there = fs::exists(options_.dir, ec);
-    fs::create_directories(options_.dir, ec);
+    auto ec = make_private_directory(options_.dir);
     if (ec || !fs::is_directory(options_.dir, ec))
       return make_error(errc::io_error, fmt::format("cannot create the directory '{}' of the coordinator's store: {}",
                                                     options_.dir.string(), ec ? ec.message() : "a file has this name"));
-    if (!was_there)
-      fs::permissions(options_.dir, fs::perms::owner_all, ec);
     RETURN_ERROR(check_is_ours());
     dir_ = ::open(options_.dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir_ < 0)
@@ -68,12 +47,12 @@ public:
                                                     options_.dir.string(), std::strerror(errno)));
     rocksdb::DB* db = nullptr;
     const auto status = rocksdb::DB::Open(store_options(), options_.dir.string(), &db);
+    if (const auto holder = lock_holder(status, options_.dir); !holder.empty())
+      return make_error(errc::in_use, fmt::format("the coordinator's store '{}' is in use {}: a cluster has one "
+                                                  "coordinator; end that one first, or choose another directory",
+                                                  options_.dir.string(), holder));
     if (!status.ok())
-      return is_locked() ? make_error(errc::in_use, fmt::format("the coordinator's store '{}' is in use{}: a cluster "
-                                                                "has one coordinator; end that one first, or choose "
-                                                                "another directory",
-                                                                options_.dir.string(), lock_holder()))
-                         : error_of(status, "open");
+      return error_of(status, "open");
     db_.reset(db);
     return caf::none;
   }
@@ -171,31 +150,6 @@ private:
                       options_.dir.string()));
     }
     return caf::none;
-  }
-
-  bool is_locked() const { return lock_owner() != 0; }
-  std::string lock_holder() const {
-    const auto pid = lock_owner();
-    return pid > 0 ? fmt::format(" by process {}", pid) : " by this process";
-  }
-  /// -1: this process, of which the kernel does not report locks; 0: none has it.
-  pid_t lock_owner() const {
-    const auto file = (options_.dir / "LOCK").string();
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    rocksdb::FileLock* ours = nullptr;
-    auto* env = rocksdb::Env::Default();
-    if (env->LockFile(file, &ours).ok()) {
-      env->UnlockFile(ours);
-      return 0;
-    }
-    const auto fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-      return 0;
-    const auto known = ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    ::close(fd);
-    return known ? lock.l_pid : -1;
   }
 
   caf::error error_of(const rocksdb::Status& status, std::string_view doing) const {

@@ -57,6 +57,9 @@ TEST_CASE("metadata_store: what is committed is found again, and a change is mad
     CHECK(!store->look_after());
   }
   CHECK(entries_in(path) == metadata_store::entries{{"a", "1"}, {"b", "4"}});
+  for (auto& file : fs::directory_iterator{path})
+    if (file.path().filename() != "LOCK") // which RocksDB makes beside its other files
+      CHECK((file.status().permissions() & (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none);
   CHECK((fs::status(path).permissions() & (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none);
 }
 
