@@ -10,6 +10,7 @@
 #include "messages/try.hpp"
 #include "runtime/coordination/id_ledger.hpp"
 #include "runtime/coordination/join_checks.hpp"
+#include "runtime/coordination/random_id.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/logging/log.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -21,7 +22,6 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
-#include <random>
 #include <spdlog/spdlog.h>
 
 namespace ringmaster {
@@ -37,11 +37,6 @@ struct handles {
   std::shared_ptr<metadata_store> store; ///< Null: the cluster ends with this process.
   std::optional<cluster_metadata> run;   ///< Of the first coordinator, which has begun.
 };
-
-uint64_t random_id() {
-  std::random_device chance;
-  return std::uniform_int_distribution<uint64_t>{1}(chance);
-}
 
 /// Null where none is configured.
 caf::expected<std::shared_ptr<metadata_store>> open_store(const options& opts) {

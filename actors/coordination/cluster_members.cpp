@@ -76,7 +76,6 @@ proto::NodeJoinResponse cluster_members::node_joined(const proto::NodeJoinReques
   if (auto problem = check(x, node))
     return refusal<proto::NodeJoinResponse>(problem);
   auto self = coordinator_.self;
-  auto& options = coordinator_.options;
   coordinator_.mark_ids();
   end_former(x);
   auto id = coordinator_.devices.node_joined(x, node, coordinator_.now_ns());
@@ -97,9 +96,14 @@ proto::NodeJoinResponse cluster_members::node_joined(const proto::NodeJoinReques
   *stored.mutable_about() = x;
   stored.set_joined_ns(coordinator_.devices.nodes().at(*id).joined_ns);
   coordinator_.metadata.put(metadata_key::of(*id), stored);
+  return welcome(x, *id);
+}
+
+proto::NodeJoinResponse cluster_members::welcome(const proto::NodeJoinRequest& x, node_id id) const {
+  auto& options = coordinator_.options;
   proto::NodeJoinResponse answer;
   *answer.mutable_cluster() = options.identity;
-  answer.set_node_id(id->value);
+  answer.set_node_id(id.value);
   answer.set_time_ns(coordinator_.now_ns());
   answer.set_route(options.route);
   answer.set_same_clock(x.host_id() != 0 && x.host_id() == this_host());
@@ -349,7 +353,7 @@ constexpr auto node_limit = std::chrono::milliseconds{40}, watch_limit = std::ch
 
 } // namespace
 
-void node_silences::find(node_id id, std::function<void(uint64_t silent_ns)> then) {
+void node_silences::find(node_id id, const std::function<void(uint64_t silent_ns)>& then) {
   auto& nodes = coordinator_.devices.nodes();
   auto known = nodes.find(id);
   auto node = known == nodes.end() ? node_actor{} : caf::actor_cast<node_actor>(known->second.handle);
@@ -384,7 +388,7 @@ void node_silences::note(node_id id, uint64_t since_ns) {
     .then([answered](const proto::AliveResponse&) { answered(); }, [answered](const caf::error&) { answered(); });
 }
 
-void node_silences::explain(node_id id, const caf::error& problem, std::function<void(const caf::error&)> then) {
+void node_silences::explain(node_id id, const caf::error& problem, const std::function<void(const caf::error&)>& then) {
   find(id, [problem, then](uint64_t silent_ns) {
     if (silent_ns == 0)
       return then(problem);

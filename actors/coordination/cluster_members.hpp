@@ -52,6 +52,9 @@ public:
   /// An actor has ended. Returns whether it was a device or a node.
   bool ended(const caf::down_msg& x);
 
+  /// The answer to a node that has joined, or has come back.
+  proto::NodeJoinResponse welcome(const proto::NodeJoinRequest& x, node_id id) const;
+
   // -- after the coordinator was restarted --
 
   /// One that the store knows has not come back.
@@ -90,9 +93,9 @@ public:
 
   /// Asks a node for a sign of life. `then` gets the length of its silence within a moment: 0 if it answers or has
   /// exited.
-  void find(node_id id, std::function<void(uint64_t silent_ns)> then);
+  void find(node_id id, const std::function<void(uint64_t silent_ns)>& then);
   /// Adds to an error with a node, within a moment, how long the node has been silent, if it is.
-  void explain(node_id id, const caf::error& problem, std::function<void(const caf::error&)> then);
+  void explain(node_id id, const caf::error& problem, const std::function<void(const caf::error&)>& then);
   /// The node counts as silent from `since_ns` (wall clock) on, until it answers.
   void note(node_id id, uint64_t since_ns);
   void node_gone(node_id id) { since_.erase(id); }

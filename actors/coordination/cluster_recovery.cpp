@@ -3,10 +3,10 @@
 #include "actors/calls/answers.hpp"
 #include "actors/coordination/coordinator.hpp"
 #include "messages/received_handles.hpp"
-#include "runtime/coordination/join_checks.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/logging/log.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/text/version_text.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -109,15 +109,9 @@ caf::result<proto::NodeJoinResponse, caf::strong_actor_ptr> cluster_recovery::re
     return {refusal<proto::NodeJoinResponse>(problem), caf::strong_actor_ptr{}};
   if (!is_back)
     register_node(x, node, devices);
-  proto::NodeJoinResponse answer;
-  answer.set_node_id(x.node_id());
-  answer.set_time_ns(coordinator_.now_ns());
-  answer.set_route(coordinator_.options.route);
-  answer.set_same_clock(x.host_id() != 0 && x.host_id() == this_host());
-  answer.set_clock_offset_ns(coordinator_.options.clock.offset_ns);
-  *answer.mutable_cluster() = coordinator_.options.identity;
   auto promise = coordinator_.self->make_response_promise<proto::NodeJoinResponse, caf::strong_actor_ptr>();
-  promise.deliver(std::move(answer), caf::actor_cast<caf::strong_actor_ptr>(coordinator_.options.journal));
+  promise.deliver(coordinator_.members.welcome(x, node_id{x.node_id()}),
+                  caf::actor_cast<caf::strong_actor_ptr>(coordinator_.options.journal));
   missing_.erase(node_id{x.node_id()});
   advance();
   return promise;

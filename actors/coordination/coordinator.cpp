@@ -94,7 +94,8 @@ void coordinator_state::start(coordinator_options opts) {
   journal(std::move(record));
   metadata.start(options.store);
   mark_ids();
-  metadata.put_ids(options.ids->latest_mark().ids_reserved()); // which the journal may have had before this
+  metadata.put(metadata_key::ids,
+               options.ids->latest_mark().ids_reserved()); // which the journal may have had before this
   recovery.start(std::move(options.found));
   self->attach_functor([watch = options.silence_watch] {
     caf::anon_send_exit(watch, caf::exit_reason::user_shutdown);
@@ -112,7 +113,7 @@ void coordinator_state::mark_ids() {
   auto mark = options.ids->mark();
   if (!mark)
     return;
-  metadata.put_ids(mark->ids_reserved());
+  metadata.put(metadata_key::ids, mark->ids_reserved());
   journal(std::move(*mark));
 }
 

@@ -50,18 +50,10 @@ void metadata_log::start(std::shared_ptr<metadata_store> store) {
 metadata_log::~metadata_log() {
   if (!is_kept())
     return;
-  put_ids(coordinator_.options.ids->last_mark().ids_reserved());
+  put(metadata_key::ids, coordinator_.options.ids->last_mark().ids_reserved());
   under_way_.MergeFrom(std::exchange(next_, {})); // what is being written is written twice
   under_way_.set_last(true);
   caf::anon_send(std::exchange(writer_, nullptr), std::exchange(under_way_, {}));
-}
-
-void metadata_log::put_ids(const proto::IdsReserved& ids) {
-  proto::StoredIds stored;
-  stored.set_node_id(ids.node_id());
-  stored.set_device_id(ids.device_id());
-  stored.set_comm_id(ids.comm_id());
-  put(metadata_key::ids, stored);
 }
 
 void metadata_log::put(std::string key, const google::protobuf::MessageLite& value) {
@@ -115,8 +107,8 @@ void metadata_log::written(const caf::error& problem) {
   if (!problem)
     under_way_.Clear();
   if (problem && !trouble_)
-    spdlog::error("{}; the cluster goes on, and a coordinator that is restarted may not find all of it",
-                  render(problem));
+    spdlog::error("{}; {}a coordinator that is restarted may not find all of it", render(problem),
+                  coordinator_.options.stop_without_store ? "" : "the cluster goes on, and ");
   if (!problem && trouble_)
     spdlog::info("the coordinator's store can be written again, and nothing is missing in it");
   trouble_ = problem;

@@ -30,8 +30,6 @@ public:
   void start(std::shared_ptr<metadata_store> store);
   bool is_kept() const { return static_cast<bool>(writer_); }
 
-  /// No id up to these is given again.
-  void put_ids(const proto::IdsReserved& ids);
   void put(std::string key, const google::protobuf::MessageLite& value);
   void erase(std::string key);
   /// Calls `then` when all changes so far are stored, or cannot be: at once if none is missing.

@@ -5,6 +5,7 @@
 #include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/try.hpp"
+#include "runtime/coordination/random_id.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -23,7 +24,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -62,11 +62,6 @@ public:
 private:
   caf::actor_addr proxy_, client_;
 };
-
-uint64_t random_caller() {
-  std::random_device chance;
-  return std::uniform_int_distribution<uint64_t>{1}(chance);
-}
 
 template <class Call>
 void give_id(Call& call, proxy_sender& from) {
@@ -269,9 +264,9 @@ private:
     if (known == nullptr) {
       caf::actor_config config;
       auto& system = home_system();
-      known = caf::make_actor<proxy_sender, caf::strong_actor_ptr>(
-        system.next_actor_id(), system.node(), &system, config, caf::strong_actor_ptr{ctrl()}, client,
-        way_.draw_caller ? way_.draw_caller() : random_caller());
+      known = caf::make_actor<proxy_sender, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system,
+                                                                   config, caf::strong_actor_ptr{ctrl()}, client,
+                                                                   way_.draw_caller ? way_.draw_caller() : random_id());
       client->get()->attach_functor([proxy = caf::actor_addr{address()},
                                      client = client->address()](const caf::error& why) {
         if (auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy))

@@ -4,27 +4,19 @@
 #include "actors/links/link_sender.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/try.hpp"
+#include "runtime/coordination/random_id.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <list>
-#include <random>
 #include <spdlog/spdlog.h>
 #include <thread>
 
 namespace ringmaster {
 
 namespace {
-
-uint64_t random_token() {
-  std::random_device chance;
-  uint64_t result = 0;
-  while (result == 0)
-    result = uint64_t{chance()} << 32 | chance();
-  return result;
-}
 
 /// Signals go to threads that know what to do with them, but for those that tell a thread of its own faults.
 void leave_signals_to_others() {
@@ -42,7 +34,7 @@ class link_hub::io_thread {
 public:
   using time_point = io_loop::time_point;
 
-  explicit io_thread(link_options opts) : options(std::move(opts)) { place.process = random_token(); }
+  explicit io_thread(link_options opts) : options(std::move(opts)) { place.process = random_id(); }
 
   ~io_thread() {
     {

@@ -30,8 +30,7 @@ struct wanted_part {
 /// is wanted, and made again where it breaks, or where nothing comes for `link.silence`. The I/O thread's.
 ///
 ///   idle --a part is wanted--> connecting --> proving --> greeting --> live
-///     ^                             |            |           |          | broken or silent: again for what is under
-///     way
+///     ^                             |            |           |          | broken or silent: what is under way again
 ///     +-- after `retry` -- failed <-+------------+-----------+----------+ several times without a byte
 ///
 /// While it is proving, both ends show that they know the cluster's secret (runtime/trust/greeting.hpp).

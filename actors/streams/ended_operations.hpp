@@ -2,6 +2,7 @@
 
 #include "messages/collective.pb.h"
 #include "messages/ids.hpp"
+#include "runtime/operations/call_key.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -64,11 +65,10 @@ public:
   void forget(communicator_id communicator) { communicators_.erase(communicator); }
 
 private:
-  using call = std::pair<uint64_t, uint64_t>; ///< Caller and number.
   struct ended {
     sequence_number latest;
-    std::deque<std::pair<call, sequence_number>> host_calls;
-    std::deque<call> rank_calls;
+    std::deque<std::pair<call_key, sequence_number>> host_calls;
+    std::deque<call_key> rank_calls;
     std::deque<proto::RecalledCommunicator::FailedCall> failed_calls;
   };
 

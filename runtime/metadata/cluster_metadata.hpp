@@ -1,6 +1,7 @@
 #pragma once
 
 #include "messages/ids.hpp"
+#include "messages/journal.pb.h"
 #include "messages/metadata.pb.h"
 #include "runtime/metadata/metadata_store.hpp"
 
@@ -14,7 +15,7 @@ namespace ringmaster {
 /// What the store knows of a cluster.
 struct cluster_metadata {
   proto::StoredCluster cluster; ///< Its id is 0 if the store is empty.
-  proto::StoredIds ids;
+  proto::IdsReserved ids;
   std::map<node_id, proto::StoredNode> nodes;
   std::map<device_id, proto::StoredDevice> devices;
   std::map<communicator_id, proto::StoredCommunicator> communicators;

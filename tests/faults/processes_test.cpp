@@ -1,6 +1,7 @@
 // Real processes, real sockets, real signals: what the simulated clusters cannot cover.
 #include "runtime/text/json_field.hpp"
 #include "tests/faults/started_coordinator.hpp"
+#include "tests/support/processes/kill_coordinator.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -123,16 +124,10 @@ TEST_CASE("processes: a coordinator that is killed again and again is restarted,
 }
 
 TEST_CASE("processes: a training goes on across kills of the coordinator, with the losses of one without kills") {
-  auto story = R"("$0" train --ranks 4 --epochs 4 | while read -r line; do
-                    echo "$line"
-                    case $line in "epoch 1/"* | "epoch 2/"*)
-                      for c in $(cat /proc/$PPID/task/$PPID/children); do
-                        case $(tr '\0' ' ' < /proc/$c/cmdline) in
-                          "$0 coordinator"*) kill -9 $c && echo "it was killed" ;;
-                        esac
-                      done ;;
-                    esac
-                  done)";
+  const auto story = R"("$0" train --ranks 4 --epochs 4 | while read -r line; do
+                          echo "$line"
+                          case $line in "epoch 1/"* | "epoch 2/"*))"
+                     + std::string{ringmaster::test::kill_coordinator} + ";; esac; done";
   launched_program killed{{RINGMASTER_CAF_RUN, "--binary", RINGMASTER_PROGRAM, "--local", "2", "--devices-per-node",
                            "2", "--", "sh", "-c", story, RINGMASTER_PROGRAM}};
   launched_program quiet{{RINGMASTER_PROGRAM, "train", "--ranks", "4", "--epochs", "4"}};

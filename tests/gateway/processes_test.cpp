@@ -1,5 +1,6 @@
 // Deployed as the lab suggests: coordinator, devices and gateway are processes of their own, and so are two clients in
 // two languages, which speak two dialects at once.
+#include "tests/support/processes/kill_coordinator.hpp"
 #include "tests/support/processes/launched_program.hpp"
 #include "tests/support/text_search.hpp"
 
@@ -75,14 +76,8 @@ TEST_CASE("gateway processes: a gateway serves on after the coordinator was kill
   const auto listeners = directory.write("listeners.conf",
                                          "[lab]\naddress = " + at[0] + "\ndevices = " + at[1] + ", " + at[2] + "\n");
   const auto client = RINGMASTER_COURSE_LAB_CLIENT " " + joined(at, " ") + " >";
-  const auto story = directory.write("story", "#!/bin/sh\n" + client + directory.path("before")
-                                                + " || exit 1\n"
-                                                  "for c in $(cat /proc/$PPID/task/$PPID/children); do\n"
-                                                  "  case $(tr '\\0' ' ' </proc/$c/cmdline) in\n"
-                                                  "    *' coordinator '*) kill -9 $c && echo it was killed ;;\n"
-                                                  "  esac\n"
-                                                  "done\n"
-                                                + client + directory.path("after") + " || true\n");
+  const auto story = directory.write("story", "#!/bin/sh\n" + client + directory.path("before") + " || exit 1\n"
+                                                + kill_coordinator + client + directory.path("after") + " || true\n");
   launched_program run{
     {RINGMASTER_CAF_RUN, "--local", "2", "--devices-per-node", "1", "--gateway", listeners, "--", story}};
   CHECK(run.finish() == 0);
