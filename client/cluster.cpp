@@ -3,8 +3,10 @@
 #include "actors/calls/await_down.hpp"
 #include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/coordinator_process.hpp"
 #include "actors/hosts/coordinator_proxy.hpp"
 #include "actors/hosts/journal.hpp"
+#include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
 #include "messages/try.hpp"
@@ -23,6 +25,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <spdlog/spdlog.h>
+#include <thread>
 
 namespace ringmaster {
 
@@ -37,18 +40,6 @@ struct handles {
   std::shared_ptr<metadata_store> store; ///< Null: the cluster ends with this process.
   std::optional<cluster_metadata> run;   ///< Of the first coordinator, which has begun.
 };
-
-/// Null where none is configured.
-caf::expected<std::shared_ptr<metadata_store>> open_store(const options& opts) {
-  std::filesystem::path dir = opts.coordinator.store_dir;
-  if (dir.empty() && !opts.journal.dir.empty())
-    dir = std::filesystem::path{opts.journal.dir} / "store";
-  if (dir.empty())
-    return std::shared_ptr<metadata_store>{};
-  TRY(store,
-      metadata_store::open({.dir = std::move(dir), .sync = opts.journal.sync != "never" && !opts.journal.dir.empty()}));
-  return std::shared_ptr<metadata_store>{std::move(*store)};
-}
 
 /// The next run of the coordinator on its store.
 caf::error start_run(handles& with, coordinator_options& settings) {
@@ -66,6 +57,7 @@ caf::error start_run(handles& with, coordinator_options& settings) {
   settings.store = with.store;
   settings.identity.set_cluster_id(found->cluster.cluster_id());
   settings.identity.set_incarnation(found->cluster.incarnation());
+  name_this_process(settings.identity);
   settings.communicators.recoverable = true;
   settings.found = std::move(*found);
   return caf::none;
@@ -159,7 +151,8 @@ caf::error check_route_at(caf::actor_system& system, const coordinator_actor& co
 } // namespace
 
 caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system, const options& opts, bool with_node,
-                                                       const served_launcher& launcher, bool recovers) {
+                                                       const served_launcher& launcher,
+                                                       std::shared_ptr<metadata_store> metadata) {
   survive_file_size_limit();
   start_log(opts);
   std::unique_ptr<cluster> result{new cluster{system}};
@@ -172,14 +165,11 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   root.period = opts.supervisor.period;
   TRY(store, journal_store::open(store_options(opts)));
   RETURN_ERROR(reserve_ids(**store, *found->ids));
-  if (recovers) {
-    TRY(metadata, open_store(opts));
-    found->store = std::move(*metadata);
-    result->store_ = found->store;
-    if (found->store != nullptr) {
-      TRY(run, start_incarnation(*found->store, random_id()));
-      found->run = std::move(*run);
-    }
+  if (metadata != nullptr) {
+    TRY(run, start_incarnation(*metadata, random_id()));
+    found->run = std::move(*run);
+    found->store = metadata;
+    result->store_ = std::move(metadata);
   }
   root.children.push_back(journal_child(opts, found, std::move(*store)));
   root.children.push_back(coordinator_child(opts, found, launcher));
@@ -262,20 +252,38 @@ std::string coordinator_elsewhere(const options& opts) {
   return !opts.node.join.empty() ? opts.node.join : variable != nullptr ? variable : "";
 }
 
+namespace {
+
+/// At each of several addresses in turn, until one answers: the coordinators that wait to take over listen nowhere.
+caf::expected<found_coordinator> find_at_any(caf::actor_system& system, const std::vector<endpoint>& where,
+                                             caf::timespan limit) {
+  if (where.size() == 1)
+    return find_coordinator(system, where.front(), nullptr, limit);
+  constexpr caf::timespan one_try = std::chrono::seconds{1}, pause = std::chrono::milliseconds{100};
+  const auto give_up = awake_clock::actor_now() + limit;
+  for (size_t i = 0;; ++i) {
+    auto found = find_coordinator(system, where[i % where.size()], nullptr, one_try);
+    const auto code = found ? errc::ok : code_of(found.error());
+    const bool may_be_later = code == errc::unreachable || code == errc::timed_out;
+    if (!may_be_later || (awake_clock::actor_now() >= give_up && i + 1 >= where.size()) || no_more_connecting::is_so())
+      return found;
+    if ((i + 1) % where.size() == 0)
+      std::this_thread::sleep_for(pause);
+  }
+}
+
+} // namespace
+
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit,
                                          caf::timespan patience) {
-  TRY(target, parse_endpoint(where));
-  auto found = connect_to(system, *target, limit);
-  if (!found)
-    return with_context("there is no coordinator", found.error());
-  TRY(coordinator, taken_as<coordinator_actor>(*found, system, where, "coordinator"));
-  TRY(identity, greet(system, *coordinator, nullptr, std::max<caf::timespan>(limit, std::chrono::seconds{1})));
-  if (identity->cluster_id() == 0)
-    return coordinator;
+  TRY(targets, parse_endpoints(where));
+  TRY(found, find_at_any(system, *targets, limit));
+  if (found->identity.cluster_id() == 0)
+    return std::move(found->handle);
   coordinator_way way;
-  way.addresses = {*target};
+  way.addresses = std::move(*targets);
   way.patience = patience;
-  return make_coordinator_proxy(system, *coordinator, *identity, std::move(way));
+  return make_coordinator_proxy(system, std::move(*found), std::move(way));
 }
 
 } // namespace ringmaster

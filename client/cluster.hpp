@@ -34,14 +34,16 @@ struct served_launcher {
 /// The destructor stops them all.
 class cluster {
 public:
-  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices have joined. `recovers`: it
-  /// goes on with the cluster that a former process has left in the coordinator's store. Errors: those of the journal,
-  /// the store and the memory directory, timed_out, gave_up.
+  /// Starts journal and coordinator, and a node if `with_node`, and waits until its devices have joined. With a store
+  /// it goes on with the cluster that a former process has left there. Errors: those of the journal, the store and the
+  /// memory directory, timed_out, gave_up.
   static caf::expected<std::unique_ptr<cluster>> start(caf::actor_system& system, const options& opts, bool with_node,
-                                                       const served_launcher& launcher = {}, bool recovers = false);
+                                                       const served_launcher& launcher = {},
+                                                       std::shared_ptr<metadata_store> store = {});
 
   /// The cluster that a program uses: that of the coordinator which `node.join` or the environment variable
-  /// RINGMASTER_COORDINATOR names ("host:port"), else one in this process.
+  /// RINGMASTER_COORDINATOR names ("host:port", or those of all candidates, with commas between them), else one in this
+  /// process.
   static caf::expected<std::unique_ptr<cluster>> open(caf::actor_system& system, const options& opts);
 
   /// A cluster whose coordinator is known.
@@ -58,7 +60,7 @@ public:
   /// cluster has stopped.
   const std::shared_ptr<const journal_health>& records() const noexcept { return records_; }
   /// Of the coordinator in this process; null: it ends with its process. Stays valid after the cluster has stopped.
-  const std::shared_ptr<const metadata_store>& store() const noexcept { return store_; }
+  const std::shared_ptr<metadata_store>& store() const noexcept { return store_; }
 
 private:
   explicit cluster(caf::actor_system& system) : system_(system) {}
@@ -71,7 +73,7 @@ private:
   std::shared_ptr<memory_directory> memory_; ///< Of the node's devices.
   caf::actor root_;
   std::shared_ptr<const journal_health> records_;
-  std::shared_ptr<const metadata_store> store_;
+  std::shared_ptr<metadata_store> store_;
   coordinator_actor coordinator_;
 };
 
@@ -79,9 +81,10 @@ private:
 /// environment variable RINGMASTER_COORDINATOR. Empty: none.
 std::string coordinator_elsewhere(const options& opts);
 
-/// The coordinator at `where`, "host:port". If it keeps a store, the handle outlives its process: when that is killed
-/// and restarted the handle leads to it again, within `patience` (make_coordinator_proxy). Errors: invalid_argument,
-/// also for an unknown host; timed_out, with the address and what to check; wrong_version.
+/// The coordinator at `where`, "host:port", or at one of several with commas between them. If it keeps a store, the
+/// handle outlives its process: when that is killed and restarted the handle leads to it again, within `patience`
+/// (make_coordinator_proxy). Errors: invalid_argument, also for an unknown host; timed_out, with the address and what
+/// to check; wrong_version.
 caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::string& where, caf::timespan limit,
                                          caf::timespan patience = std::chrono::seconds{60});
 

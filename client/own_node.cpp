@@ -28,6 +28,12 @@ namespace ringmaster {
 
 namespace {
 
+/// Of several coordinators' addresses, the one that decides about this host's own.
+caf::expected<endpoint> first_endpoint(const std::string& list) {
+  TRY(all, parse_endpoints(list));
+  return std::move(all->front());
+}
+
 /// Whether it is a loopback address here, as a host's own name is where Debian's installer has made it 127.0.1.1.
 bool is_for_this_host(const std::string& address) {
   auto own = own_address_towards({address, 9});
@@ -36,7 +42,7 @@ bool is_for_this_host(const std::string& address) {
 
 /// What an operator of several hosts should know. The coordinator may be elsewhere: its address is none of this host's.
 void warn_if_for_this_host(const std::string& name, const std::string& address, const options& opts) {
-  auto coordinator = parse_endpoint(opts.node.join);
+  auto coordinator = first_endpoint(opts.node.join);
   auto own = coordinator ? own_address_towards(*coordinator) : caf::expected<std::string>{coordinator.error()};
   if (own && !is_loopback(*own) && *own != coordinator->host && is_for_this_host(address))
     spdlog::warn("node {} tells the others that it is at {}, a loopback address here: other hosts do not reach it, and "
@@ -60,7 +66,7 @@ std::optional<std::string> usual_address(bool ipv6) {
 caf::expected<std::string> address_towards_coordinator(const options& opts) {
   if (opts.node.join.empty())
     return loopback_address();
-  TRY(coordinator, parse_endpoint(opts.node.join));
+  TRY(coordinator, first_endpoint(opts.node.join));
   if (is_loopback(coordinator->host)) // by name it may be either family's
     return is_own_address(coordinator->host) ? coordinator->host : loopback_address();
   auto own = own_address_towards(*coordinator);
@@ -97,7 +103,7 @@ caf::expected<std::string> bulk_address(const options& opts) {
   const auto wanted = listening_address(opts.node.listen_host);
   if (wanted != "auto" && !is_any_address(wanted) && !is_for_this_host(wanted))
     return wanted;
-  auto coordinator = parse_endpoint(opts.node.join);
+  auto coordinator = first_endpoint(opts.node.join);
   if (!coordinator)
     return loopback_address();
   if (is_loopback(coordinator->host))

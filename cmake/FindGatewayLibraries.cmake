@@ -1,11 +1,6 @@
-# Finds what ringmaster-gateway links, and defines Gateway::grpc, Gateway::httplib and Gateway::prometheus. Debian:
-# libgrpc++-dev, grpc-proto, libcpp-httplib-dev, libssl-dev and prometheus-cpp-dev. (gRPC's own CMake package wants the development
-# packages of all that gRPC links.)
-find_path(GATEWAY_GRPC_INCLUDE_DIR grpcpp/grpcpp.h)
-find_library(GATEWAY_GRPCPP_LIBRARY grpc++)
-find_library(GATEWAY_GRPC_LIBRARY grpc)
-find_library(GATEWAY_GPR_LIBRARY gpr)
-find_library(GATEWAY_ABSL_LIBRARY absl_synchronization) # gRPC's headers use its mutex
+# Finds what ringmaster-gateway links, and defines Grpc::grpc, Gateway::httplib and Gateway::prometheus. Debian:
+# libgrpc++-dev, grpc-proto, libcpp-httplib-dev, libssl-dev and prometheus-cpp-dev.
+find_package(Grpc)
 # The protobuf files of the health and reflection services.
 find_path(GATEWAY_GRPC_PROTO_DIR grpc/reflection/v1alpha/reflection.proto PATHS /usr/share/grpc-proto)
 find_path(GATEWAY_HTTPLIB_INCLUDE_DIR httplib.h)
@@ -17,17 +12,11 @@ find_library(GATEWAY_PROMETHEUS_LIBRARY prometheus-cpp-core)
 include(FindPackageHandleStandardArgs)
 set(GatewayLibraries_FIND_QUIETLY TRUE)
 find_package_handle_standard_args(GatewayLibraries REQUIRED_VARS
-  GATEWAY_GRPCPP_LIBRARY GATEWAY_GRPC_LIBRARY GATEWAY_GPR_LIBRARY GATEWAY_ABSL_LIBRARY
-  GATEWAY_GRPC_INCLUDE_DIR GATEWAY_GRPC_PROTO_DIR GATEWAY_HTTPLIB_LIBRARY GATEWAY_HTTPLIB_INCLUDE_DIR OPENSSL_FOUND
+  Grpc_FOUND GATEWAY_GRPC_PROTO_DIR GATEWAY_HTTPLIB_LIBRARY GATEWAY_HTTPLIB_INCLUDE_DIR OPENSSL_FOUND
   GATEWAY_PROMETHEUS_LIBRARY GATEWAY_PROMETHEUS_INCLUDE_DIR)
 
-if(GatewayLibraries_FOUND AND NOT TARGET Gateway::grpc)
+if(GatewayLibraries_FOUND AND NOT TARGET Gateway::httplib)
   find_package(Threads REQUIRED)
-  add_library(Gateway::grpc INTERFACE IMPORTED)
-  set_target_properties(Gateway::grpc PROPERTIES
-    INTERFACE_INCLUDE_DIRECTORIES "${GATEWAY_GRPC_INCLUDE_DIR}"
-    INTERFACE_LINK_LIBRARIES
-      "${GATEWAY_GRPCPP_LIBRARY};${GATEWAY_GRPC_LIBRARY};${GATEWAY_GPR_LIBRARY};${GATEWAY_ABSL_LIBRARY};Threads::Threads")
   add_library(Gateway::httplib INTERFACE IMPORTED)
   # Its classes must have the same members as in Debian's library.
   set(httplib_definitions CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)

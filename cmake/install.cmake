@@ -63,6 +63,9 @@ install(DIRECTORY bench/data/ DESTINATION "${ringmaster_data_dir}" COMPONENT pro
 install(FILES deploy/systemd/ringmaster-coordinator.service "deploy/systemd/ringmaster-node@.service"
   DESTINATION lib/systemd/system COMPONENT programs)
 if(RINGMASTER_GATEWAY) # a package of its own: it needs gRPC
+  if(RINGMASTER_ETCD) # it needs gRPC as well
+    install(TARGETS ringmaster-coordinator RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT gateway)
+  endif()
   install(TARGETS ringmaster-gateway RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT gateway)
   install(FILES deploy/systemd/ringmaster-gateway.service DESTINATION lib/systemd/system COMPONENT gateway)
   install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/ringmaster-gateway" RENAME copyright

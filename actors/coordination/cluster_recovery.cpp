@@ -38,11 +38,13 @@ void cluster_recovery::start(cluster_metadata found) {
 }
 
 bool cluster_recovery::holds(const caf::mailbox_element& x) const {
-  if (is_done() || x.mid.is_response())
+  const auto& store = coordinator_.options.store;
+  const bool may_lead = store == nullptr || store->holds();
+  if ((is_done() && may_lead) || x.mid.is_response())
     return false;
   const auto& what = x.content();
-  return !(is_awaited(x) || what.match_elements<caf::down_msg>() || what.match_elements<caf::exit_msg>()
-           || what.match_elements<atom::expire, uint64_t>());
+  return !((is_awaited(x) && may_lead) || what.match_elements<caf::down_msg>() || what.match_elements<caf::exit_msg>()
+           || what.match_elements<atom::expire, uint64_t>() || what.match_elements<atom::tick>());
 }
 
 bool cluster_recovery::is_awaited(const caf::mailbox_element& x) {

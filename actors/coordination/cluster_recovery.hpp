@@ -35,7 +35,7 @@ public:
   bool is_done() const { return state_ == phase::done; }
   /// Whether the cluster is found again by such requests: requests of the same process that wait must not delay them.
   static bool is_awaited(const caf::mailbox_element& x);
-  /// Whether the message must wait until the cluster is found again.
+  /// Whether the message must wait until the cluster is found again, and it is certain that this coordinator leads.
   bool holds(const caf::mailbox_element& x) const;
 
   proto::GreetingResponse greet(const proto::GreetingRequest& x);

@@ -112,10 +112,11 @@ void metadata_log::written(const caf::error& problem) {
   if (!problem && trouble_)
     spdlog::info("the coordinator's store can be written again, and nothing is missing in it");
   trouble_ = problem;
-  if (problem && coordinator_.options.stop_without_store)
+  if (problem && (coordinator_.options.stop_without_store || coordinator_.options.store->deposed()))
     return coordinator_.self->quit(problem);
-  for (auto& then : std::exchange(waits_, {}))
-    then();
+  if (!problem || coordinator_.options.store->holds()) // else another coordinator may lead, which does not know of it
+    for (auto& then : std::exchange(waits_, {}))
+      then();
   if (problem) {
     try_again_ = coordinator_.next_number();
     coordinator_.self->delayed_send(coordinator_.self, try_again_after, atom::expire_v, try_again_);

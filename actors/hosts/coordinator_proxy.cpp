@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/hosts/connections.hpp"
+#include "actors/hosts/coordinator_process.hpp"
 #include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "messages/try.hpp"
@@ -131,8 +132,8 @@ uint64_t acknowledged_by(const caf::message& answer) {
 
 class coordinator_proxy final : public caf::monitorable_actor {
 public:
-  coordinator_proxy(caf::actor_config& cfg, proto::ClusterIdentity identity, coordinator_way way)
-    : caf::monitorable_actor(cfg), way_(std::move(way)), identity_(std::move(identity)) {}
+  coordinator_proxy(caf::actor_config& cfg, const found_coordinator& first, coordinator_way way)
+    : caf::monitorable_actor(cfg), way_(std::move(way)), identity_(first.identity), now_at_(first.where) {}
 
   const char* name() const override { return "coordinator_proxy"; }
 
@@ -145,6 +146,8 @@ public:
       remote_ = caf::actor_cast<caf::strong_actor_ptr>(coordinator);
     }
     watch(coordinator);
+    if (way_.addresses.size() > 1 && identity_.cluster_id() != 0 && way_.patience.count() > 0)
+      watch_for_silence();
   }
 
   void add_listener(const node_actor& node) {
@@ -237,12 +240,12 @@ public:
     look_over_tcp(std::move(then));
   }
 
-  void found(const caf::expected<std::pair<coordinator_actor, proto::ClusterIdentity>>& what) {
+  void found(const caf::expected<found_coordinator>& what) {
     if (!what)
       return end(what.error());
-    if (what->second.incarnation() == identity_.incarnation()) // the connection was lost, and it counts us as gone
+    if (what->identity.incarnation() == identity_.incarnation()) // the connection was lost, and it counts us as gone
       return end(reason_);
-    return_of(what->first, what->second);
+    return_of(*what);
   }
 
 private:
@@ -285,16 +288,19 @@ private:
   /// Names of actors are published again to a coordinator that is back.
   void note_published(const caf::message& what) { published_[what.get_as<std::string>(0)] = what; }
 
-  void return_of(const coordinator_actor& coordinator, const proto::ClusterIdentity& identity) {
+  void return_of(const found_coordinator& found) {
     {
       std::scoped_lock lock{mutex_};
       if (ended_)
         return;
-      remote_ = caf::actor_cast<caf::strong_actor_ptr>(coordinator);
-      identity_ = identity;
+      if (!listeners_.empty()) // the memory of its devices is about to be another coordinator's
+        end_replaced_coordinator(identity_);
+      remote_ = caf::actor_cast<caf::strong_actor_ptr>(found.handle);
+      identity_ = found.identity;
+      now_at_ = found.where;
       for (auto& each : listeners_)
         if (auto node = caf::actor_cast<node_actor>(each))
-          caf::anon_send(node, identity);
+          caf::anon_send(node, found.identity);
       for (auto& [client, sender] : senders_) {
         auto& from = static_cast<proxy_sender&>(*sender->get());
         proto::ClientReturn back;
@@ -313,8 +319,8 @@ private:
       for (auto& [sender, what] : std::exchange(kept_, {}))
         pass_on(sender, caf::make_message_id(), what, nullptr);
     }
-    spdlog::info("the coordinator is back (incarnation {})", identity.incarnation());
-    watch(coordinator);
+    spdlog::info("the coordinator is back (incarnation {})", found.identity.incarnation());
+    watch(found.handle);
   }
 
   void end(const caf::error& why) {
@@ -342,11 +348,11 @@ private:
           return; // no one waits for it
         if (has_ended(manager))
           return then(reason); // this process is ending, and its connections with it
-        constexpr caf::timespan one_try = std::chrono::seconds{2};
         auto& where = way.addresses[i % way.addresses.size()];
-        auto found = find(self->system(), where, expected, one_try);
+        auto found = find_coordinator(self->system(), where, &expected,
+                                      way.addresses.size() > 1 ? one_of_several : only_one);
         if (found)
-          return then(std::pair{found->first, found->second});
+          return then(found);
         latest = found.error();
         const auto code = code_of(latest);
         if (code == errc::refused || code == errc::aborted || code == errc::wrong_version)
@@ -359,26 +365,74 @@ private:
     home_system().spawn<caf::detached + caf::hidden>(std::move(looks), true);
   }
 
+  /// A coordinator that is paused, or whose host is cut off, ends no connection. Where another one can replace it, it
+  /// is asked for a sign of life now and then; while it gives none, the others' addresses are tried.
+  void watch_for_silence() {
+    auto looks = [way = way_, proxy = caf::actor_addr{address()}, manager = manager_](caf::blocking_actor* self, bool) {
+      while (!no_more_connecting::is_so() && !has_ended(manager)) {
+        std::this_thread::sleep_for(look_for_silence_every);
+        auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy);
+        if (alive == nullptr)
+          return;
+        auto& its = static_cast<coordinator_proxy&>(*alive->get());
+        coordinator_actor present;
+        proto::ClusterIdentity identity;
+        endpoint now_at;
+        {
+          std::scoped_lock lock{its.mutex_};
+          if (its.ended_)
+            return;
+          present = caf::actor_cast<coordinator_actor>(its.remote_);
+          identity = its.identity_;
+          now_at = its.now_at_;
+        }
+        bool silent = present && !greet(self->system(), present, nullptr, silent_after);
+        while (silent && !no_more_connecting::is_so() && !has_ended(manager)) {
+          for (auto& where : way.addresses) {
+            if (where == now_at)
+              continue;
+            auto found = find_coordinator(self->system(), where, &identity, one_of_several);
+            if (!found || found->identity.incarnation() <= identity.incarnation())
+              continue;
+            its.replaced(present, *found);
+            silent = false;
+            break;
+          }
+          silent = silent && !greet(self->system(), present, nullptr, way.try_again);
+        }
+      }
+    };
+    home_system().spawn<caf::detached + caf::hidden>(std::move(looks), true);
+  }
+
+  void replaced(const coordinator_actor& former, const found_coordinator& by) {
+    {
+      std::scoped_lock lock{mutex_};
+      if (remote_ != caf::actor_cast<caf::strong_actor_ptr>(former))
+        return;
+      remote_ = nullptr; // its end, when it is noticed, is none of ours
+    }
+    spdlog::warn("the coordinator is silent, and another one has taken its place");
+    return_of(by);
+  }
+
   static bool has_ended(const caf::actor_addr& x) {
     const auto alive = caf::actor_cast<caf::strong_actor_ptr>(x);
     return alive == nullptr || alive->get()->getf(caf::abstract_actor::is_terminated_flag);
   }
 
-  static caf::expected<std::pair<coordinator_actor, proto::ClusterIdentity>> find(
-    caf::actor_system& system, const endpoint& where, const proto::ClusterIdentity& expected, caf::timespan limit) {
-    TRY(found, connect_to(system, where, limit));
-    TRY(coordinator, taken_as<coordinator_actor>(*found, system, text_of(where), "coordinator"));
-    TRY(identity, greet(system, *coordinator, &expected, limit));
-    return std::pair{std::move(*coordinator), std::move(*identity)};
-  }
-
   /// A process that ends also loses its connections: it looks for nothing.
   static constexpr caf::timespan first_look_after = std::chrono::milliseconds{10};
+  /// For one attempt to find it at an address.
+  static constexpr caf::timespan only_one = std::chrono::seconds{2}, one_of_several = std::chrono::seconds{1};
+  static constexpr caf::timespan look_for_silence_every = std::chrono::milliseconds{250};
+  static constexpr caf::timespan silent_after = std::chrono::seconds{1};
 
   const coordinator_way way_;
   caf::actor_addr manager_;    ///< Of this process's connections.
   std::recursive_mutex mutex_; ///< For what follows. An actor that has ended may answer within a call.
   proto::ClusterIdentity identity_;
+  endpoint now_at_;
   caf::strong_actor_ptr remote_; ///< Null: it is gone.
   caf::error reason_;            ///< Why it is.
   bool ended_ = false;
@@ -407,15 +461,25 @@ coordinator_proxy* proxy_in(const coordinator_actor& coordinator) {
 
 } // namespace
 
-coordinator_actor make_coordinator_proxy(caf::actor_system& system, const coordinator_actor& coordinator,
-                                         const proto::ClusterIdentity& identity, coordinator_way way) {
-  ensure(static_cast<bool>(coordinator), "a proxy stands for a coordinator");
+coordinator_actor make_coordinator_proxy(caf::actor_system& system, found_coordinator coordinator,
+                                         coordinator_way way) {
+  ensure(static_cast<bool>(coordinator.handle), "a proxy stands for a coordinator");
   ensure(!way.addresses.empty() || way.look, "a coordinator is looked for somewhere");
   caf::actor_config config;
   auto proxy = caf::make_actor<coordinator_proxy, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system,
-                                                                         config, identity, std::move(way));
-  static_cast<coordinator_proxy&>(*proxy->get()).start(coordinator);
+                                                                         config, coordinator, std::move(way));
+  static_cast<coordinator_proxy&>(*proxy->get()).start(coordinator.handle);
   return caf::actor_cast<coordinator_actor>(proxy);
+}
+
+caf::expected<found_coordinator> find_coordinator(caf::actor_system& system, const endpoint& where,
+                                                  const proto::ClusterIdentity* expected, caf::timespan limit) {
+  auto found = connect_to(system, where, limit);
+  if (!found)
+    return with_context("there is no coordinator", found.error());
+  TRY(handle, taken_as<coordinator_actor>(*found, system, text_of(where), "coordinator"));
+  TRY(identity, greet(system, *handle, expected, std::max<caf::timespan>(limit, std::chrono::seconds{1})));
+  return found_coordinator{std::move(*handle), std::move(*identity), where};
 }
 
 bool is_elsewhere(const coordinator_actor& coordinator, const caf::actor_system& system) {

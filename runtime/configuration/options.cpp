@@ -197,9 +197,25 @@ std::vector<option_entry> option_entries(options& x) {
           "memory for copies of inputs, for devices that replace lost ones", 0, tib),
     {"coordinator", "request-timeout", &x.coordinator.request_timeout, "how long a request to a device may take",
      shortest, hour},
+    words("coordinator", "store", &x.coordinator.store,
+          "what `ringmaster coordinator` keeps its store in; with etcd another coordinator can take over", "rocksdb",
+          "etcd"),
     {"coordinator", "store-dir", &x.coordinator.store_dir,
      "the directory of what `ringmaster coordinator` must find again when it is restarted; empty: \"store\" in the "
      "journal's directory, and none without one"},
+    {"coordinator", "etcd", &x.coordinator.etcd,
+     "the members of etcd, each \"http://host:port\" or \"https://host:port\""},
+    {"coordinator", "etcd-prefix", &x.coordinator.etcd_prefix,
+     "with what the cluster's keys in etcd start; each cluster has its own"},
+    {"coordinator", "etcd-lease", &x.coordinator.etcd_lease,
+     "how long a coordinator that is silent still leads; another one takes over after that", ns(1s), ns(1min)},
+    {"coordinator", "etcd-authority", &x.coordinator.etcd_authority,
+     "for https: a PEM file with the authority of the members' certificates; empty: the system's"},
+    {"coordinator", "etcd-certificate", &x.coordinator.etcd_certificate,
+     "a PEM file with a certificate for etcd; empty: none"},
+    {"coordinator", "etcd-key", &x.coordinator.etcd_key, "a PEM file with the certificate's key"},
+    {"coordinator", "etcd-user", &x.coordinator.etcd_user, "the user in etcd; empty: none"},
+    {"coordinator", "etcd-password-file", &x.coordinator.etcd_password_file, "a file with the user's password"},
     {"coordinator", "rejoin-timeout", &x.coordinator.rejoin_timeout,
      "how long a coordinator that was restarted waits for its nodes; then those that are missing count as lost",
      shortest, hour},
@@ -208,7 +224,8 @@ std::vector<option_entry> option_entries(options& x) {
     {"node", "listen-host", &x.node.listen_host,
      "the address at which other nodes reach this one; \"auto\": the local one of the route to the coordinator"},
     {"node", "listen-port", &x.node.listen_port, "the port; 0: any free one", 0, 65535},
-    {"node", "join", &x.node.join, "the coordinator, \"host:port\"; empty: none"},
+    {"node", "join", &x.node.join,
+     "the coordinator, \"host:port\", or those of all candidates, \"host:port,host:port\"; empty: none"},
     {"node", "join-timeout", &x.node.join_timeout,
      "how long to wait for a silent coordinator and for free devices; a node also waits for a coordinator that is not "
      "running yet",
@@ -288,11 +305,16 @@ caf::error validate(const options& opts) {
     return refuse("node.listen-host", "empty", "an address such as \"127.0.0.1\"");
   if (has_control_characters(opts.node.name))
     return refuse("node.name", "a name with control characters", "a name without control characters, in one line");
-  if (!opts.node.join.empty() && !parse_endpoint(opts.node.join))
+  if (!opts.node.join.empty() && !parse_endpoints(opts.node.join))
     return refuse("node.join", text_of(opts.node.join),
                   bracket_advice(opts.node.join).empty()
-                    ? "\"host:port\" with a port from 1 to 65535, or empty"
+                    ? "\"host:port\" with a port from 1 to 65535, several of these with commas between them, or empty"
                     : "\"host:port\" (" + bracket_advice(opts.node.join) + "), or empty");
+  if (opts.coordinator.store == "etcd" && opts.coordinator.etcd.empty())
+    return refuse("coordinator.etcd", "empty",
+                  "a list such as [\"http://127.0.0.1:2379\"], as coordinator.store is \"etcd\"");
+  if (!opts.coordinator.etcd_prefix.ends_with('/') || has_control_characters(opts.coordinator.etcd_prefix))
+    return refuse("coordinator.etcd-prefix", text_of(opts.coordinator.etcd_prefix), "a text that ends with \"/\"");
   return validate_cluster(opts.cluster.devices);
 }
 

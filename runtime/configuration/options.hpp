@@ -100,7 +100,12 @@ struct options {
     uint16_t port = 7077;
     uint64_t host_copies_bytes_max = 1ull << 30;
     duration request_timeout = std::chrono::seconds{15};
-    std::string store_dir; ///< Empty: "store" in the journal's directory.
+    std::string store = "rocksdb"; ///< Or "etcd".
+    std::string store_dir;         ///< Empty: "store" in the journal's directory.
+    std::vector<std::string> etcd; ///< Members, see is_etcd_endpoint.
+    std::string etcd_prefix = "ringmaster/";
+    duration etcd_lease = std::chrono::seconds{2};
+    std::string etcd_authority, etcd_certificate, etcd_key, etcd_user, etcd_password_file;
     duration rejoin_timeout = std::chrono::milliseconds{1500};
   } coordinator;
 
@@ -112,7 +117,7 @@ struct options {
     std::string name;
     std::string listen_host = "auto"; ///< The local address of the route to the coordinator.
     uint16_t listen_port = 0;
-    std::string join;                                 ///< See parse_endpoint.
+    std::string join;                                 ///< See parse_endpoints.
     duration join_timeout = std::chrono::seconds{20}; ///< Like middleman.connection-timeout.
     duration orphan_timeout = std::chrono::seconds{60};
   } node;

@@ -50,6 +50,20 @@ public:
   /// Whether `commit` waits for a disk or a network.
   virtual bool waits() const = 0;
 
+  // A store that several coordinators share has one leader among them, which alone may change it. What follows is for
+  // such a store, and has no effect on others.
+
+  virtual bool is_shared() const { return false; }
+  /// Whether it is certain that no other coordinator leads. While it is not, the coordinator serves nothing. Any
+  /// thread.
+  virtual bool holds() const { return true; }
+  /// Set once this coordinator leads no longer, for good. Errors: aborted. Any thread.
+  virtual caf::error deposed() const { return caf::none; }
+  /// Says in the store where this coordinator listens, "host:port".
+  virtual void announce(const std::string&) {}
+  /// Lets another coordinator lead at once; nothing is committed from then on.
+  virtual void hand_over() {}
+
   /// Its owner notes how its latest use ended, for other threads.
   void note(const caf::error& problem);
   /// What is wrong with it; empty: nothing. Any thread.

@@ -1,6 +1,8 @@
 #include "runtime/text/endpoint.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/try.hpp"
+#include "runtime/text/comma_list.hpp"
 
 #include <fmt/format.h>
 
@@ -59,6 +61,15 @@ caf::expected<endpoint> parse_endpoint(std::string_view text) {
   const auto advice = bracket_advice(text);
   return invalid(fmt::format("\"{}\" is no endpoint: {}", text,
                              advice.empty() ? "that is \"host:port\" with a port from 1 to 65535" : advice));
+}
+
+caf::expected<std::vector<endpoint>> parse_endpoints(std::string_view text) {
+  std::vector<endpoint> result;
+  for (auto part : comma_list(text)) {
+    TRY(each, parse_endpoint(part));
+    result.push_back(std::move(*each));
+  }
+  return result;
 }
 
 std::string text_of(const endpoint& x) {

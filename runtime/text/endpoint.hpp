@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ringmaster {
 
@@ -20,6 +21,8 @@ struct endpoint {
 
 /// "host:port", an IPv6 address in brackets: "[::1]:7077". Errors: invalid_argument.
 caf::expected<endpoint> parse_endpoint(std::string_view text);
+/// One or more of these, with commas between them. Errors: invalid_argument.
+caf::expected<std::vector<endpoint>> parse_endpoints(std::string_view text);
 /// In the form that parse_endpoint reads.
 std::string text_of(const endpoint& x);
 /// For a text that `parse_endpoint` refuses because an IPv6 address lacks its brackets: "an IPv6 address is written in

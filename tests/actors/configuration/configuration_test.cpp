@@ -126,7 +126,9 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.suspicion = {101ms, 501ms, 2501ms, 4, 6};
   changed.supervisor = {6, 11s};
   changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001, "stop"};
-  changed.coordinator = {"localhost", 7078, 4096, 12s, "/tmp/store", 1501ms};
+  changed.coordinator = {
+    "localhost",  7078,           4096,   12s,    "etcd",      "/tmp/store", {"http://a:1", "http://b:2"}, "other/", 3s,
+    "/authority", "/certificate", "/key", "user", "/password", 1501ms};
   changed.cluster = {{"1,localhost,7080", "2,localhost,7081"}};
   changed.node = {"n", "localhost", 7079, "localhost:7078", 7s, 59s};
   changed.ranks = {29s, 4min, 4098};

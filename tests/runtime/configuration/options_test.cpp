@@ -37,7 +37,7 @@ TEST_CASE("options: each key appears once and has a purpose") {
     CHECK(std::visit([&](auto* value) { return values.insert(value).second; }, entry.value));
     CHECK(!entry.purpose.empty());
   }
-  CHECK(keys.size() == 73);
+  CHECK(keys.size() == 82);
 }
 
 TEST_CASE("options: a number out of range is refused at both ends, and the ends are allowed") {
@@ -93,7 +93,14 @@ TEST_CASE("options: a refusal names the key, the value and what is allowed") {
   CHECK(refusal([](options& x) { x.route.chunk_bytes = 100; })
         == "route.chunk-bytes is 100; it must be a multiple of 8");
   CHECK(refusal([](options& x) { x.node.join = "localhost"; })
-        == "node.join is \"localhost\"; it must be \"host:port\" with a port from 1 to 65535, or empty");
+        == "node.join is \"localhost\"; it must be \"host:port\" with a port from 1 to 65535, several of these with "
+           "commas between them, or empty");
+  CHECK(refusal([](options& x) { x.node.join = "one:7077,two:7077"; }) == "");
+  CHECK(refusal([](options& x) { x.coordinator.store = "etcd"; })
+        == "coordinator.etcd is empty; it must be a list such as [\"http://127.0.0.1:2379\"], as coordinator.store is "
+           "\"etcd\"");
+  CHECK(refusal([](options& x) { x.coordinator.etcd_prefix = "ringmaster"; })
+        == "coordinator.etcd-prefix is \"ringmaster\"; it must be a text that ends with \"/\"");
   CHECK(refusal([](options& x) { x.coordinator.host = ""; })
         == "coordinator.host is empty; it must be an address such as \"127.0.0.1\"");
   CHECK(refusal([](options& x) { x.node.listen_host = ""; }) != "");

@@ -26,6 +26,15 @@ TEST_CASE("endpoint: anything else is refused with an example") {
         == "\"localhost\" is no endpoint: that is \"host:port\" with a port from 1 to 65535");
 }
 
+TEST_CASE("endpoint: several have commas between them") {
+  CHECK(*parse_endpoints("a:1") == std::vector{endpoint{"a", 1}});
+  CHECK(*parse_endpoints("a:1,[::1]:2") == std::vector{endpoint{"a", 1}, endpoint{"::1", 2}});
+  for (auto text : {"", "a:1,", ",a:1", "a:1,b", "a:1 b:2"}) {
+    CAPTURE(text);
+    CHECK(!parse_endpoints(text));
+  }
+}
+
 TEST_CASE("endpoint: the printed form can be read again") {
   for (auto& x :
        {endpoint{"localhost", 7077}, endpoint{"10.0.0.1", 1}, endpoint{"::1", 7177}, endpoint{"fe80::1%eth0", 65535}})

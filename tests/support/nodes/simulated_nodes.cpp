@@ -103,7 +103,7 @@ coordinator_actor simulated_nodes::proxy_in(simulated_process& own, const coordi
   coordinator_way way;
   way.draw_caller = [this] { return ++callers_; };
   way.look = [this, &own](const proto::ClusterIdentity&, coordinator_way::found then) { look(own, std::move(then)); };
-  return make_coordinator_proxy(own.sys, remote, identity_, std::move(way));
+  return make_coordinator_proxy(own.sys, {remote, identity_, {}}, std::move(way));
 }
 
 void simulated_nodes::look(simulated_process& own, coordinator_way::found then) {
@@ -111,7 +111,7 @@ void simulated_nodes::look(simulated_process& own, coordinator_way::found then) 
   const auto again = [this, &own, then] { look(own, then); };
   const auto done = [this, again, then, identity = identity_](const caf::expected<caf::strong_actor_ptr>& found) {
     if (found && *found)
-      then(std::pair{caf::actor_cast<coordinator_actor>(*found), identity});
+      then(found_coordinator{caf::actor_cast<coordinator_actor>(*found), identity, {}});
     else
       agenda_.emplace(now_ + try_again, event{again, false});
   };

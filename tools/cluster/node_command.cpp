@@ -1,5 +1,3 @@
-#include "actors/calls/await_down.hpp"
-#include "actors/configuration/settings.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/open_connection.hpp"
 #include "actors/scheduling/awake_clock.hpp"
@@ -11,68 +9,23 @@
 #include "runtime/logging/log.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
-#include "runtime/text/quantity_parse.hpp"
 #include "runtime/text/quantity_text.hpp"
 #include "tools/clients/cluster_connection.hpp"
-#include "tools/cluster/adoption.hpp"
+#include "tools/cluster/serving_process.hpp"
 #include "tools/console/ending_signals.hpp"
-#include "tools/console/own_memory.hpp"
-#include "tools/console/ready_file.hpp"
 #include "tools/options/commands.hpp"
 #include "tools/options/configured_call.hpp"
 
 #include <algorithm>
-#include <caf/io/middleman.hpp>
-#include <cerrno>
-#include <climits>
-#include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <future>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 namespace ringmaster {
 
 namespace {
-
-/// The launcher's job, and how to report ranks that leave: by lines "lost 3" and "finalized 3" to a pipe that the
-/// launcher reads.
-served_launcher outer_launcher() {
-  constexpr auto group_of_launcher = "world"; // of caf-run's ranks; groups within it have other names
-  auto variable = [](const char* name) {
-    const auto* value = std::getenv(name);
-    return std::string{value == nullptr ? "" : value};
-  };
-  served_launcher result{variable("RINGMASTER_JOB")};
-  const auto pipe = parse_whole(variable("RINGMASTER_NOTICES_FD"), 0, INT_MAX);
-  struct stat about {};
-  if (!pipe || ::fstat(static_cast<int>(*pipe), &about) != 0 || !S_ISFIFO(about.st_mode))
-    return result;
-  const auto fd = static_cast<int>(*pipe);
-  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  ::fcntl(fd, F_SETFL, O_NONBLOCK); // a launcher that does not read must not block this process
-  result.on_departure = [=](const rank_departure& x) {
-    if (x.group != group_of_launcher)
-      return;
-    const auto line = fmt::format("{} {}\n", x.finalized ? "finalized" : "lost", x.rank);
-    if (::write(fd, line.data(), line.size()) < 0)
-      spdlog::debug("the notice \"{}\" cannot be sent to the launcher: {}", line, std::strerror(errno));
-  };
-  return result;
-}
-
-/// Whether this process has received a signal to stop, which is logged.
-bool is_to_stop() {
-  auto signal = ending_signal();
-  if (signal != 0)
-    spdlog::info("ends on signal {}", strsignal(signal));
-  return signal != 0;
-}
 
 /// Connects to the coordinator. Waits up to `node.join-timeout` for one that starts after this node, or that the
 /// network does not reach yet.
@@ -120,89 +73,6 @@ std::optional<caf::expected<coordinator_actor>> connect_unless_ended(
     }
   return coming.get();
 }
-
-/// Runs until a signal arrives. Errors: `vital` has exited, or an error of `now_and_then`, which is called regularly.
-caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
-                                   const std::function<caf::error()>& now_and_then,
-                                   const std::function<void(const caf::down_msg&)>& other_down) {
-  constexpr auto look_every = std::chrono::milliseconds{250}; // an idle process should rarely wake
-  freed_memory freed;
-  for (;;) {
-    if (auto down = await_down(*self, look_every)) {
-      if (down->source == vital)
-        return std::move(down->reason);
-      other_down(*down);
-    }
-    if (is_to_stop())
-      return exit_ok;
-    RETURN_ERROR(now_and_then());
-    freed.give_back_now_and_then();
-  }
-}
-
-class coordinator_call final : public configured_call {
-  void declare_options(option_table& table) override {
-    table.about(
-      "The coordinator of a cluster of several processes: listens, starts communicators and keeps the journal. Exits "
-      "on SIGTERM or SIGINT.");
-    key_option(table, "--port", "coordinator.port").says("P", "the port to listen at; 0: any free port");
-    key_option(table, "--host", "coordinator.host")
-      .says("H", "the address to listen at, such as ::1; 0.0.0.0, or :: with IPv6, lets other hosts join");
-    table.file("--port-file", port_file_).says("F", "a file for the port, written when the coordinator listens");
-    key_option(table, "--journal", "journal.dir")
-      .says("DIR", "the directory of the operation log")
-      .offers_directories();
-    trust_options();
-    table.closing("--cluster.devices='[\"1,host,7080\"]' lists devices to connect to.");
-  }
-
-  caf::expected<int> run(const console&) override {
-    auto& opts = cfg_.values();
-    std::vector<cluster_device> listed;
-    for (auto& entry : opts.cluster.devices)
-      listed.push_back(*parse_cluster_device(entry)); // validated
-    block_ending_signals();
-    std::optional<no_more_connecting> at_the_end; // silent peers must not delay the exit
-    caf::actor_system system{cfg_};
-    TRY(parts, cluster::start(system, opts, false, outer_launcher(), true));
-    auto& coordinator = (*parts)->coordinator();
-    const auto& host = opts.coordinator.host;
-    const auto listens_at = host == "auto" ? loopback_address() : listening_address(host);
-    auto port = listen_for(coordinator, system, listens_at, opts.coordinator.port);
-    if (!port && code_of(port.error()) == errc::invalid_argument)
-      return std::move(port.error());
-    if (!port)
-      return make_error(errc::io_error,
-                        fmt::format("cannot listen at {}: {}", text_of(endpoint{listens_at, opts.coordinator.port}),
-                                    render(port.error())));
-    spdlog::info("coordinator at {} (configuration: {})", text_of(endpoint{listens_at, *port}), configuration_origin());
-    if (!port_file_.empty())
-      RETURN_ERROR(write_ready_file(port_file_, std::to_string(*port)));
-    caf::scoped_actor self{system};
-    self->monitor(coordinator);
-    adoption nodes{system, self, coordinator, listed};
-    const auto store = (*parts)->store();
-    auto status = run_until_ended(
-      self, coordinator.address(),
-      [&] {
-        nodes.try_missing();
-        if (store != nullptr && !store->has_files())
-          self->send(coordinator, atom::tick_v);
-        return caf::error{};
-      },
-      [&](const caf::down_msg& x) { nodes.on_down(x); });
-    at_the_end.emplace();
-    auto records = (*parts)->records();
-    parts->reset();
-    if (status && records->records_lost() > 0)
-      return make_error(errc::io_error, records->trouble());
-    if (status && store != nullptr && !store->trouble().empty())
-      return make_error(errc::io_error, store->trouble());
-    return status;
-  }
-
-  std::string port_file_;
-};
 
 class node_call final : public configured_call {
   void declare_options(option_table& table) override {
@@ -329,10 +199,6 @@ class node_call final : public configured_call {
 };
 
 } // namespace
-
-tool_command coordinator_command() {
-  return tool_command::of<coordinator_call>("coordinator", "the coordinator of a cluster of several processes");
-}
 
 tool_command node_command() {
   return tool_command::of<node_call>("node", "a process with devices that joins a coordinator");
