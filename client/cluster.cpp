@@ -283,7 +283,7 @@ caf::expected<coordinator_actor> connect(caf::actor_system& system, const std::s
   coordinator_way way;
   way.addresses = std::move(*targets);
   way.patience = patience;
-  return make_coordinator_proxy(system, std::move(*found), std::move(way));
+  return make_coordinator_proxy(system, *found, std::move(way));
 }
 
 } // namespace ringmaster

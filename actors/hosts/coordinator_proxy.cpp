@@ -461,7 +461,7 @@ coordinator_proxy* proxy_in(const coordinator_actor& coordinator) {
 
 } // namespace
 
-coordinator_actor make_coordinator_proxy(caf::actor_system& system, found_coordinator coordinator,
+coordinator_actor make_coordinator_proxy(caf::actor_system& system, const found_coordinator& coordinator,
                                          coordinator_way way) {
   ensure(static_cast<bool>(coordinator.handle), "a proxy stands for a coordinator");
   ensure(!way.addresses.empty() || way.look, "a coordinator is looked for somewhere");

@@ -43,7 +43,8 @@ struct coordinator_way {
 ///
 /// Each actor that sends through it has a sender of its own on the coordinator's side, which ends with the actor: so a
 /// client stays the owner of what it has made. Thread-safe.
-coordinator_actor make_coordinator_proxy(caf::actor_system& system, found_coordinator coordinator, coordinator_way way);
+coordinator_actor make_coordinator_proxy(caf::actor_system& system, const found_coordinator& coordinator,
+                                         coordinator_way way);
 
 /// Whether the coordinator is in another process.
 bool is_elsewhere(const coordinator_actor& coordinator, const caf::actor_system& system);

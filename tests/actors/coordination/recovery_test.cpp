@@ -24,8 +24,15 @@ public:
   }
   caf::error look_after() override { return fails ? make_error(errc::io_error, "it was removed") : caf::error{}; }
   bool waits() const override { return false; }
+  bool is_shared() const override { return true; }
+  bool holds() const override { return leads; }
+  caf::error deposed() const override {
+    return is_deposed ? make_error(errc::aborted, "another one leads") : caf::error{};
+  }
 
   bool fails = false;
+  bool leads = true; ///< For certain.
+  bool is_deposed = false;
   size_t commits = 0;
 
 private:
@@ -103,6 +110,56 @@ TEST_CASE("recovery: a coordinator that hears of a later incarnation ends, and h
   CHECK(error_in(*answer) == errc::aborted);
   CHECK(contains(answer->error(), "incarnation 2"));
   CHECK(x.has_ended());
+}
+
+TEST_CASE("recovery: a coordinator that may have been replaced serves nothing until it is certain that it leads") {
+  lone_coordinator x;
+  x.store->leads = false;
+  auto greeting = x.system.self->request(x.host, caf::infinite, proto::GreetingRequest{});
+  auto info = x.system.self->request(x.host, caf::infinite, proto::ClusterInfoRequest{});
+  x.system.deliver_all();
+  CHECK_FALSE(x.system.self->has_next_message());
+  x.store->leads = true;
+  caf::anon_send(x.host, atom::tick_v); // as its process does when the store says so
+  x.system.deliver_all();
+  bool greeted = false, informed = false;
+  greeting.receive([&](const proto::GreetingResponse&) { greeted = true; }, [](const caf::error&) {});
+  info.receive([&](const proto::ClusterInfo&) { informed = true; }, [](const caf::error&) {});
+  CHECK(greeted);
+  CHECK(informed);
+}
+
+TEST_CASE(
+  "recovery: what could not be stored is not said while another coordinator may lead, and one that was replaced "
+  "ends") {
+  lone_coordinator x;
+  x.store->fails = true;
+  size_t answered = 0;
+  const auto ask = [&] { // for an id; those that are reserved are given without the store
+    x.system.self->send(x.host, proto::DeviceJoinRequest{});
+    x.system.scheduler.run_once(); // the coordinator; the store answers after it
+  };
+  const auto count = [&] {
+    x.system.self->receive_while([&] {
+      return x.system.self->has_next_message();
+    })([&](const proto::DeviceJoinResponse&) { ++answered; }, [](const caf::error&) {});
+  };
+  size_t asked = 0;
+  while (asked == answered && asked < 2000) {
+    ask();
+    ++asked;
+    count();
+  }
+  REQUIRE(asked == answered + 1);
+  x.store->leads = false;
+  x.system.deliver_all();
+  count();
+  CHECK(asked == answered + 1); // it waits
+  x.store->is_deposed = true;
+  x.system.advance(1s);
+  CHECK(x.has_ended());
+  count();
+  CHECK(answered + 1 == asked);
 }
 
 TEST_CASE("recovery: a node of another cluster, and one that counts as lost, are refused") {
