@@ -46,6 +46,10 @@ std::string_view first_of_list(std::string_view text) {
   return text;
 }
 
+std::string too_many_hosts() {
+  return fmt::format("it names more than {} hosts", slurm_hosts_max);
+}
+
 /// Expands one entry: each prefix with each number of the bracket, then the same with the rest. Returns what is wrong,
 /// or an empty text.
 std::string expand(std::string_view entry, std::vector<std::string>& hosts) {
@@ -70,10 +74,11 @@ std::string expand(std::string_view entry, std::vector<std::string>& hosts) {
       auto numbers = numbers_of(range);
       if (numbers.empty())
         return fmt::format("'{}' is neither a number nor a range of rising numbers", range);
+      if (hosts.size() * numbers.size() > slurm_hosts_max - longer.size())
+        return too_many_hosts();
       for (auto& host : hosts)
         for (auto& number : numbers)
-          if (longer.size() <= slurm_hosts_max)
-            longer.push_back(host + number);
+          longer.push_back(host + number);
       if (range.size() == ranges.size())
         break;
       ranges.remove_prefix(range.size() + 1);
@@ -96,7 +101,7 @@ caf::expected<std::vector<std::string>> slurm_hosts(std::string_view text) {
       return no_list(text, kind, wrong);
     result.insert(result.end(), hosts.begin(), hosts.end());
     if (result.size() > slurm_hosts_max)
-      return no_list(text, kind, fmt::format("it names more than {} hosts", slurm_hosts_max));
+      return no_list(text, kind, too_many_hosts());
     if (entry.size() == rest.size())
       return result;
     rest.remove_prefix(entry.size() + 1);

@@ -46,7 +46,7 @@ TEST_CASE("slurm_hosts: an error has the reason") {
   for (auto range : {"", "3-1", "x", "1-", "-1", "1--2", "1,", "99999999999"})
     CHECK(refusal_of_hosts(std::string{"a["} + range + "]").find("is neither a number nor a range of rising numbers")
           != std::string::npos);
-  for (auto many : {"a[1-999999999]", "a[1-999]b[1-999]", "a[1-60000],b[1-60000]"})
+  for (auto many : {"a[1-999999999]", "a[1-999]b[1-999]", "a[1-60000],b[1-60000]", "a[1-9999]b[1-9999]c[1-9999]"})
     CHECK(refusal_of_hosts(many).find("it names more than 65536 hosts") != std::string::npos);
 }
 
