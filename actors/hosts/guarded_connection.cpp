@@ -40,10 +40,19 @@ bool is_gone(int fd) {
 
 void claim_log::refused(const std::string& address, const caf::node_id& claimed) {
   std::scoped_lock lock{mutex_};
-  if (auto times = rate_limiter_.happened(std::chrono::steady_clock::now()); times > 0)
+  if (auto times = claims_.happened(std::chrono::steady_clock::now()); times > 0)
     spdlog::warn("a connection from {} was closed: it claims to be the process {}, which has another connection that "
                  "works ({} since the last report)",
                  address, to_string(claimed), times);
+}
+
+void claim_log::malformed(const std::string& address) {
+  std::scoped_lock lock{mutex_};
+  if (auto times = malformed_.happened(std::chrono::steady_clock::now()); times > 0)
+    spdlog::warn(
+      "a connection from {} was closed: it brought what is no message of CAF's protocol, or a longer one than "
+      "is allowed ({} since the last report)",
+      address, times);
 }
 
 guarded_connection::guarded_connection(network::default_multiplexer& backend, int fd, role as,
@@ -113,7 +122,7 @@ bool guarded_connection::consume(caf::execution_unit* context, const void*, size
     return true;
   auto& part = rd_buf();
   if (!std::exchange(content_follows_, false))
-    return takes_header(part) ? pass_on(context) : refuse(context);
+    return takes_header(part) ? pass_on(context) : refuse_malformed(context);
   if (kind_ != client_greeting)
     return pass_on(context);
   switch (identify(context, part)) {
@@ -123,9 +132,10 @@ bool guarded_connection::consume(caf::execution_unit* context, const void*, size
       if (waiting_)
         waiting_();
       return false; // nothing more is read
+    case identity::another: return refuse(context);
     case identity::malformed: break;
   }
-  return refuse(context);
+  return refuse_malformed(context);
 }
 
 bool guarded_connection::takes_header(const std::vector<char>& header) {
@@ -148,7 +158,7 @@ guarded_connection::identity guarded_connection::identify(caf::execution_unit* c
     if (text == greeting_)
       return identity::its_own;
     log_->refused(address_, claimed_);
-    return identity::malformed;
+    return identity::another;
   }
   auto* broker = dynamic_cast<caf::io::basp_broker*>(parent());
   greeting_ = std::move(text);
@@ -177,6 +187,7 @@ void guarded_connection::look_again(caf::execution_unit* context) {
   switch (identify(context, held_)) {
     case identity::taken: return;
     case identity::its_own: break;
+    case identity::another:
     case identity::malformed: return close(context);
   }
   rd_buf() = std::exchange(held_, {});
@@ -189,12 +200,17 @@ bool guarded_connection::pass_on(caf::execution_unit* context) {
   const bool was_greeting = is_greeting(kind_) && !content_follows_;
   bool goes_on = scribe_impl::consume(context, rd_buf().data(), rd_buf().size());
   if (refused_)
-    return refuse(context);
+    return refuse_malformed(context);
   if (rd_buf().capacity() > kept_max)
     std::vector<char>{}.swap(rd_buf()); // of a message that was handled
   if (goes_on && was_greeting && !std::exchange(greeted_, true))
     known();
   return goes_on;
+}
+
+bool guarded_connection::refuse_malformed(caf::execution_unit* context) {
+  log_->malformed(address_);
+  return refuse(context);
 }
 
 bool guarded_connection::refuse(caf::execution_unit* context) {

@@ -25,14 +25,15 @@ struct connection_limits {
   size_t reserved_bytes = 64u << 10;                  ///< Reserved for a message of which nothing has come.
 };
 
-/// Logs connections that claim another process's identity, once in a while. Thread-safe.
+/// Logs connections that claim another process's identity, or bring what is no message, once in a while. Thread-safe.
 class claim_log {
 public:
   void refused(const std::string& address, const caf::node_id& claimed);
+  void malformed(const std::string& address);
 
 private:
   std::mutex mutex_;
-  rate_limiter rate_limiter_{std::chrono::seconds{10}};
+  rate_limiter claims_{std::chrono::seconds{10}}, malformed_{std::chrono::seconds{1}};
 };
 
 /// A connection of CAF's protocol that takes care of three things that CAF 0.17 does not:
@@ -82,7 +83,7 @@ public:
   size_t reserved() { return gathered_.capacity() + rd_buf().capacity(); }
 
 private:
-  enum class identity : uint8_t { its_own, taken, malformed };
+  enum class identity : uint8_t { its_own, taken, another, malformed };
 
   /// Adds a piece of a part. Returns whether the part is complete, and then in `rd_buf()`.
   bool gather(size_t bytes);
@@ -93,6 +94,8 @@ private:
   identity identify(caf::execution_unit* context, const std::vector<char>& greeting);
   bool pass_on(caf::execution_unit* context);
   bool refuse(caf::execution_unit* context);
+  /// The same, of what is no message.
+  bool refuse_malformed(caf::execution_unit* context);
   void known();
   /// CAF's limit on silence starts when a connection is made, not at the start of the clock.
   void start_silence();

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -97,9 +98,14 @@ std::string text_of(const std::array<std::byte, Size>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The answer of a process that knows the secret; it is admitted by it.
-std::string recorded_answer(uint16_t port, const credentials_ptr& own) {
-  const auto socket = connected_to(port);
+/// A connection of a process that knows the secret, and the answer by which it was admitted.
+struct admitted_connection {
+  open_socket socket;
+  std::string answer;
+};
+
+admitted_connection admitted_at(uint16_t port, const credentials_ptr& own) {
+  auto socket = connected_to(port);
   bool closed = false;
   const auto challenge = hear(socket, challenge_bytes, closed);
   REQUIRE(challenge.size() == challenge_bytes);
@@ -107,12 +113,12 @@ std::string recorded_answer(uint16_t port, const credentials_ptr& own) {
                                static_cast<listener_kind>(challenge[14]), "the port"};
   auto step = initiator.take(std::as_bytes(std::span{challenge}));
   REQUIRE(std::holds_alternative<greeting_initiator::answer>(step));
-  auto result = text_of(std::get<greeting_initiator::answer>(step).bytes);
-  say(socket, result);
+  auto answer = text_of(std::get<greeting_initiator::answer>(step).bytes);
+  say(socket, answer);
   const auto verdict = hear(socket, verdict_bytes, closed);
   REQUIRE(verdict.size() == verdict_bytes);
   REQUIRE(verdict.front() == 1);
-  return result;
+  return {std::move(socket), std::move(answer)};
 }
 
 /// What strangers send to the port.
@@ -234,7 +240,7 @@ TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a
     REQUIRE_FALSE(ports.empty());
     std::vector<attacked_port> attacked;
     for (const auto port : ports)
-      attacked.push_back({port, recorded_answer(port, own)});
+      attacked.push_back({port, admitted_at(port, own).answer});
     const auto usual = cluster.usual_time(100);
     const auto memory = resident_bytes(program->child.pid());
     const auto began = clock_type::now();
@@ -263,6 +269,29 @@ TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a
       }));
       CHECK(lines_with(program->error, fmt::format(":{} (", port.number)) <= seconds + 4);
     }
+  }
+  CHECK(cluster.user->info());
+}
+
+TEST_CASE(
+  "foreign bytes: of a process that was admitted, lengths that nothing has end its connection and reserve nothing") {
+  attacked_cluster cluster;
+  const auto own = std::make_shared<const credentials>(credentials{*shared_secret::read(cluster.secret_file),
+                                                                   cluster.secret_file});
+  for (auto* program : {&*cluster.coordinator, &*cluster.node}) {
+    const auto memory = resident_bytes(program->child.pid());
+    for (const auto port : listening_ports(program->child.pid()))
+      for (const auto* bytes : {"\1", "\0", "ringlink", "\xff"}) { // greetings of CAF, a bulk connection's, none
+        std::string header{bytes, std::max<size_t>(std::strlen(bytes), 1)};
+        header.resize(40, '\xff');
+        const auto connection = admitted_at(port, own);
+        say(connection.socket, header);
+        bool closed = false;
+        hear(connection.socket, 4096, closed);
+        CHECK(closed);
+      }
+    CHECK(resident_bytes(program->child.pid()) < memory + (32u << 20));
+    CHECK_MESSAGE(program->await_output("what is no message of CAF's protocol"), program->error);
   }
   CHECK(cluster.user->info());
 }
