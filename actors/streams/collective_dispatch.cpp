@@ -1,6 +1,7 @@
 #include "actors/streams/collective_dispatch.hpp"
 
 #include "actors/streams/collective_command.hpp"
+#include "runtime/operations/plan_check.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,7 +29,8 @@ void collective_dispatch::accept(const operation_orders& orders) {
     if (stream_.epochs.is_stale(communicator, epoch))
       continue;
     stream_.enter_epoch(communicator, epoch);
-    if (auto cmd = find(communicator, sequence_number{plan.sequence()})) {
+    auto problem = check_plan(plan, stream_.memory->id(), orders.members->size());
+    if (auto* cmd = problem ? nullptr : find(communicator, sequence_number{plan.sequence()})) {
       cmd->take_plan(received, plan);
       stream_.head_event([&](command& head) {
         return &head == cmd ? cmd->begin(stream_) : command_outcome::goes_on();
@@ -37,8 +39,10 @@ void collective_dispatch::accept(const operation_orders& orders) {
     }
     auto cmd = std::make_unique<collective_command>();
     cmd->take_plan(received, plan);
-    if (stream_.full())
-      cmd->report(stream_, proto::RankReport::BROKEN, stream_.queue_full());
+    if (!problem && stream_.full())
+      problem = stream_.queue_full();
+    if (problem)
+      cmd->report(stream_, proto::RankReport::BROKEN, problem);
     else
       stream_.enqueue(std::move(cmd));
   }

@@ -239,6 +239,25 @@ TEST_CASE("forged messages: a release that comes before every step has ended cha
   CHECK(std::equal(got.begin(), got.end(), some_bytes(64).bytes().begin()));
 }
 
+TEST_CASE("forged messages: a plan that lacks the addresses of its ranks is reported as broken, and not queued") {
+  lone_stream x;
+  proto::OperationBatch batch;
+  auto& plan = *batch.add_plans();
+  plan.set_comm_id(number);
+  plan.set_epoch(1);
+  plan.set_sequence(1);
+  plan.mutable_collective()->set_count(8);
+  for (uint64_t id : {peer, uint64_t{7}})
+    plan.add_device_ids(id);
+  device_handles members{{x.me(), x.me()}, {nullptr, caf::actor_cast<caf::strong_actor_ptr>(x.handle)}};
+  x.send(operation_orders{std::make_shared<const proto::OperationBatch>(std::move(batch)),
+                          std::make_shared<const device_handles>(std::move(members))});
+  CHECK(x.reports == std::vector{proto::RankReport::BROKEN});
+  REQUIRE(x.problems.size() == 1);
+  CHECK(contains(x.problems[0], "a plan for 2 ranks has 0 input addresses"));
+  CHECK(x.state().queue.empty());
+}
+
 // The reason is the route's, which goes with the blocks of the operation that breaks off.
 TEST_CASE("forged messages: an operation whose block is wrong reports what was wrong with it") {
   const transfer_key block{.channel = number, .epoch = {1}, .sequence = {1}, .source = 0, .destination = 1};
