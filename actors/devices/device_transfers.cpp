@@ -2,6 +2,7 @@
 #include "actors/devices/device.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/logging/log.hpp"
 #include "runtime/reduction/reducer.hpp"
 
 #include <algorithm>
@@ -166,6 +167,9 @@ void device_state::end_transfer(stream_id transfer, const gpu_sim::GetStreamStat
 
 void device_state::members_changed(const membership& now) {
   auto& x = *now.members;
+  if (static_cast<size_t>(x.devices_size()) != now.handles->size())
+    return log_warn({.device = id.value}, "device {:#x}: {} members of communicator {} came with the handles of {}", id,
+                    x.devices_size(), x.comm_id(), now.handles->size());
   auto gone = [&](device_id peer) {
     return std::none_of(x.devices().begin(), x.devices().end(),
                         [&](auto& member) { return member.deviceid().value() == peer.value; });

@@ -1,5 +1,6 @@
 #include "actors/devices/device.hpp"
 
+#include "tests/support/actor_state.hpp"
 #include "tests/support/simulated_client.hpp"
 
 #include <filesystem>
@@ -47,6 +48,23 @@ struct one_device {
 };
 
 } // namespace
+
+TEST_CASE("device: members that come without their handles, or with more, change nothing") {
+  one_device x;
+  const auto target = device_of(x.cluster, x.id);
+  proto::Members forged;
+  forged.set_comm_id(x.comm.commid());
+  forged.set_epoch(9);
+  *forged.add_devices() = x.comm.devices(0);
+  const auto me = caf::actor_cast<caf::strong_actor_ptr>(target);
+  for (const size_t handles : {0, 2, 3}) {
+    x.cluster.self->send(target, membership::of(forged, device_handles(handles, device_handle{me, me})));
+    x.cluster.run_until([&] { return x.cluster.scheduler.jobs.empty(); });
+  }
+  auto& known = state_of<device_state>(target).communicators.at(communicator_id{x.comm.commid()});
+  CHECK(known.members->devices_size() == 2);
+  CHECK(known.handles->size() == 2);
+}
 
 TEST_CASE("device: an access outside of its memory is refused with device, address and range") {
   one_device x;
