@@ -27,11 +27,11 @@ caf::error check_addresses(const T& x, int ranks) {
 caf::error check_fused(const proto::OperationPlan& plan) {
   const auto& whole = plan.collective();
   auto left = whole.count();
-  for (const auto& part : plan.fused()) {
-    RETURN_ERROR(check_addresses(part, plan.device_ids_size()));
-    if (part.count() > left)
+  for (const auto& fused : plan.fused()) {
+    RETURN_ERROR(check_addresses(fused, plan.device_ids_size()));
+    if (fused.count() > left)
       return invalid(fmt::format("a plan of {} elements has fused operations of more", whole.count()));
-    left -= part.count();
+    left -= fused.count();
   }
   if (left != 0 || !whole.counts().empty() || plan.joint())
     return invalid("a plan of fused operations has other counts than they have, or is one of shared memory");
