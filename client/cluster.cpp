@@ -7,6 +7,7 @@
 #include "actors/hosts/coordinator_proxy.hpp"
 #include "actors/hosts/journal.hpp"
 #include "actors/hosts/open_connection.hpp"
+#include "actors/hosts/process_trust.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "client/client.hpp"
 #include "messages/try.hpp"
@@ -122,6 +123,7 @@ child_spec coordinator_child(const options& opts, const std::shared_ptr<handles>
             settings.journal = found->journal;
             settings.communicators.journal = found->journal;
             settings.silence_watch = make_silence_watch(parent->system());
+            settings.encryption = process_trust::of(parent->system()).encryption();
             if (auto problem = start_run(*found, settings)) {
               spdlog::error("the coordinator cannot go on: {}", render(problem));
               return caf::actor{};

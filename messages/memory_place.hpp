@@ -16,6 +16,7 @@ namespace ringmaster {
 struct link_place {
   uint64_t process = 0; ///< A random number of its own, by which no other is taken for it; 0: it has none.
   std::vector<std::string> endpoints; ///< Numeric: "10.0.0.7:4711", "[fe80::1]:4711"; one for each of its addresses.
+  std::string name;                   ///< In its certificate; empty: it has none.
 
   friend auto operator<=>(const link_place&, const link_place&) = default;
 };
@@ -37,7 +38,7 @@ struct memory_place {
 
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, link_place& x) {
-  return f(caf::meta::type_name("link_place"), x.process, x.endpoints);
+  return f(caf::meta::type_name("link_place"), x.process, x.endpoints, x.name);
 }
 
 template <class Inspector>

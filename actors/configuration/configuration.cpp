@@ -162,6 +162,8 @@ configuration::configuration() {
 
 trust_settings configuration::trust() const {
   return {.secret_file = values_.trust.secret_file,
+          .tls = {values_.trust.certificate, values_.trust.key, values_.trust.authority},
+          .bulk = values_.trust.bulk == "authenticated" ? protection::authenticated : protection::encrypted,
           .insecure = values_.trust.insecure,
           .journal_dir = values_.journal.dir,
           .lists_nodes = !values_.cluster.devices.empty(),

@@ -33,6 +33,7 @@ struct coordinator_options {
   wall_clock clock;
   std::string route = "auto"; ///< The configuration's route.use, which applies to all nodes.
   bool insecure = false;      ///< Processes that connect prove nothing; for the status.
+  std::string encryption;     ///< Of connections, for the status; empty: they are not encrypted.
   std::string job;            ///< The launcher's job that it serves: ranks of others may not join (check_job).
   std::function<void(const rank_departure&)> on_departure; ///< May be empty.
   journal_actor journal;                                   ///< May be invalid.

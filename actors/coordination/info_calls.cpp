@@ -86,6 +86,7 @@ proto::ClusterInfo info_calls::info() const {
   auto& options = coordinator_.options;
   result.set_route(options.route);
   result.set_insecure(options.insecure);
+  result.set_encryption(options.encryption);
   if (options.records)
     if (const auto trouble = options.records->trouble())
       result.set_journal_trouble(render(trouble));

@@ -63,12 +63,13 @@ protected:
     if (options_.accepted)
       *options_.accepted = true;
     const auto find_own = [&] { return process_trust::of(system()).for_connecting(there, options_.whom); };
-    TRY(with, greet(made->descriptor, {find_own, options_.whom, text_of(there)}, [this]() -> caf::error {
+    socket_greeting greeting{find_own, options_.whom, text_of(there), {without_brackets(host)}, control_tls_limits};
+    TRY(known, greet(made->descriptor, std::move(greeting), [this]() -> caf::error {
           if (no_more_connecting::is_so())
             return no_more_connecting::error();
           return awake_clock::now() < options_.until ? caf::error{} : caf::make_error(caf::sec::request_timeout);
         }));
-    return make_connection(backend(), renumbered(made->release()), std::move(*with));
+    return make_connection(backend(), renumbered(made->release()), std::move(known->with), std::move(known->tls));
   }
 
   caf::expected<caf::io::doorman_ptr> open(uint16_t port, const char* address, bool reuse) override {
@@ -77,7 +78,7 @@ protected:
     limit_way(listening.descriptor); // those that it accepts have it from there
     const auto given = caf::io::network::local_port_of_fd(listening.descriptor);
     TRY(own, process_trust::of(system()).for_listening(options_.whom, given ? *given : port));
-    TRY(desk, greeting_desk::make(std::move(*own), options_.whom));
+    TRY(desk, greeting_desk::make(std::move(*own), options_.whom, {}, control_tls_limits));
     return make_doorman(backend(), renumbered(listening.release()), options_.limits, std::move(*desk));
   }
 

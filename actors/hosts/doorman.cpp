@@ -104,7 +104,7 @@ public:
       return false; // as CAF's own does
     open_socket made{acceptor_.accepted_socket()};
     if (!desk_)
-      return add(made.release(), {});
+      return add(made.release(), {}, nullptr);
     desk_->take(std::move(made));
     return true;
   }
@@ -113,13 +113,13 @@ public:
   void run_desk() {
     for (auto& each : desk_->run())
       if (!detached())
-        add(each.socket.release(), std::move(each.with));
+        add(each.socket.release(), std::move(each.with), std::move(each.tls));
   }
 
-  bool add(int fd, session with) {
+  bool add(int fd, session with, tls_channel_ptr tls) {
     auto& backend = acceptor_.backend();
     auto scribe = caf::make_counted<guarded_connection>(backend, renumbered(fd), guarded_connection::role::accepted,
-                                                        limits_.connection, log_, std::move(with));
+                                                        limits_.connection, log_, std::move(with), std::move(tls));
     auto known_as = std::make_shared<stranger>(stranger{scribe.get(), awake_clock::now() + limits_.greeting});
     scribe->when_known([known_as] { known_as->who = nullptr; });
     scribe->when_waiting([self = caf::intrusive_ptr<guarding_doorman>{this}] { self->set_alarm(); });
@@ -201,10 +201,11 @@ void desk_watch::handle_event(network::operation what) {
 
 } // namespace
 
-caf::io::scribe_ptr make_connection(network::default_multiplexer& backend, int connected, session with) {
+caf::io::scribe_ptr make_connection(network::default_multiplexer& backend, int connected, session with,
+                                    tls_channel_ptr tls) {
   static const auto log = std::make_shared<claim_log>();
   return caf::make_counted<guarded_connection>(backend, connected, guarded_connection::role::made, connection_limits{},
-                                               log, std::move(with));
+                                               log, std::move(with), std::move(tls));
 }
 
 caf::io::doorman_ptr make_doorman(network::default_multiplexer& backend, int listening, const doorman_limits& limits,

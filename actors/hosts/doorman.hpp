@@ -30,7 +30,11 @@ caf::io::doorman_ptr make_doorman(caf::io::network::default_multiplexer& backend
 
 /// A connection that this process has made, and over which both ends have greeted, which is guarded as those that the
 /// doorman takes.
-caf::io::scribe_ptr make_connection(caf::io::network::default_multiplexer& backend, int connected, session with);
+caf::io::scribe_ptr make_connection(caf::io::network::default_multiplexer& backend, int connected, session with,
+                                    tls_channel_ptr tls = {});
+
+/// Buffers of a connection of CAF's protocol, of which a process may have many.
+inline constexpr tls_limits control_tls_limits{.batch_bytes = 32u << 10};
 
 /// Gives the socket a number that none has had lately.
 int renumbered(int fd);

@@ -56,9 +56,10 @@ void claim_log::malformed(const std::string& address) {
 }
 
 guarded_connection::guarded_connection(network::default_multiplexer& backend, int fd, role as,
-                                       const connection_limits& limits, std::shared_ptr<claim_log> log, session with)
-  : scribe_impl(backend, fd), role_(as), limits_(limits), log_(std::move(log)), session_(std::move(with)),
-    address_(scribe_impl::addr()) {}
+                                       const connection_limits& limits, std::shared_ptr<claim_log> log, session with,
+                                       tls_channel_ptr tls)
+  : scribe(network::conn_hdl_from_socket(fd)), stream_(backend, fd, std::move(tls)), role_(as), limits_(limits),
+    log_(std::move(log)), session_(std::move(with)), address_(guarded_connection::addr()) {}
 
 guarded_connection::~guarded_connection() {
   known();
@@ -68,6 +69,29 @@ void guarded_connection::known() {
   waiting_ = nullptr;
   if (auto then = std::exchange(known_, nullptr))
     then();
+}
+
+// -- as CAF's own --------------------------------------------------------------------
+
+void guarded_connection::graceful_shutdown() {
+  stream_.graceful_shutdown();
+  detach(&stream_.backend(), false);
+}
+
+std::string guarded_connection::addr() const {
+  auto result = network::remote_addr_of_fd(stream_.fd());
+  return result ? std::move(*result) : std::string{};
+}
+
+uint16_t guarded_connection::port() const {
+  const auto result = network::remote_port_of_fd(stream_.fd());
+  return result ? *result : uint16_t{0};
+}
+
+void guarded_connection::read_at_most(size_t bytes) {
+  stream_.configure_read(caf::io::receive_policy::exactly(bytes));
+  if (!std::exchange(launched_, true))
+    stream_.start(this);
 }
 
 // -- memory ------------------------------------------------------------------------
@@ -96,7 +120,7 @@ void guarded_connection::start_silence() {
 void guarded_connection::read_next_piece() {
   constexpr size_t trusted_max = 8u << 20; // larger ones are read in pieces: copying takes less than the network
   auto more = std::max({limits_.reserved_bytes, gathered_.size(), std::min(brought_, trusted_max)});
-  scribe_impl::configure_read(caf::io::receive_policy::exactly(std::min(wanted_ - gathered_.size(), more)));
+  read_at_most(std::min(wanted_ - gathered_.size(), more));
 }
 
 bool guarded_connection::gather(size_t bytes) {
@@ -191,14 +215,17 @@ void guarded_connection::look_again(caf::execution_unit* context) {
     case identity::malformed: return close(context);
   }
   rd_buf() = std::exchange(held_, {});
-  if (pass_on(context))
-    add_to_loop();
+  if (!pass_on(context))
+    return;
+  add_to_loop();
+  if (stream_.has_more())
+    stream_.handle_event(network::operation::read);
 }
 
 bool guarded_connection::pass_on(caf::execution_unit* context) {
   constexpr size_t kept_max = 16u << 20;
   const bool was_greeting = is_greeting(kind_) && !content_follows_;
-  bool goes_on = scribe_impl::consume(context, rd_buf().data(), rd_buf().size());
+  bool goes_on = scribe::consume(context, rd_buf().data(), rd_buf().size());
   if (refused_)
     return refuse_malformed(context);
   if (rd_buf().capacity() > kept_max)

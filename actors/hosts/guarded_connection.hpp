@@ -1,10 +1,11 @@
 #pragma once
 
+#include "actors/hosts/encrypted_stream.hpp"
 #include "runtime/health/restart_intensity.hpp"
 #include "runtime/trust/greeting.hpp"
 
 #include <caf/io/network/default_multiplexer.hpp>
-#include <caf/io/network/scribe_impl.hpp>
+#include <caf/io/scribe.hpp>
 #include <caf/node_id.hpp>
 
 #include <chrono>
@@ -52,14 +53,16 @@ private:
 /// later one of the coordinator's list connects.
 ///
 /// Form. What is no greeting at first, a greeting later of another kind, or without a content ends the connection.
-class guarded_connection final : public caf::io::network::scribe_impl {
+///
+/// CAF's own scribe has a stream that cannot encrypt; the rest of it is here.
+class guarded_connection final : public caf::io::scribe {
 public:
   /// Which end this process is: it has accepted the connection, or made it.
   enum class role : uint8_t { accepted, made };
 
-  /// `with`: what both ends have proved before.
+  /// `with`: what both ends have proved before. `tls`: null for a connection that is not encrypted.
   guarded_connection(caf::io::network::default_multiplexer& backend, int fd, role as, const connection_limits& limits,
-                     std::shared_ptr<claim_log> log, session with = {});
+                     std::shared_ptr<claim_log> log, session with = {}, tls_channel_ptr tls = {});
   ~guarded_connection() override;
 
   /// Has `then` called when the other end has greeted, or the connection is gone.
@@ -75,6 +78,15 @@ public:
 
   void configure_read(caf::io::receive_policy::config wanted) override;
   bool consume(caf::execution_unit* context, const void* data, size_t bytes) override;
+  void ack_writes(bool enable) override { stream_.ack_writes(enable); }
+  std::vector<char>& wr_buf() override { return stream_.wr_buf(); }
+  std::vector<char>& rd_buf() override { return stream_.rd_buf(); }
+  void graceful_shutdown() override;
+  void flush() override { stream_.flush(this); }
+  std::string addr() const override;
+  uint16_t port() const override;
+  void add_to_loop() override { stream_.activate(this); }
+  void remove_from_loop() override { stream_.passivate(); }
 
   /// Who is at the other end.
   const peer_identity& peer() const { return session_.peer; }
@@ -88,6 +100,7 @@ private:
   /// Adds a piece of a part. Returns whether the part is complete, and then in `rd_buf()`.
   bool gather(size_t bytes);
   void read_next_piece();
+  void read_at_most(size_t bytes);
   /// Of a header: whether it may come now.
   bool takes_header(const std::vector<char>& header);
   /// Of a greeting: whose it is.
@@ -100,6 +113,8 @@ private:
   /// CAF's limit on silence starts when a connection is made, not at the start of the clock.
   void start_silence();
 
+  encrypted_stream stream_;
+  bool launched_ = false;
   const role role_;
   const connection_limits limits_;
   const std::shared_ptr<claim_log> log_;

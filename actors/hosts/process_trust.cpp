@@ -51,8 +51,51 @@ credentials_ptr process_trust::keep(shared_secret secret, const std::filesystem:
   return of_cluster_;
 }
 
-/// Null where nothing is configured.
-caf::expected<credentials_ptr> process_trust::configured() const {
+caf::expected<tls_identity_ptr> process_trust::certified() {
+  std::scoped_lock lock{mutex_};
+  if (certified_)
+    return certified_;
+  auto files = settings_.tls;
+  const auto find = [](std::string& file, const char* variable) {
+    const auto* value = variable_of(variable);
+    if (file.empty() && value != nullptr)
+      file = value;
+  };
+  find(files.certificate, "RINGMASTER_CERTIFICATE");
+  find(files.key, "RINGMASTER_KEY");
+  find(files.authority, "RINGMASTER_AUTHORITY");
+  if (files.certificate.empty() && files.key.empty() && files.authority.empty())
+    return tls_identity_ptr{};
+  if (files.certificate.empty() || files.key.empty() || files.authority.empty())
+    return invalid("TLS needs three files: --certificate, --key and --authority (trust.certificate, trust.key, "
+                   "trust.authority), which `ringmaster certificates` makes");
+  if (settings_.insecure)
+    return invalid("trust.insecure (--insecure) and trust.certificate (--certificate) exclude each other: with "
+                   "certificates no secret is needed");
+  TRY(read, tls_identity::read(files));
+  certified_ = std::move(*read);
+  return certified_;
+}
+
+std::string process_trust::encryption() {
+  const auto tls = certified();
+  if (!tls || *tls == nullptr)
+    return {}; // an error shows where it listens
+  return settings_.bulk == protection::encrypted ? "TLS 1.3" : "TLS 1.3, bulk data authenticated only (trust.bulk)";
+}
+
+caf::expected<credentials_ptr> process_trust::configured() {
+  TRY(tls, certified());
+  TRY(secret, configured_secret());
+  if (*tls == nullptr)
+    return secret;
+  auto result = *secret ? **secret : credentials{};
+  result.tls = std::move(*tls);
+  result.of_bulk = settings_.bulk;
+  return std::make_shared<const credentials>(std::move(result));
+}
+
+caf::expected<credentials_ptr> process_trust::configured_secret() const {
   if (settings_.insecure)
     return no_credentials();
   if (!settings_.secret_file.empty())
@@ -69,6 +112,8 @@ caf::expected<credentials_ptr> process_trust::configured() const {
 caf::expected<credentials_ptr> process_trust::for_listening(listener_kind as, uint16_t port) {
   TRY(known, configured());
   if (*known) {
+    if ((*known)->tls && as == listener_kind::coordinator)
+      spdlog::info("connections use TLS 1.3, with the certificate {}", (*known)->tls->origin());
     if (settings_.insecure && as == listener_kind::coordinator)
       spdlog::warn("every process that can connect to port {} may use and stop this cluster: trust.insecure", port);
     if (as == listener_kind::coordinator && (*known)->secret) {

@@ -17,6 +17,8 @@ namespace ringmaster {
 /// What the configuration says of trust.
 struct trust_settings {
   std::string secret_file = {}; ///< Empty: not configured.
+  tls_identity::files tls = {}; ///< Without a certificate: not configured.
+  protection bulk = protection::encrypted;
   bool insecure = true;
   std::string journal_dir = {}; ///< Of a coordinator; empty: none.
   bool lists_nodes = false;     ///< The coordinator connects to nodes that do not know it yet.
@@ -41,6 +43,9 @@ public:
 ///   else, others            the file of the coordinator's port in the user's `secret_directory`; a node that waits for
 ///                           a coordinator makes one for such nodes there
 ///
+/// Certificates are those of trust.certificate, or of RINGMASTER_CERTIFICATE. With them a secret is proved only if one
+/// is configured by the second, third or fourth line.
+///
 /// A coordinator stores its secret there by its port in any case, so that other commands of its user find it.
 class process_trust {
 public:
@@ -58,9 +63,15 @@ public:
   caf::expected<credentials_ptr> for_listening(listener_kind as, uint16_t port);
   /// For a connection that this process makes; asked when the other end listens. Errors: as above, with what to do.
   caf::expected<credentials_ptr> for_connecting(const endpoint& there, listener_kind whom);
+  /// "TLS 1.3"; empty: connections are not encrypted.
+  std::string encryption();
 
 private:
-  caf::expected<credentials_ptr> configured() const;
+  /// Null where nothing is configured.
+  caf::expected<credentials_ptr> configured();
+  caf::expected<credentials_ptr> configured_secret() const;
+  /// Null where there is no certificate.
+  caf::expected<tls_identity_ptr> certified();
   caf::expected<credentials_ptr> of_coordinator(uint16_t port);
   caf::expected<credentials_ptr> of_waiting_nodes();
   /// Has processes of this user and host find the secret by the port, in place of one of an earlier coordinator there.
@@ -69,6 +80,7 @@ private:
 
   const trust_settings settings_;
   std::mutex mutex_;
+  tls_identity_ptr certified_;      ///< Once it was read.
   credentials_ptr of_cluster_;      ///< That this process is a part of, once it is known.
   std::filesystem::path to_remove_; ///< If it still has that secret.
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/links/sockets.hpp"
+#include "actors/links/tls_channel.hpp"
 #include "actors/scheduling/awake_clock.hpp"
 #include "runtime/health/restart_intensity.hpp"
 #include "runtime/trust/greeting.hpp"
@@ -12,7 +13,9 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringmaster {
@@ -24,19 +27,21 @@ struct stranger_limits {
 };
 
 /// The greeting of all connections that one listening port accepts (runtime/trust/greeting.hpp), on one thread that
-/// waits for `descriptor()` beside its other work. A stranger costs a descriptor and less than a KiB, and nothing that
-/// it sends is seen by anything else before it is admitted. Refused ones are closed, counted, and logged once a second
-/// at most. Where too many come, the oldest goes: a process that knows the secret has greeted within a round trip.
+/// waits for `descriptor()` beside its other work. A stranger costs a descriptor and less than a KiB, with TLS some 100
+/// KiB, and nothing that it sends is seen by anything else before it is admitted. Refused ones are closed, counted, and
+/// logged once a second at most. Where too many come, the oldest goes: a process that knows the secret has greeted
+/// within a round trip.
 class greeting_desk {
 public:
   struct admitted {
     open_socket socket;
     session with;
+    tls_channel_ptr tls; ///< Null: the connection is not encrypted.
   };
 
-  /// Errors: io_error.
-  static caf::expected<std::unique_ptr<greeting_desk>> make(credentials_ptr own, listener_kind as,
-                                                            const stranger_limits& limits = {});
+  /// `tls`: of its connections. Errors: io_error.
+  static caf::expected<std::unique_ptr<greeting_desk>> make(
+    credentials_ptr own, listener_kind as, const stranger_limits& limits = {}, const tls_limits& tls = {});
   ~greeting_desk();
   greeting_desk(const greeting_desk&) = delete;
   greeting_desk& operator=(const greeting_desk&) = delete;
@@ -59,18 +64,25 @@ private:
     greeting_acceptor greeting;
     awake_clock::time_point until;
     uint64_t number;
+    tls_channel_ptr tls = {};
   };
   using place = std::list<stranger>::iterator;
 
-  greeting_desk(credentials_ptr own, listener_kind as, const stranger_limits& limits, int poll, int timer);
+  greeting_desk(credentials_ptr own, listener_kind as, const stranger_limits& limits, const tls_limits& tls, int poll,
+                int timer);
   void read(place whom, std::vector<admitted>& out);
-  void refuse(place whom, greeting_refusal why);
-  void log(int socket, greeting_refusal why);
+  /// Returns whether TLS is made, or is not wanted; `whom` may be refused otherwise.
+  bool secure(place whom);
+  bool send(place whom, std::span<const std::byte> bytes);
+  /// `text`: of TLS, what it has done.
+  void refuse(place whom, greeting_refusal why, std::string_view text = {});
+  void log(int socket, greeting_refusal why, std::string_view text);
   void set_timer();
 
   const credentials_ptr own_;
   const listener_kind kind_;
   const stranger_limits limits_;
+  const tls_limits tls_limits_;
   const int poll_, timer_;
   std::function<void(greeting_refusal)> refused_;
   std::list<stranger> strangers_; ///< The oldest first.

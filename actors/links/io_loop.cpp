@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -49,7 +50,8 @@ void io_loop::forget(int socket, uint64_t number) {
 void io_loop::turn(time_point until) {
   constexpr auto longest = std::chrono::milliseconds{60'000};
   auto left = std::chrono::ceil<std::chrono::milliseconds>(until - awake_clock::actor_now());
-  left = std::clamp(left, std::chrono::milliseconds{0}, longest);
+  left = std::clamp(left, std::chrono::milliseconds{0}, again_.empty() ? longest : std::chrono::milliseconds{0});
+  const auto again = std::exchange(again_, {});
   std::array<epoll_event, 64> ready;
   auto count = ::epoll_wait(poll_, ready.data(), ready.size(), static_cast<int>(left.count()));
   for (int i = 0; i < count; ++i) {
@@ -62,6 +64,9 @@ void io_loop::turn(time_point until) {
     if (auto x = handlers_.find(number); x != handlers_.end()) // the one before may have closed it
       x->second->on_ready(ready[static_cast<size_t>(i)].events);
   }
+  for (const auto number : again)
+    if (auto x = handlers_.find(number); x != handlers_.end())
+      x->second->on_ready(EPOLLIN);
 }
 
 void io_loop::wake() {

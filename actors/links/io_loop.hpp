@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include <sys/epoll.h>
 
@@ -39,6 +40,8 @@ public:
   void forget(int socket, uint64_t number);
   /// Tells the handlers of what is ready, or waits for something, `until` then at the longest, or for `wake`.
   void turn(time_point until);
+  /// Has the handler called at the next turn, as if bytes had come: it holds some that were read ahead.
+  void call_again(uint64_t number) { again_.push_back(number); }
   /// From any thread.
   void wake();
 
@@ -49,6 +52,7 @@ private:
   int alarm_;
   uint64_t numbers_ = 0;
   std::map<uint64_t, io_handler*> handlers_;
+  std::vector<uint64_t> again_;
 };
 
 } // namespace ringmaster

@@ -34,7 +34,11 @@ class link_hub::io_thread {
 public:
   using time_point = io_loop::time_point;
 
-  explicit io_thread(link_options opts) : options(std::move(opts)) { place.process = random_id(); }
+  explicit io_thread(link_options opts) : options(std::move(opts)) {
+    place.process = random_id();
+    if (options.trust->tls)
+      place.name = options.trust->tls->host();
+  }
 
   ~io_thread() {
     {

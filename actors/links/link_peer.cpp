@@ -18,7 +18,7 @@ link_peer::link_peer(io_loop& loop, const link_options& options, link_counts& co
       failure_ = where.error();
     for (uint32_t i = 0; where && i < options.connections && connections_.size() < endpoints_max * options.connections;
          ++i)
-      connections_.push_back(std::make_unique<link_receiver>(loop, options, counts, process_, *where,
+      connections_.push_back(std::make_unique<link_receiver>(loop, options, counts, process_, there.name, *where,
                                                              static_cast<owner&>(*this)));
   }
   if (connections_.empty() && !failure_)

@@ -14,9 +14,21 @@
 
 namespace ringmaster {
 
+namespace {
+
+std::vector<std::string> hosts_of(const endpoint& there, const std::string& name) {
+  std::vector<std::string> result{without_brackets(there.host)};
+  if (!name.empty())
+    result.push_back(name);
+  return result;
+}
+
+} // namespace
+
 link_receiver::link_receiver(io_loop& loop, const link_options& options, link_counts& counts, uint64_t process,
-                             endpoint there, owner& tells)
-  : loop_(loop), options_(options), counts_(counts), process_(process), there_(std::move(there)), owner_(tells) {}
+                             const std::string& name, endpoint there, owner& tells)
+  : loop_(loop), options_(options), counts_(counts), process_(process), there_(std::move(there)),
+    hosts_(hosts_of(there_, name)), owner_(tells) {}
 
 link_receiver::~link_receiver() {
   close();
@@ -81,7 +93,7 @@ void link_receiver::say(std::span<const std::byte> words) {
 
 void link_receiver::send_words() {
   while (!words_.empty()) {
-    auto sent = ::send(socket_.descriptor, words_.data(), words_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    auto sent = send(words_);
     if (sent < 0 && errno == EINTR)
       continue;
     if (sent < 0)
@@ -89,6 +101,15 @@ void link_receiver::send_words() {
     words_.erase(words_.begin(), words_.begin() + sent);
   }
   watch(words_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+ssize_t link_receiver::send(std::span<const std::byte> bytes) {
+  return tls_ ? tls_->send(socket_.descriptor, bytes)
+              : ::send(socket_.descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t link_receiver::receive(std::span<std::byte> to) {
+  return tls_ ? tls_->receive(socket_.descriptor, to) : ::recv(socket_.descriptor, to.data(), to.size(), MSG_DONTWAIT);
 }
 
 void link_receiver::watch(uint32_t events) {
@@ -144,7 +165,7 @@ void link_receiver::on_connected() {
   prepare_bulk_socket(socket_.descriptor); // now its own address is known
   state_ = state::proving;
   greeting_.emplace([own = options_.trust] { return caf::expected<credentials_ptr>{own}; }, listener_kind::bulk_link,
-                    text_of(there_));
+                    text_of(there_), hosts_);
   watch(EPOLLIN);
 }
 
@@ -153,9 +174,10 @@ void link_receiver::prove() {
   auto proved = greeting_->advance(socket_.descriptor);
   if (!proved)
     return;
-  greeting_.reset();
   if (!*proved)
     return fail(unreachable(render(proved->error())));
+  tls_ = std::move((*proved)->tls);
+  greeting_.reset();
   state_ = state::greeting;
   auto hello = encode(link_hello{process_});
   words_.assign(hello.begin(), hello.end());
@@ -164,8 +186,7 @@ void link_receiver::prove() {
 
 void link_receiver::read_hello() {
   ensure(state_ == state::greeting && header_got_ < link_hello::wire_bytes, "a hello is read once");
-  auto count = ::recv(socket_.descriptor, header_.data() + header_got_, link_hello::wire_bytes - header_got_,
-                      MSG_DONTWAIT);
+  auto count = receive(std::span{header_}.first(link_hello::wire_bytes).subspan(header_got_));
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (count <= 0)
@@ -221,6 +242,7 @@ void link_receiver::close() {
   if (socket_.descriptor < 0)
     return;
   loop_.forget(socket_.descriptor, number_);
+  tls_.reset();
   socket_ = open_socket{};
 }
 
@@ -288,6 +310,8 @@ void link_receiver::on_ready(uint32_t events) {
     read_hello();
   else
     read();
+  if (tls_ && tls_->has_more())
+    loop_.call_again(number_);
 }
 
 } // namespace ringmaster

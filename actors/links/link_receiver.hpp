@@ -33,7 +33,7 @@ struct wanted_part {
 ///     ^                             |            |           |          | broken or silent: what is under way again
 ///     +-- after `retry` -- failed <-+------------+-----------+----------+ several times without a byte
 ///
-/// While it is proving, both ends show that they know the cluster's secret (runtime/trust/greeting.hpp).
+/// While it is proving, both ends show that they belong to the cluster (runtime/trust/greeting.hpp).
 ///
 /// A part that comes while it has failed, and what was under way then, goes back to the owner.
 class link_receiver : public io_handler {
@@ -48,8 +48,9 @@ public:
     virtual void on_failed(std::vector<wanted_part> parts, const caf::error& why) = 0;
   };
 
-  link_receiver(io_loop& loop, const link_options& options, link_counts& counts, uint64_t process, endpoint there,
-                owner& tells);
+  /// `name`: that its certificate has; may be empty.
+  link_receiver(io_loop& loop, const link_options& options, link_counts& counts, uint64_t process,
+                const std::string& name, endpoint there, owner& tells);
   /// What has not come ends as unreachable.
   ~link_receiver() override;
 
@@ -83,6 +84,9 @@ private:
   void prove();
   void read_hello();
   void read();
+  /// As ::recv and ::send.
+  ssize_t receive(std::span<std::byte> to);
+  ssize_t send(std::span<const std::byte> bytes);
   bool read_header();
   bool read_bytes();
   bool begin_frame();
@@ -105,10 +109,12 @@ private:
   link_counts& counts_;
   const uint64_t process_; ///< That is to be there.
   const endpoint there_;
+  const std::vector<std::string> hosts_; ///< Its certificate has one of them.
   owner& owner_;
 
   state state_ = state::idle;
   open_socket socket_;
+  tls_channel_ptr tls_;
   std::optional<socket_greeting> greeting_; ///< While it is proving.
   uint64_t number_ = 0;
   uint32_t events_ = 0;

@@ -24,7 +24,9 @@ bool link_receiver::took(ssize_t count, uint64_t frame_left) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return false;
   if (count <= 0)
-    return broke(count == 0 ? "was closed by the other end" : fmt::format("broke ({})", std::strerror(errno)));
+    return broke(count == 0
+                   ? "was closed by the other end"
+                   : fmt::format("broke ({})", errno == EPROTO && tls_ ? tls_->failure().text : std::strerror(errno)));
   heard_ = awake_clock::actor_now();
   silences_ = 0;
   fruitful_ = true;
@@ -36,8 +38,7 @@ bool link_receiver::took(ssize_t count, uint64_t frame_left) {
 }
 
 bool link_receiver::read_header() {
-  if (header_got_ < header_.size()
-      && !took(::recv(socket_.descriptor, header_.data() + header_got_, header_.size() - header_got_, MSG_DONTWAIT), 0))
+  if (header_got_ < header_.size() && !took(receive(std::span{header_}.subspan(header_got_)), 0))
     return false;
   return header_got_ < header_.size() || begin_frame();
 }
@@ -80,7 +81,11 @@ bool link_receiver::begin_frame() {
 bool link_receiver::read_bytes() {
   auto left = frame_->bytes - frame_got_;
   ssize_t count = -1;
-  auto receive = [&](std::byte* to) {
+  auto receive_bytes = [&](std::byte* to) {
+    if (tls_) {
+      count = receive({to, left});
+      return;
+    }
     std::array<iovec, 2> pieces{{{to, left}, {header_.data(), header_.size()}}}; // a call less for each frame
     msghdr message{};
     message.msg_iov = pieces.data();
@@ -88,7 +93,8 @@ bool link_receiver::read_bytes() {
     count = ::recvmsg(socket_.descriptor, &message, MSG_DONTWAIT);
   };
   bool plain = part_.fetch != nullptr && part_.fetch->is_plain();
-  if (plain && !part_.fetch->write([&](const block_sink& sink) { receive(sink.out + frame_->offset + frame_got_); })) {
+  if (plain
+      && !part_.fetch->write([&](const block_sink& sink) { receive_bytes(sink.out + frame_->offset + frame_got_); })) {
     part_ = {};
     ++counts_.late_frames;
     plain = false;
@@ -98,7 +104,7 @@ bool link_receiver::read_bytes() {
     if (slab_.empty())
       slab_.resize(link_frame::bytes_max);
     if (count < 0)
-      receive(slab_.data() + frame_got_);
+      receive_bytes(slab_.data() + frame_got_);
   }
   if (!took(count, left))
     return false;

@@ -47,8 +47,8 @@ link_exposure::~link_exposure() {
 
 link_sender::link_sender(io_loop& loop, greeting_desk::admitted made, link_exposures& exposures, uint64_t process,
                          link_counts& counts)
-  : loop_(loop), socket_(std::move(made.socket)), session_(std::move(made.with)), exposures_(exposures),
-    process_(process), counts_(counts), number_(loop.watch(socket_.descriptor, EPOLLIN, *this)),
+  : loop_(loop), socket_(std::move(made.socket)), tls_(std::move(made.tls)), session_(std::move(made.with)),
+    exposures_(exposures), process_(process), counts_(counts), number_(loop.watch(socket_.descriptor, EPOLLIN, *this)),
     greet_until_(awake_clock::actor_now() + std::chrono::seconds{5}) {}
 
 link_sender::~link_sender() {
@@ -85,13 +85,36 @@ void link_sender::on_ready(uint32_t events) {
 }
 
 void link_sender::read() {
-  auto count = ::recv(socket_.descriptor, words_.data() + words_bytes_, words_.size() - words_bytes_, MSG_DONTWAIT);
+  const auto room = std::span{words_}.subspan(words_bytes_);
+  auto count = tls_ ? tls_->receive_some(socket_.descriptor, room)
+                    : ::recv(socket_.descriptor, room.data(), room.size(), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR))
     return;
   if (count <= 0)
     return close(); // the side that made it decides whether to make it again
   words_bytes_ += static_cast<size_t>(count);
   take_words();
+  if (!closed() && tls_ && tls_->has_more())
+    loop_.call_again(number_);
+}
+
+ssize_t link_sender::send(std::span<const std::span<const std::byte>> parts) {
+  if (tls_) {
+    const auto result = tls_->send(socket_.descriptor, parts);
+    const auto* block = frame_ ? frame_->block.get() : nullptr;
+    if (block == nullptr || !block->window.memory->damage())
+      return result;
+    errno = EFAULT; // it was read by this process, and not by the system
+    return -1;
+  }
+  std::array<iovec, 3> pieces{};
+  ensure(parts.size() <= pieces.size(), "a frame is sent in a few parts");
+  for (size_t i = 0; i < parts.size(); ++i)
+    pieces[i] = {const_cast<std::byte*>(parts[i].data()), parts[i].size()};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = parts.size();
+  return ::sendmsg(socket_.descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void link_sender::take_words() {
@@ -189,23 +212,19 @@ void link_sender::serve() {
   constexpr uint64_t turn_bytes = 1u << 20; // then it is other connections' turn
   bool blocked = false;
   for (uint64_t sent = 0; greeted_ && !blocked && sent < turn_bytes && (hello_left_ > 0 || frame_ || next_frame());) {
-    std::array<iovec, 3> pieces{};
+    std::array<std::span<const std::byte>, 3> parts;
     size_t count = 0;
-    auto add = [&](const std::byte* from, size_t size) {
-      if (size > 0)
-        pieces[count++] = {const_cast<std::byte*>(from), size};
+    auto add = [&](std::span<const std::byte> part) {
+      if (!part.empty())
+        parts[count++] = part;
     };
-    add(hello_.data() + hello_.size() - hello_left_, hello_left_);
+    add(std::span{hello_}.last(hello_left_));
     if (frame_) {
       auto header = std::min<uint64_t>(frame_->sent, frame_->header.size());
-      add(frame_->header.data() + header, frame_->header.size() - header);
-      auto bytes = frame_->bytes.subspan(frame_->sent - header);
-      add(bytes.data(), bytes.size());
+      add(std::span{frame_->header}.subspan(header));
+      add(frame_->bytes.subspan(frame_->sent - header));
     }
-    msghdr message{};
-    message.msg_iov = pieces.data();
-    message.msg_iovlen = count;
-    auto result = ::sendmsg(socket_.descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    auto result = send(std::span{parts}.first(count));
     if (result < 0 && errno == EINTR)
       continue;
     if (result < 0 && errno == EAGAIN) {

@@ -93,6 +93,8 @@ private:
   };
 
   void read();
+  /// As ::sendmsg.
+  ssize_t send(std::span<const std::span<const std::byte>> parts);
   void take_words();
   void take(const link_request& x);
   void serve();
@@ -102,6 +104,7 @@ private:
 
   io_loop& loop_;
   open_socket socket_;
+  tls_channel_ptr tls_;
   const session session_;
   link_exposures& exposures_;
   uint64_t process_;

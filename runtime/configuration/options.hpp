@@ -133,9 +133,13 @@ struct options {
     duration patience = std::chrono::minutes{1}; ///< After this time without a message a rank counts as hung.
   } training;
 
-  /// The secret that every connection between processes proves first. See runtime/trust.
+  /// The secret that every connection between processes proves first, and the certificates with which it is encrypted.
+  /// See runtime/trust.
   struct {
     std::string secret_file; ///< Empty: the environment's, or the one that the coordinator makes.
+    std::string certificate, key,
+      authority;                    ///< PEM files. Empty: the environment's, else connections are not encrypted.
+    std::string bulk = "encrypted"; ///< What certificates do for bulk connections.
     bool insecure = false;
   } trust;
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "runtime/trust/listener_kind.hpp"
+#include "runtime/trust/role.hpp"
 #include "runtime/trust/secret.hpp"
+#include "runtime/trust/tls_identity.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -12,25 +15,31 @@ namespace ringmaster {
 /// Who is at the other end of an authenticated connection. It follows from what the other end has proved, never from
 /// what it claims.
 struct peer_identity {
-  /// What it may do. One secret is one role.
-  enum class role : uint8_t {
-    stranger, ///< It has proved nothing: `trust.insecure`.
-    member    ///< A process of the cluster, which may do everything.
-  };
-
-  role as = role::stranger;
-  std::string name; ///< Of the secret: its file, or the variable that has it. Empty for a stranger.
+  role as = role::stranger; ///< What it may do.
+  std::string name;         ///< In its certificate; else of the secret: its file, or the variable that has it.
 };
 
-/// What a process proves its membership by, and wants proved. Immutable.
-struct credentials {
-  std::optional<shared_secret> secret; ///< None: nothing is proved at either end.
-  std::string origin;                  ///< Where the secret is from, for people: "the secret file /etc/secret".
+/// What is done with the bytes of a connection. The numbers travel.
+enum class protection : uint8_t {
+  none = 0,
+  encrypted = 1,    ///< By TLS 1.3.
+  authenticated = 2 ///< They can be read, and not changed, after a handshake of TLS 1.3. For bulk connections.
+};
 
-  /// Whom the secret stands for.
-  peer_identity identity() const {
-    return secret ? peer_identity{peer_identity::role::member, origin} : peer_identity{};
+/// What a process proves its membership by, and wants proved. Immutable. With both, both are proved.
+struct credentials {
+  std::optional<shared_secret> secret;        ///< None: no secret is proved at either end.
+  std::string origin;                         ///< Where the secret is from, for people: "the secret file /etc/secret".
+  tls_identity_ptr tls = {};                  ///< Null: connections are not encrypted.
+  protection of_bulk = protection::encrypted; ///< With `tls`.
+
+  protection protects(listener_kind kind) const {
+    if (tls == nullptr)
+      return protection::none;
+    return kind == listener_kind::bulk_link ? of_bulk : protection::encrypted;
   }
+  /// Whom the secret stands for.
+  peer_identity identity() const { return secret ? peer_identity{role::member, origin} : peer_identity{}; }
 };
 
 using credentials_ptr = std::shared_ptr<const credentials>;

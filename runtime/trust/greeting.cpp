@@ -44,6 +44,7 @@ prologue prologue_of(std::string_view mark, const credentials& own, listener_kin
   result[12] = method_of(own);
   result[13] = purpose_of(kind);
   result[14] = static_cast<std::byte>(kind);
+  result[15] = static_cast<std::byte>(own.protects(kind));
   return result;
 }
 
@@ -58,6 +59,8 @@ struct prologue_view {
     return result;
   }
   bool proves() const { return bytes[12] != static_cast<std::byte>(method::none); }
+  bool encrypts() const { return bytes[15] != static_cast<std::byte>(protection::none); }
+  bool protects_as(protection x) const { return bytes[15] == static_cast<std::byte>(x); }
   bool knows_method() const { return bytes[12] <= static_cast<std::byte>(method::secret); }
   bool is_for(listener_kind kind) const {
     return bytes[13] == purpose_of(kind) && bytes[14] == static_cast<std::byte>(kind);
@@ -98,18 +101,29 @@ constexpr std::string_view initiator_label = "ringmaster greeting 1: initiator\n
 
 using bytes_view = std::span<const std::byte>;
 
-greeting_proof initiator_proof(const shared_secret& secret, bytes_view challenge, bytes_view answer) {
-  return hmac(secret, initiator_label, {challenge, answer.first(answer_bytes - sizeof(greeting_proof))});
+/// Of the TLS connection; empty: there is none.
+bytes_view binding_of(const std::optional<tls_peer>& tls) {
+  return tls ? bytes_view{tls->binding} : bytes_view{};
 }
 
-greeting_proof acceptor_proof(const shared_secret& secret, bytes_view challenge, bytes_view answer) {
-  return hmac(secret, acceptor_label, {challenge, answer});
+greeting_proof initiator_proof(const shared_secret& secret, bytes_view binding, bytes_view challenge,
+                               bytes_view answer) {
+  return hmac(secret, initiator_label, {binding, challenge, answer.first(answer_bytes - sizeof(greeting_proof))});
 }
 
-session session_of(const credentials& own, bytes_view challenge, bytes_view answer) {
-  if (!own.secret)
-    return {};
-  return {own.identity(), hmac(*own.secret, session_label, {challenge, answer})};
+greeting_proof acceptor_proof(const shared_secret& secret, bytes_view binding, bytes_view challenge,
+                              bytes_view answer) {
+  return hmac(secret, acceptor_label, {binding, challenge, answer});
+}
+
+session session_of(const credentials& own, const std::optional<tls_peer>& tls, bytes_view challenge,
+                   bytes_view answer) {
+  session result{tls ? tls->identity : own.identity(), {}};
+  if (own.secret)
+    result.key = hmac(*own.secret, session_label, {binding_of(tls), challenge, answer});
+  else if (tls)
+    result.key = tls->binding;
+  return result;
 }
 
 /// What speaks so, if that is known of the bytes.
@@ -136,7 +150,8 @@ std::optional<greeting_refusal> other_speaker(bytes_view bytes, std::string_view
   return speaker == greeting_refusal::other_bytes && bytes.size() < mark_bytes ? std::nullopt : std::optional{speaker};
 }
 
-constexpr std::string_view insecure_text = "requires no secret (trust.insecure), so it may be any process: ";
+constexpr std::string_view insecure_text = "requires no secret (trust.insecure), so it may be any process: ",
+                           plain_text = "has no certificate and encrypts nothing, so it may be any process: ";
 
 } // namespace
 
@@ -151,7 +166,7 @@ std::string_view text_of(greeting_refusal why) {
     case greeting_refusal::too_slow: return "it sent no complete greeting in time";
     case greeting_refusal::too_many: return "too many others connected before it had greeted";
     case greeting_refusal::http: return "it speaks HTTP, which ringmaster-gateway serves";
-    case greeting_refusal::tls: return "it speaks TLS";
+    case greeting_refusal::tls: return "it speaks TLS, and not as a process of Ringmaster does";
     case greeting_refusal::older_version: return "it is an older version of Ringmaster, which proves no secret";
     case greeting_refusal::other_bytes: return "its first bytes are not those of a process of Ringmaster";
     case greeting_refusal::other_greeting: return "it is another version of Ringmaster, with another greeting";
@@ -160,6 +175,19 @@ std::string_view text_of(greeting_refusal why) {
     case greeting_refusal::reflected: return "it sent this process's own challenge back";
     case greeting_refusal::other_purpose: return "it wants to connect to something else";
     case greeting_refusal::not_required: return "it has a secret, and this process runs with trust.insecure";
+    case greeting_refusal::not_encrypted: return "it has no certificate and encrypts nothing, and TLS is required";
+    case greeting_refusal::encrypted: return "it requires TLS, and this process has no certificate (trust.certificate)";
+    case greeting_refusal::no_certificate: return "it has no certificate";
+    case greeting_refusal::expired_certificate: return "its certificate has expired, or is not valid yet";
+    case greeting_refusal::other_authority: return "another authority has signed its certificate";
+    case greeting_refusal::other_host: return "its certificate is for other hosts";
+    case greeting_refusal::other_role: return "its certificate has a role that does not exist or is not for this end";
+    case greeting_refusal::refuses_expired: return "it says that this process's certificate has expired";
+    case greeting_refusal::refuses_authority: return "its authority has not signed this process's certificate";
+    case greeting_refusal::refuses_host:
+      return "this process's certificate has not the name by which it connects, or is not valid yet by its clock";
+    case greeting_refusal::tls_failed: return "it does not speak TLS 1.3 as this process does";
+    case greeting_refusal::other_protection: return "it has another value of trust.bulk";
   }
   return "for a reason that this version does not know";
 }
@@ -199,9 +227,25 @@ greeting_acceptor::step greeting_acceptor::take(std::span<const std::byte> bytes
   // The length of what another version sends is not known.
   if (got_ >= prologue_bytes && prologue_view{come}.version() != greeting_version)
     return refused{greeting_refusal::other_greeting, verdict_of(greeting_refusal::other_greeting)};
+  if (got_ >= prologue_bytes && awaits_tls()) {
+    const auto why = why_in_plain();
+    return refused{why, verdict_of(why)};
+  }
   if (got_ < answer_bytes)
     return more{};
   return judge();
+}
+
+/// It has read the challenge, and does not want to shake hands.
+greeting_refusal greeting_acceptor::why_in_plain() const {
+  const prologue_view theirs{answer_};
+  if (theirs.encrypts() && !theirs.protects_as(own_->protects(kind_)))
+    return greeting_refusal::other_protection;
+  if (theirs.encrypts() && own_->secret && !theirs.proves())
+    return greeting_refusal::no_secret;
+  if (theirs.encrypts() && !own_->secret && theirs.proves())
+    return greeting_refusal::not_required;
+  return greeting_refusal::not_encrypted;
 }
 
 greeting_acceptor::step greeting_acceptor::judge() const {
@@ -211,18 +255,22 @@ greeting_acceptor::step greeting_acceptor::judge() const {
     return refuse(greeting_refusal::other_greeting);
   if (!theirs.is_for(kind_))
     return refuse(greeting_refusal::other_purpose);
+  if (theirs.encrypts() != tls_.has_value())
+    return refuse(tls_ ? greeting_refusal::not_encrypted : greeting_refusal::encrypted);
+  if (!theirs.protects_as(own_->protects(kind_)))
+    return refuse(greeting_refusal::other_protection);
   if (own_->secret && !theirs.proves())
     return refuse(greeting_refusal::no_secret);
   if (!own_->secret && theirs.proves())
     return refuse(greeting_refusal::not_required);
-  admitted result{session_of(*own_, challenge_, answer_), {}};
+  admitted result{session_of(*own_, tls_, challenge_, answer_), {}};
   result.verdict[0] = accepted;
   if (!own_->secret)
     return result;
-  const auto right = initiator_proof(*own_->secret, challenge_, answer_);
+  const auto right = initiator_proof(*own_->secret, binding_of(tls_), challenge_, answer_);
   if (!equal(right, bytes_view{answer_}.last(sizeof(greeting_proof))))
     return refuse(greeting_refusal::wrong_secret);
-  std::ranges::copy(acceptor_proof(*own_->secret, challenge_, answer_), result.verdict.begin() + 8);
+  std::ranges::copy(acceptor_proof(*own_->secret, binding_of(tls_), challenge_, answer_), result.verdict.begin() + 8);
   return result;
 }
 
@@ -297,21 +345,60 @@ greeting_initiator::step greeting_initiator::take_challenge() {
   ensure(own_ != nullptr, "a process that has found its credentials has some");
   fill_answer();
   if (!found)
-    return no_agreement(theirs.proves() ? fmt::format("requires the secret of its cluster, and this process has none: "
-                                                      "{}",
-                                                      render(found.error()))
-                                        : std::string{insecure_text} + "--insecure connects to it all the same");
-  if (theirs.proves() && !own_->secret)
-    return no_agreement("requires the secret of its cluster, and this process runs with --insecure (trust.insecure)");
-  if (!theirs.proves() && own_->secret)
-    return no_agreement(fmt::format("{}this process has {}, and connects to it only with --insecure", insecure_text,
-                                    own_->origin));
-  if (own_->secret)
-    std::ranges::copy(initiator_proof(*own_->secret, challenge_, answer_),
-                      answer_.end() - static_cast<std::ptrdiff_t>(sizeof(greeting_proof)));
+    return no_agreement(theirs.proves() || theirs.encrypts()
+                          ? fmt::format("requires the {} of its cluster, and this process has none: {}",
+                                        theirs.encrypts() ? "certificates" : "secret", render(found.error()))
+                          : std::string{insecure_text} + "--insecure connects to it all the same");
+  auto why = disagreement(theirs.proves(), theirs.encrypts());
+  if (why.empty() && !theirs.protects_as(own_->protects(kind_)))
+    why = "has another value of trust.bulk (encrypted, authenticated) than this process: all processes of a cluster "
+          "need the same";
+  if (!why.empty())
+    return no_agreement(why);
   challenged_ = true;
   got_ = 0;
+  if (own_->tls)
+    return secure{own_->tls};
+  prove();
   return answer{answer_};
+}
+
+std::string greeting_initiator::disagreement(bool they_prove, bool they_encrypt) const {
+  if (they_encrypt && !own_->tls)
+    return "requires TLS with certificates on both sides, and this process has none: name one by --certificate, --key "
+           "and --authority (trust.certificate, trust.key, trust.authority)";
+  if (!they_encrypt && own_->tls)
+    return fmt::format("{}this process has the certificate {}, and connects to it only without", plain_text,
+                       own_->tls->origin());
+  if (they_prove && !own_->secret && own_->tls)
+    return "requires the secret of its cluster beside a certificate, and this process has none: name it by "
+           "--secret-file (trust.secret-file)";
+  if (they_prove && !own_->secret)
+    return "requires the secret of its cluster, and this process runs with --insecure (trust.insecure)";
+  if (!they_prove && own_->secret && own_->tls)
+    return fmt::format("requires no secret beside its certificate, and this process has {}: all processes of a cluster "
+                       "need the same",
+                       own_->origin);
+  if (!they_prove && own_->secret)
+    return fmt::format("{}this process has {}, and connects to it only with --insecure", insecure_text, own_->origin);
+  return {};
+}
+
+void greeting_initiator::prove() {
+  if (own_->secret)
+    std::ranges::copy(initiator_proof(*own_->secret, binding_of(tls_), challenge_, answer_),
+                      answer_.end() - static_cast<std::ptrdiff_t>(sizeof(greeting_proof)));
+}
+
+greeting_initiator::answer greeting_initiator::secured(tls_peer peer) {
+  ensure(challenged_ && !tls_ && own_->tls != nullptr, "TLS is made once, after the challenge");
+  tls_ = std::move(peer);
+  prove();
+  return answer{answer_};
+}
+
+caf::error greeting_initiator::not_secured(const std::string& why) const {
+  return make_error(errc::unauthenticated, fmt::format("{} {}", where_, why));
 }
 
 greeting_initiator::step greeting_initiator::take_verdict() const {
@@ -329,12 +416,12 @@ greeting_initiator::step greeting_initiator::take_verdict() const {
   if (verdict_[0] != accepted)
     return unauthenticated(fmt::format("refused this process: {}", text_of(why)));
   if (!own_->secret)
-    return admitted{};
-  if (!equal(acceptor_proof(*own_->secret, challenge_, answer_), bytes_view{verdict_}.subspan(8)))
+    return admitted{session_of(*own_, tls_, challenge_, answer_), own_->protects(kind_)};
+  if (!equal(acceptor_proof(*own_->secret, binding_of(tls_), challenge_, answer_), bytes_view{verdict_}.subspan(8)))
     return unauthenticated(fmt::format("does not know the secret that this process has, {}: another process has taken "
                                        "the address, or something between the two changes what they send",
                                        own_->origin));
-  return admitted{session_of(*own_, challenge_, answer_)};
+  return admitted{session_of(*own_, tls_, challenge_, answer_), own_->protects(kind_)};
 }
 
 } // namespace ringmaster

@@ -179,6 +179,10 @@ std::set<std::string> missing_nodes(const ClusterInfo& cluster, std::set<std::st
   return wanted;
 }
 
+std::string encryption_text(const ClusterInfo& cluster) {
+  return fmt::format("connections between processes are encrypted: {}", cluster.encryption());
+}
+
 std::set<communicator_id> communicators_of(const ClusterInfo& cluster) {
   std::set<communicator_id> result;
   for (auto& x : cluster.communicators())
@@ -194,6 +198,8 @@ std::string info_text(const ClusterInfo& cluster, const std::string& coordinator
                             counted(static_cast<uint64_t>(cluster.communicators_size()), "communicator"));
   if (cluster.insecure())
     result += fmt::format("{}\n", insecure_text);
+  if (!cluster.encryption().empty())
+    result += fmt::format("{}\n", encryption_text(cluster));
   if (!cluster.journal_trouble().empty())
     result += fmt::format("{}\n", cluster.journal_trouble());
   for (auto* x : nodes_by_name(cluster))

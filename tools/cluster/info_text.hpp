@@ -24,6 +24,9 @@ std::set<communicator_id> communicators_of(const proto::ClusterInfo& cluster);
 inline constexpr std::string_view insecure_text
   = "no secret is required (trust.insecure): every process that can connect may use and stop this cluster";
 
+/// "connections between processes are encrypted: TLS 1.3", where they are.
+std::string encryption_text(const proto::ClusterInfo& cluster);
+
 /// "communicator 2 (training by ddp)", or "communicator 2".
 std::string named_communicator(uint64_t id, const std::string& name);
 /// "shrink"

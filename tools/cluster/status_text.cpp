@@ -80,6 +80,8 @@ std::vector<status_line> status_text(const proto::ClusterStatus& x, const std::s
   std::vector<status_line> result{{tone::plain, first_line(x, coordinator, utc_offset)}};
   if (x.cluster().insecure())
     result.push_back({tone::warning, std::string{insecure_text}});
+  if (!x.cluster().encryption().empty())
+    result.push_back({tone::plain, encryption_text(x.cluster())});
   if (!x.cluster().journal_trouble().empty())
     result.push_back({tone::warning, x.cluster().journal_trouble()});
   for (auto& communicator : x.communicators())

@@ -43,6 +43,15 @@ void configured_call::declare(option_table& table) {
         "RINGMASTER_SECRET_FILE, which caf-run sets; else the one that a coordinator of this user and host has "
         "made")
       .offers_files();
+    key_option(table, "--certificate", "trust.certificate")
+      .says("FILE", "the certificate of this host, in PEM: connections use TLS; see `ringmaster certificates`")
+      .otherwise("RINGMASTER_CERTIFICATE; else connections are not encrypted")
+      .offers_files();
+    key_option(table, "--key", "trust.key").says("FILE", "its key").otherwise("RINGMASTER_KEY").offers_files();
+    key_option(table, "--authority", "trust.authority")
+      .says("FILE", "the authority that has signed the certificates of all processes")
+      .otherwise("RINGMASTER_AUTHORITY")
+      .offers_files();
     table.flag("--insecure", insecure_)
       .says("requires no secret: every process that can connect may use and stop the cluster");
   }

@@ -23,7 +23,7 @@ protected:
   option& key_option(option_table& table, const std::string& name, const std::string& key);
   /// --join.
   option& join_option(option_table& table);
-  /// --secret-file and --insecure, which --join comes with.
+  /// --secret-file, --certificate, --key, --authority and --insecure, which --join comes with.
   void trust_options() { has_trust_options_ = true; }
   /// --join and --timeout, for a command that can start a cluster.
   void join_options(option_table& table);

@@ -172,7 +172,7 @@ TEST_CASE("doorman: CAF's own greeting is one, and a forged length ends a real d
   auto forger = std::move(*open_connection({"127.0.0.1", port}, 5s));
   socket_greeting nothing_to_prove{[] { return caf::expected<credentials_ptr>{no_credentials()}; },
                                    listener_kind::coordinator, "it"};
-  REQUIRE(greet(forger.descriptor, nothing_to_prove, [] { return caf::error{}; }));
+  REQUIRE(greet(forger.descriptor, std::move(nothing_to_prove), [] { return caf::error{}; }));
   auto forged = header(greeting, 0);
   forged[4] = static_cast<char>(0x80); // in the network's order: 2 GiB
   send(forger, forged);

@@ -109,7 +109,7 @@ open_socket visitor_of(const asked_process& x) {
   auto result = std::move(*open_connection({"127.0.0.1", x.port}, 5s));
   socket_greeting nothing_to_prove{[] { return caf::expected<credentials_ptr>{no_credentials()}; },
                                    listener_kind::coordinator, "it"};
-  REQUIRE(greet(result.descriptor, nothing_to_prove, [] { return caf::error{}; }));
+  REQUIRE(greet(result.descriptor, std::move(nothing_to_prove), [] { return caf::error{}; }));
   return result;
 }
 

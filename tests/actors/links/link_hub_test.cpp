@@ -6,6 +6,7 @@
 #include "runtime/memory/device_memory.hpp"
 #include "runtime/reduction/reducer.hpp"
 #include "tests/actors/links/link_proxy.hpp"
+#include "tests/actors/links/linked_processes.hpp"
 #include "tests/support/no_descriptors.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/text_search.hpp"
@@ -22,121 +23,6 @@
 using namespace ringmaster;
 using namespace ringmaster::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-constexpr uint64_t mib = 1u << 20;
-constexpr uint64_t base = 4096;
-
-transfer_key key_number(uint32_t index) {
-  return {.channel = 1, .epoch = {1}, .sequence = {1}, .source = 0, .destination = 1, .index = index};
-}
-
-std::byte pattern(uint64_t at) {
-  return static_cast<std::byte>((at * 2654435761u) >> 13);
-}
-
-link_options on_loopback() {
-  link_options result;
-  result.addresses = {"127.0.0.1"};
-  return result;
-}
-
-/// A process with a device that offers blocks.
-struct linked_owner {
-  explicit linked_owner(uint64_t bytes, const link_options& options = on_loopback()) : hub(*link_hub::start(options)) {
-    memory = *device_memory::open({device_id{3}, dir.path() / "device-3.memory", base, bytes, hub->place()});
-  }
-
-  void fill(uint64_t bytes) {
-    auto all = *memory->at(base, bytes);
-    for (uint64_t i = 0; i < bytes; ++i)
-      all[i] = pattern(i);
-  }
-
-  std::shared_ptr<link_exposure> expose(uint32_t index, uint64_t offset, uint64_t bytes) {
-    return hub->expose(key_number(index), {device_id{3}, base + offset, bytes, memory, memory->place()});
-  }
-
-  temporary_directory dir;
-  std::shared_ptr<link_hub> hub;
-  std::shared_ptr<device_memory> memory;
-};
-
-/// A process that fetches, and hears of the ends.
-struct linked_reader {
-  explicit linked_reader(const link_options& options = on_loopback()) : hub(*link_hub::start(options)) {}
-
-  std::shared_ptr<link_fetch> begin(const link_place& from, uint32_t index, const block_sink& sink, uint64_t bytes) {
-    return hub->fetch(from, key_number(index), device_id{3}, sink, bytes, [this] {
-      std::lock_guard guard{mutex};
-      ++ended;
-      changed.notify_all();
-    });
-  }
-
-  bool await_ends(uint64_t count) {
-    std::unique_lock lock{mutex};
-    return changed.wait_for(lock, 20s, [&] { return ended >= count; });
-  }
-
-  link_fetch::outcome fetch(const link_place& from, uint32_t index, const block_sink& sink, uint64_t bytes) {
-    auto before = [&] {
-      std::lock_guard guard{mutex};
-      return ended;
-    }();
-    last = begin(from, index, sink, bytes);
-    REQUIRE(await_ends(before + 1));
-    return last->state();
-  }
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t ended = 0;
-  std::shared_ptr<link_fetch> last;
-  std::shared_ptr<link_hub> hub;
-};
-
-bool has_pattern(std::span<const std::byte> bytes, uint64_t from = 0) {
-  for (uint64_t i = 0; i < bytes.size(); ++i)
-    if (bytes[i] != pattern(from + i))
-      return false;
-  return true;
-}
-
-/// Waits until something that another thread does has come so far.
-template <class F>
-bool await_true(F&& f) {
-  for (auto end = std::chrono::steady_clock::now() + 20s; !f(); std::this_thread::yield())
-    if (std::chrono::steady_clock::now() > end)
-      return false;
-  return true;
-}
-
-/// Memory of this process that belongs to no file, in bytes.
-uint64_t own_memory() {
-  std::ifstream status{"/proc/self/status"};
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("RssAnon:"))
-      return std::stoull(line.substr(8)) << 10;
-  return 0;
-}
-
-/// What the listener sends before the first frame.
-constexpr uint64_t greeted_bytes = challenge_bytes + verdict_bytes + link_hello::wire_bytes;
-
-/// Has a connection admitted that a test made by hand.
-void have_admitted(const open_socket& made) {
-  socket_greeting greeting{[] { return caf::expected<credentials_ptr>{no_credentials()}; }, listener_kind::bulk_link,
-                           "the hub"};
-  REQUIRE(greet(made.descriptor, std::move(greeting), [] { return caf::error{}; }));
-}
-
-link_place by_way_of(const link_proxy& proxy, const link_place& place) {
-  return {place.process, {proxy.endpoint()}};
-}
-
-} // namespace
 
 TEST_CASE("links: where the process has no descriptors left a hub cannot start, and says so") {
   caf::error problem;
@@ -249,7 +135,7 @@ TEST_CASE("links: a fetch reaches the process that it names or none, and an erro
   CHECK(owner.hub->counts().strangers_refused == 1);
 
   auto nobody = own_end_text(listen_at({"127.0.0.1", 0})->descriptor); // closed again
-  CHECK(reader.fetch({5, {nobody}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
+  CHECK(reader.fetch({5, {nobody}, {}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
   auto why = render(reader.last->why());
   CAPTURE(why);
   CHECK(contains(why, "there is no bulk connection from 127.0.0.1:"));
@@ -259,14 +145,14 @@ TEST_CASE("links: a fetch reaches the process that it names or none, and an erro
   uint64_t process = 8;
   for (auto& [where, reason] : {std::pair<std::string, std::string>{"no-such-host:1", "is no numeric address"},
                                 {"255.255.255.255:1", "no way leads there from this host"}}) {
-    CHECK(reader.fetch({process++, {where}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
+    CHECK(reader.fetch({process++, {where}, {}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
     auto said = render(reader.last->why());
     CAPTURE(said);
     CHECK(contains(said, fmt::format("there is no bulk connection from pid {} ", ::getpid())));
     CHECK(contains(said, fmt::format("(link.addresses: 127.0.0.1) to {}: ", where)));
     CHECK(contains(said, reason));
   }
-  CHECK(reader.fetch({7, {}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
+  CHECK(reader.fetch({7, {}, {}}, 1, {out.data()}, 64) == link_fetch::outcome::unreachable);
 }
 
 TEST_CASE("links: a process that cannot be reached at one address is reached at the other") {

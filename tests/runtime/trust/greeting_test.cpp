@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <vector>
@@ -95,7 +96,7 @@ TEST_CASE("greeting: two that know the secret admit each other, and have a key t
   CHECK(one.accepted->key == one.initiated->key);
   CHECK(one.accepted->key != session_key{});
   CHECK(one.accepted->key != other.accepted->key);
-  CHECK(one.accepted->peer.as == peer_identity::role::member);
+  CHECK(one.accepted->peer.as == role::member);
   CHECK(one.accepted->peer.name == "that of a");
 }
 
@@ -104,7 +105,7 @@ TEST_CASE("greeting: without a secret at both ends they admit each other, and ne
   x.run();
   REQUIRE(x.accepted);
   REQUIRE(x.initiated);
-  CHECK(x.accepted->peer.as == peer_identity::role::stranger);
+  CHECK(x.accepted->peer.as == role::stranger);
   CHECK(x.accepted->key == session_key{});
 }
 
