@@ -15,17 +15,18 @@ std::string configuration_line() {
 
 int main(int argc, char** argv) {
   using namespace ringmaster;
-  const program ringmaster{
-    "ringmaster",
-    "collective communication and training on simulated devices",
-    {
-      demo_command(),     train_for_real_command(), bench_command(),     chart_command(),       prove_command(),
-      simulate_command(), plan_command(),           partition_command(), layout_command(),      puzzles_command(),
-      draw_command(),     explain_command(),        tune_command(),      coordinator_command(), node_command(),
-      status_command(),   info_command(),           kill_command(),      hang_command(),        slow_command(),
-      drain_command(),    destroy_command(),        absent_command(),    log_command(),         diagnose_command(),
-    },
-    "`caf-run` starts a whole cluster.",
-    configuration_line};
+  const program ringmaster{"ringmaster",
+                           "collective communication and training on simulated devices",
+                           {
+                             demo_command(),     train_for_real_command(), bench_command(),  chart_command(),
+                             prove_command(),    simulate_command(),       plan_command(),   partition_command(),
+                             layout_command(),   puzzles_command(),        draw_command(),   explain_command(),
+                             tune_command(),     coordinator_command(),    node_command(),   status_command(),
+                             info_command(),     kill_command(),           hang_command(),   slow_command(),
+                             drain_command(),    destroy_command(),        absent_command(), log_command(),
+                             diagnose_command(), certificates_command(),
+                           },
+                           "`caf-run` starts a whole cluster.",
+                           configuration_line};
   return ringmaster.run({argv + 1, argv + argc});
 }

@@ -152,7 +152,7 @@ bool cluster_launch::start_nodes() {
     auto* node = start_or_say(watch_, place.name,
                               {.arguments = node_command(line_, place, address_, all_local()),
                                .input = input,
-                               .first_line = place.local ? std::string{} : line_.secret});
+                               .first_line = place.local ? std::string{} : line_.first_lines(place.host)});
     if (node == nullptr)
       return false;
     nodes_.push_back(node);

@@ -108,6 +108,10 @@ void command_line::add_to(option_table& table) {
   table.file("--secret-file", secret_file)
     .says("FILE", "the secret that all processes of the cluster share, which other hosts get by ssh")
     .otherwise("a new one for this run");
+  table.flag("--tls", tls).says("encrypts all connections between processes, with certificates made for this run");
+  table.text("--certificates", certificates)
+    .says("DIR", "the same, with the certificates that `ringmaster certificates` has made there, and its authority")
+    .offers_directories();
   table.flag("--insecure", insecure)
     .says("requires no secret: every process that can connect may use and stop the cluster");
   table.file("--binary", binary).says("PATH", "the ringmaster program").otherwise("beside caf-run");
@@ -168,7 +172,15 @@ std::vector<std::string> command_line::keys_for(bool on_this_host) const {
     result.push_back("--trust.insecure=true");
   else if (!secret_file.empty()) // elsewhere it is in the environment
     result.push_back("--trust.secret-file=" + (on_this_host ? secret_file : std::string{}));
+  if (on_this_host && !own_files.certificate.empty())
+    result.insert(result.end(), {"--trust.certificate=" + own_files.certificate, "--trust.key=" + own_files.key,
+                                 "--trust.authority=" + own_files.authority});
   return result;
+}
+
+std::string command_line::first_lines(const std::string& host) const {
+  const auto found = host_certificates.find(host);
+  return found == host_certificates.end() ? secret : fmt::format("{}\n{}", secret, found->second);
 }
 
 bool command_line::has_key(std::string_view key) const {
@@ -221,6 +233,8 @@ caf::error command_line::check() const {
     return wrong("give either --local N or --hostfile FILE");
   if (local_nodes > 0 && ranks > 0)
     return wrong("--ranks N makes every process of PROGRAM a node: omit --local, or give --hostfile FILE");
+  if (insecure && (tls || !certificates.empty()))
+    return wrong("--insecure and --tls exclude each other");
   if (tags_output && ranks == 0)
     return wrong("--tag-output is for --ranks: the lines of one PROGRAM are its own");
   if (!http.empty() && gateway.empty())

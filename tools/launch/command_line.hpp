@@ -1,9 +1,11 @@
 #pragma once
 
+#include "runtime/trust/tls_identity.hpp"
 #include "tools/options/option_table.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,11 +32,15 @@ struct command_line {
   std::string remote_binary;                 ///< `ringmaster` on the remote hosts; empty: the same path as here.
   bool conf_places_nodes = false;            ///< The file of `conf` says where nodes listen.
   std::string ssh = "ssh";
-  std::string gateway;            ///< Where ringmaster-gateway serves gRPC, its --grpc; empty: there is none.
-  std::string gateway_binary;     ///< `ringmaster-gateway`; set by the command: the one beside caf-run.
-  std::string http;               ///< Where it serves HTTP, its --http; empty: nowhere.
-  std::string secret_file;        ///< Of the cluster; empty: set by the command, which makes one for this run.
-  std::string secret;             ///< Its text, for other hosts; set by the command.
+  std::string gateway;           ///< Where ringmaster-gateway serves gRPC, its --grpc; empty: there is none.
+  std::string gateway_binary;    ///< `ringmaster-gateway`; set by the command: the one beside caf-run.
+  std::string http;              ///< Where it serves HTTP, its --http; empty: nowhere.
+  std::string secret_file;       ///< Of the cluster; empty: set by the command, which makes one for this run.
+  std::string secret;            ///< Its text, for other hosts; set by the command.
+  bool tls = false;              ///< Connections are encrypted, with certificates that are made for this run, or those
+  std::string certificates;      ///< ... in this directory of `ringmaster certificates`.
+  tls_identity::files own_files; ///< Of this host; set by the command.
+  std::map<std::string, std::string> host_certificates; ///< Of other hosts: three lines for `reads_lines`.
   bool keeps_scratch = false;     ///< The secret is in the directory of this run; set by the command.
   bool insecure = false;          ///< No secret is required.
   std::string job;                ///< Identifies the run to its ranks and coordinator: RINGMASTER_JOB.
@@ -52,8 +58,10 @@ struct command_line {
   caf::error take_conf(std::string_view text);
   /// Devices of a node without a number in the hostfile.
   uint32_t devices() const { return devices_per_node.value_or(usual_devices); }
-  /// `keys`, and those of trust. On other hosts the secret itself is passed (RINGMASTER_SECRET), and no file.
+  /// `keys`, and those of trust. On other hosts secret and certificate themselves are passed, and no files.
   std::vector<std::string> keys_for(bool on_this_host) const;
+  /// What a process on that host reads from its standard input before all else; empty: nothing.
+  std::string first_lines(const std::string& host) const;
   /// Whether `keys` has this one, as "node.listen-host".
   bool has_key(std::string_view key) const;
   /// Errors: invalid_argument.

@@ -4,6 +4,7 @@
 #include "messages/try.hpp"
 #include "runtime/configuration/places.hpp"
 #include "runtime/trust/secret.hpp"
+#include "tools/launch/certificate_directory.hpp"
 #include "tools/launch/cluster_launch.hpp"
 #include "tools/launch/program_processes.hpp"
 #include "tools/launch/scratch_directory.hpp"
@@ -51,6 +52,15 @@ caf::expected<std::vector<node_place>> named_hosts(const command_line& line) {
   if (!file || !(text << file.rdbuf()))
     return make_error(errc::io_error, fmt::format("cannot read the hostfile {}, or it is empty", line.hostfile));
   return parse_hostfile(text.str(), line.hostfile, line.devices(), name_of_this_host());
+}
+
+/// As `printf %b` takes it.
+std::string in_one_line(const std::filesystem::path& pem) {
+  std::ifstream in{pem};
+  std::string result;
+  for (std::string line; std::getline(in, line);)
+    result += line + "\\n";
+  return result;
 }
 
 struct launch_places {
@@ -108,6 +118,7 @@ class launch_call final : public command_call {
     line_.job = fmt::format("caf-run {:08x} on {}", std::random_device{}(), name_of_this_host());
     TRY(scratch, scratch_directory::make());
     RETURN_ERROR(find_secret(scratch->path()));
+    RETURN_ERROR(find_certificates(scratch->path(), *places));
     TRY(watch, process_watch::make());
     return cluster_launch(line_, places->nodes, places->ranks, std::move(*scratch), **watch).run();
   }
@@ -124,6 +135,34 @@ class launch_call final : public command_call {
     line_.secret_file = std::filesystem::absolute(line_.secret_file).string();
     TRY(secret, shared_secret::read(line_.secret_file));
     line_.secret = secret->text();
+    return caf::none;
+  }
+
+  /// Those of --certificates, or new ones: each host gets its own.
+  caf::error find_certificates(const std::string& directory, const launch_places& places) {
+    constexpr std::chrono::days of_a_run{30};
+    if (!line_.tls && line_.certificates.empty())
+      return caf::none;
+    if (line_.certificates.empty()) {
+      line_.keeps_scratch = true;
+      line_.certificates = directory + "/certificates";
+    }
+    TRY(all,
+        certificate_directory::open(std::filesystem::absolute(line_.certificates), std::chrono::system_clock::now()));
+    TRY(own, all->for_host(name_of_this_host(), of_a_run));
+    line_.own_files = {own->certificate.string(), own->key.string(), all->authority().string()};
+    const auto add = [&](const std::string& host, bool local) -> caf::error {
+      if (local || line_.host_certificates.contains(host))
+        return caf::none;
+      TRY(its, all->for_host(host.substr(host.find('@') + 1), of_a_run));
+      line_.host_certificates[host] = fmt::format("{}\n{}\n{}", in_one_line(its->certificate), in_one_line(its->key),
+                                                  in_one_line(all->authority()));
+      return caf::none;
+    };
+    for (auto& each : places.nodes)
+      RETURN_ERROR(add(each.host, each.local));
+    for (auto& each : places.ranks)
+      RETURN_ERROR(add(each.host, each.local));
     return caf::none;
   }
 

@@ -19,8 +19,14 @@ constexpr const char* remote_script
 /// ssh exits when the other host is silent for this long. By default it would wait for many minutes.
 constexpr const char *alive_interval = "ServerAliveInterval=10", *alive_count = "ServerAliveCountMax=3";
 
-/// The secret comes as the first line of standard input: other users can read command lines.
-constexpr std::string_view reads_secret = "IFS= read -r RINGMASTER_SECRET && export RINGMASTER_SECRET; ";
+/// The secret comes as the first line of standard input, and then the certificate, with \n for its line breaks: other
+/// users can read command lines.
+constexpr std::string_view reads_secret
+  = "IFS= read -r RINGMASTER_SECRET && export RINGMASTER_SECRET; ",
+  reads_certificate
+  = "IFS= read -r c && IFS= read -r k && IFS= read -r a && RINGMASTER_CERTIFICATE=$(printf %b \"$c\") && "
+    "RINGMASTER_KEY=$(printf %b \"$k\") && RINGMASTER_AUTHORITY=$(printf %b \"$a\") && export "
+    "RINGMASTER_CERTIFICATE RINGMASTER_KEY RINGMASTER_AUTHORITY; ";
 
 void add_keys(const argument_list& keys, argument_list& arguments) {
   arguments.insert(arguments.end(), keys.begin(), keys.end());
@@ -37,6 +43,7 @@ void add_trust(const command_line& line, argument_list& arguments) {
   command_line trust;
   trust.insecure = line.insecure;
   trust.secret_file = line.secret_file;
+  trust.own_files = line.own_files;
   add_keys(trust.keys_for(true), arguments);
 }
 
@@ -63,6 +70,7 @@ argument_list by_ssh(const command_line& line, const std::string& host, const st
           host,
           "sh -c "
             + shell_quote(std::string{line.secret.empty() ? "" : reads_secret}
+                          + std::string{line.host_certificates.contains(host) ? reads_certificate : ""}
                           + fmt::format(remote_script, script, paused_limit.count(),
                                         shell_quote("caf-run: " + paused_text(name))))};
 }

@@ -68,7 +68,7 @@ child_spec spec_of(const command_line& line, const rank_place& place, size_t wor
                             : in_our_group(remote_rank_command(line, place, told, here), {});
   if (!place.local) {
     result.input = child_spec::input_kind::pipe; // closing it stops the rank
-    result.first_line = line.secret;
+    result.first_line = line.first_lines(place.host);
   } else if (place.rank != 0)
     result.input = child_spec::input_kind::none;
   if (line.tags_output)

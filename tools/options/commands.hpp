@@ -45,6 +45,8 @@ tool_command explain_command();
 tool_command coordinator_command();
 /// `ringmaster node`: joins a coordinator with some devices, or waits for one that lists it in its configuration.
 tool_command node_command();
+/// `ringmaster certificates`: an authority and certificates of hosts, for TLS.
+tool_command certificates_command();
 
 // The commands for a running cluster.
 
