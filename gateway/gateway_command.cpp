@@ -4,6 +4,7 @@
 #include "client/cluster.hpp"
 #include "gateway/course/course_gateway.hpp"
 #include "gateway/http/http_gateway.hpp"
+#include "gateway/http/server/tls_context.hpp"
 #include "gateway/http_command_options.hpp"
 #include "messages/errc.hpp"
 #include "runtime/logging/log.hpp"
@@ -16,7 +17,9 @@
 #include <caf/scoped_actor.hpp>
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <spdlog/spdlog.h>
+#include <sstream>
 
 namespace ringmaster::gateway {
 
@@ -49,6 +52,13 @@ class gateway_call final : public configured_call {
                               "protocol (port 0: any free port)")
       .otherwise(usual_grpc)
       .offers_files();
+    table.file("--grpc-certificate", grpc_certificate_)
+      .says("FILE", "gRPC with TLS, and this certificate chain, in PEM")
+      .otherwise("gRPC without TLS");
+    table.file("--grpc-key", grpc_key_).says("FILE", "the certificate's key, in PEM");
+    table.file("--grpc-clients", grpc_clients_)
+      .says("FILE", "gRPC clients need a certificate that the authority in this file has signed, in PEM")
+      .otherwise("they need none");
     add_http_options(table, http_, http_options_);
     table.file("--ready-file", ready_file_)
       .says("F", "a file that is written when all addresses are listened at; it has a line for each, as the log has");
@@ -61,10 +71,31 @@ class gateway_call final : public configured_call {
     if (!listeners)
       return with_context("--grpc", listeners.error());
     listeners_ = std::move(*listeners);
+    if (grpc_certificate_.empty() != grpc_key_.empty() || (grpc_certificate_.empty() && !grpc_clients_.empty()))
+      return invalid("gRPC with TLS needs both --grpc-certificate and --grpc-key");
     return check_http_options(http_, http_options_);
   }
 
+  /// gRPC itself does not say what is wrong with a file.
+  caf::error read_certificates() {
+    if (grpc_certificate_.empty())
+      return caf::none;
+    auto usable = open_tls(grpc_certificate_, grpc_key_, grpc_clients_);
+    if (!usable)
+      return with_context("gRPC", usable.error());
+    const auto text = [](const std::string& file) {
+      std::ostringstream result;
+      if (!file.empty())
+        result << std::ifstream{file}.rdbuf();
+      return result.str();
+    };
+    certificates_ = {text(grpc_certificate_), text(grpc_key_), text(grpc_clients_)};
+    return caf::none;
+  }
+
   caf::expected<int> run(const console& to) override {
+    if (auto problem = read_certificates())
+      return problem;
     start_log(cfg_.values());
     block_ending_signals();
     caf::actor_system system{cfg_};
@@ -72,7 +103,7 @@ class gateway_call final : public configured_call {
     if (!where)
       return std::move(where.error());
     auto& coordinator = (*where)->coordinator();
-    auto course = course_gateway::start(system, coordinator, std::move(listeners_));
+    auto course = course_gateway::start(system, coordinator, std::move(listeners_), certificates_);
     if (!course)
       return std::move(course.error());
     std::string addresses;
@@ -97,6 +128,8 @@ class gateway_call final : public configured_call {
   }
 
   std::string grpc_, http_, ready_file_;
+  std::string grpc_certificate_, grpc_key_, grpc_clients_;
+  grpc_certificates certificates_;
   std::vector<listener_options> listeners_;
   http_options http_options_;
 };

@@ -15,6 +15,9 @@ void add_http_options(option_table& table, std::string& where, http_options& tar
     .says("reading needs no token at an address that other hosts reach either");
   table.file("--http-certificate", target.certificate).says("FILE", "serves TLS with this certificate chain, in PEM");
   table.file("--http-key", target.key).says("FILE", "the certificate's key, in PEM");
+  table.file("--http-clients", target.clients)
+    .says("FILE", "clients need a certificate that the authority in this file has signed, in PEM")
+    .otherwise("clients need none");
   table
     .value("--http-name",
            [&target](const std::string& text) {
@@ -28,7 +31,7 @@ void add_http_options(option_table& table, std::string& where, http_options& tar
 caf::error check_http_options(const std::string& where, http_options& target) {
   if (where.empty()) {
     const bool has_others = !target.operator_token.empty() || !target.reader_token.empty() || target.open_reading
-                            || !target.certificate.empty() || !target.key.empty() || !target.names.empty();
+                            || !target.certificate.empty() || !target.key.empty() || !target.clients.empty() || !target.names.empty();
     return has_others ? invalid("tokens, certificate and names are for HTTP: give --http HOST:PORT, too")
                       : caf::error{};
   }

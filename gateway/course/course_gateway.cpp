@@ -44,13 +44,25 @@ void set_limits(grpc::ServerBuilder& builder, const dialect& form, const grpc::R
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0); // two gateways at one port would share its clients
 }
 
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const grpc_certificates& x) {
+  if (x.certificate.empty())
+    return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options{x.clients.empty()
+                                              ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                              : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY};
+  options.pem_key_cert_pairs.push_back({x.key, x.certificate});
+  options.pem_root_certs = x.clients;
+  return grpc::SslServerCredentials(options);
+}
+
 } // namespace
 
 /// The gRPC servers of one listener, and the actor that serves its calls.
 class course_gateway::listener {
 public:
-  listener(caf::actor_system& system, const coordinator_actor& coordinator, listener_options options)
-    : system_(system), options_(std::move(options)),
+  listener(caf::actor_system& system, const coordinator_actor& coordinator, listener_options options,
+           const grpc_certificates& certificates)
+    : system_(system), options_(std::move(options)), credentials_(credentials_of(certificates)),
       registry_(std::make_shared<call_registry>(options_.form.calls_max,
                                                 full_messages_max * options_.form.message_bytes_max)),
       desk_(system.spawn(course_desk, course_desk_options{coordinator, options_})) {}
@@ -94,7 +106,7 @@ private:
     grpc::ServerBuilder builder;
     set_limits(builder, options_.form, quota);
     int port = 0;
-    builder.AddListeningPort(text_of(where), grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(text_of(where), credentials_, &port);
     builder.RegisterCallbackGenericService(services_.back().get());
     auto server = builder.BuildAndStart();
     if (!server || port == 0)
@@ -111,6 +123,7 @@ private:
 
   caf::actor_system& system_;
   listener_options options_;
+  std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::shared_ptr<call_registry> registry_;
   course_desk_actor desk_;
   std::vector<std::unique_ptr<course_service>> services_;
@@ -121,11 +134,12 @@ course_gateway::course_gateway() = default;
 course_gateway::~course_gateway() = default;
 
 caf::expected<std::unique_ptr<course_gateway>> course_gateway::start(
-  caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners) {
+  caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners,
+  const grpc_certificates& certificates) {
   grpc::EnableDefaultHealthCheckService(true);
   std::unique_ptr<course_gateway> result{new course_gateway};
   for (auto& x : listeners) {
-    result->listeners_.push_back(std::make_unique<listener>(system, coordinator, std::move(x)));
+    result->listeners_.push_back(std::make_unique<listener>(system, coordinator, std::move(x), certificates));
     if (auto problem = result->listeners_.back()->listen())
       return problem;
   }

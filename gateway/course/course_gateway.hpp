@@ -12,13 +12,20 @@
 
 namespace ringmaster::gateway {
 
+/// PEM texts of a server with TLS. Without a certificate it has none.
+struct grpc_certificates {
+  std::string certificate = {}, key = {};
+  std::string clients = {}; ///< The authority of the certificates that clients must have; empty: they need none.
+};
+
 /// The course protocol over gRPC: for each listener one address of the coordinator's services, and one for each of its
 /// devices. Health and reflection are served, too.
 class course_gateway {
 public:
   /// Starts to listen; port 0 is any free port. Errors: io_error for an address that cannot be listened at.
   static caf::expected<std::unique_ptr<course_gateway>> start(
-    caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners);
+    caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners,
+    const grpc_certificates& certificates = {});
   /// Stops to listen; calls under way are answered with UNAVAILABLE.
   ~course_gateway();
   course_gateway(const course_gateway&) = delete;

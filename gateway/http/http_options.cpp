@@ -26,8 +26,10 @@ caf::expected<server_options> http_options::server() const {
   result.port = where.port;
   if (certificate.empty() != key.empty())
     return invalid("TLS needs both --http-certificate and --http-key");
+  if (!clients.empty() && certificate.empty())
+    return invalid("--http-clients needs --http-certificate and --http-key: clients show certificates to TLS alone");
   if (!certificate.empty()) {
-    auto tls = open_tls(certificate, key);
+    auto tls = open_tls(certificate, key, clients);
     if (!tls)
       return std::move(tls.error());
     result.tls = std::move(*tls);

@@ -17,6 +17,7 @@ struct http_options {
   endpoint where;                 ///< Port 0: any free port.
   std::string coordinator;        ///< HOST:PORT, for people.
   std::string certificate, key;   ///< PEM files; both or none.
+  std::string clients;            ///< A PEM file: the authority of the certificates that clients must have.
   std::string operator_token;     ///< A file. Empty: nothing can be changed.
   std::string reader_token;       ///< A file.
   bool open_reading = false;      ///< Reading needs no token, also at an address that other hosts reach.

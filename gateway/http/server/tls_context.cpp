@@ -20,7 +20,8 @@ caf::error tls_error(const std::string& what) {
 
 } // namespace
 
-caf::expected<tls_context> open_tls(const std::filesystem::path& certificate, const std::filesystem::path& key) {
+caf::expected<tls_context> open_tls(const std::filesystem::path& certificate, const std::filesystem::path& key,
+                                    const std::filesystem::path& clients) {
   ::ERR_clear_error();
   tls_context result{::SSL_CTX_new(::TLS_server_method()), [](SSL_CTX* x) { ::SSL_CTX_free(x); }};
   if (!result)
@@ -36,6 +37,13 @@ caf::expected<tls_context> open_tls(const std::filesystem::path& certificate, co
   if (::SSL_CTX_check_private_key(result.get()) != 1)
     return tls_error(fmt::format("the key '{}' is not that of the certificate '{}'", key.string(),
                                  certificate.string()));
+  if (clients.empty())
+    return result;
+  auto* names = ::SSL_load_client_CA_file(clients.c_str());
+  if (names == nullptr || ::SSL_CTX_load_verify_file(result.get(), clients.c_str()) != 1)
+    return tls_error(fmt::format("the clients' authority '{}' cannot be used", clients.string()));
+  ::SSL_CTX_set_client_CA_list(result.get(), names); // which takes it
+  ::SSL_CTX_set_verify(result.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return result;
 }
 
