@@ -52,9 +52,10 @@ public:
   using metadata = std::map<std::string, std::string>;
 
   /// `receive_bytes_max`: of a message to the client; -1: no limit.
-  explicit course_client(const endpoint& where, int receive_bytes_max = -1)
-    : channel_(grpc::CreateCustomChannel(text_of(where), grpc::InsecureChannelCredentials(),
-                                         arguments(receive_bytes_max))) {}
+  explicit course_client(
+    const endpoint& where, int receive_bytes_max = -1,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials = grpc::InsecureChannelCredentials())
+    : channel_(grpc::CreateCustomChannel(text_of(where), credentials, arguments(receive_bytes_max))) {}
 
   /// `method`: "GPUCoordinator/CommInit".
   template <class Response, class Request>

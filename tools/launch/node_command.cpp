@@ -110,7 +110,7 @@ argument_list remote_rank_command(const command_line& line, const rank_place& pl
                                   const std::string& directory) {
   argument_list words{"env"};
   for (auto& [name, value] : variables)
-    words.push_back(name + "=" + value);
+    words.push_back(fmt::format("{}={}", name, value));
   words.insert(words.end(), line.program.begin(), line.program.end());
   return by_ssh(line, place.host, place_text(place),
                 fmt::format("cd {} && exec {}", shell_quote(directory), quoted_words(words)));

@@ -43,6 +43,7 @@ caf::expected<tls_context> open_tls(const std::filesystem::path& certificate, co
   if (names == nullptr || ::SSL_CTX_load_verify_file(result.get(), clients.c_str()) != 1)
     return tls_error(fmt::format("the clients' authority '{}' cannot be used", clients.string()));
   ::SSL_CTX_set_client_CA_list(result.get(), names); // which takes it
+  ::SSL_CTX_set_options(result.get(), SSL_OP_NO_TICKET); // each connection shows its certificate
   ::SSL_CTX_set_verify(result.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return result;
 }

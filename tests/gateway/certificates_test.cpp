@@ -1,0 +1,64 @@
+// gRPC and HTTP with TLS, and clients with certificates and without.
+#include "tests/gateway/http/http_cluster.hpp"
+#include "tests/gateway/served_cluster.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/support/trust_certificates.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+using namespace ringmaster;
+using namespace ringmaster::test;
+using namespace ringmaster::gateway;
+
+namespace {
+
+course_client grpc_client(const served_cluster& served, const grpc::SslCredentialsOptions& options) {
+  return course_client{served.gateway().listeners().front().address, -1, grpc::SslCredentials(options)};
+}
+
+grpc::Status heartbeat(course_client client) {
+  return client.call<course::GetCommStatusResponse>("GPUCoordinator/GetCommStatus", course::GetCommStatusRequest{})
+    .status;
+}
+
+} // namespace
+
+TEST_CASE("certificates: gRPC with TLS serves clients that the authority has signed, and no others") {
+  const trust_authority authority, other{"another-authority"};
+  const auto host = authority.certify(loopback_host()), alice = authority.certify({"alice", role::client, {}}),
+             mallory = other.certify({"mallory", role::client, {}});
+  const auto& root = authority.own().certificate;
+  const served_cluster served{lab_listener, 2, {"--device.memory-bytes=1MiB"}, {}, {host.certificate, host.key, root}};
+  const auto is_served = [&](const grpc::SslCredentialsOptions& options) {
+    return heartbeat(grpc_client(served, options)).error_code() != grpc::StatusCode::UNAVAILABLE;
+  };
+  CHECK(is_served({root, alice.key, alice.certificate}));
+  CHECK_FALSE(is_served({root, "", ""}));
+  CHECK_FALSE(is_served({root, mallory.key, mallory.certificate}));
+  CHECK_FALSE(is_served({other.own().certificate, alice.key, alice.certificate}));
+  CHECK(heartbeat(served.client_of()).error_code() == grpc::StatusCode::UNAVAILABLE); // without TLS
+}
+
+TEST_CASE("certificates: HTTP serves clients that the authority has signed, and no others") {
+  const temporary_directory dir;
+  const trust_authority authority, other{"another-authority"};
+  const auto host = authority.write(dir.path(), "host", authority.certify(loopback_host()));
+  const auto alice = authority.write(dir.path(), "alice", authority.certify({"alice", role::client, {}}));
+  const auto mallory = other.write(dir.path(), "mallory", other.certify({"mallory", role::client, {}}));
+  http_options options;
+  options.certificate = host.certificate;
+  options.key = host.key;
+  options.clients = host.authority;
+  http_cluster served{options};
+  const auto is_served = [&](httplib::SSLClient client) {
+    client.set_ca_cert_path(host.authority.c_str());
+    const auto answer = client.Get("/healthz");
+    return answer && answer->body == "ok\n";
+  };
+  CHECK(is_served(httplib::SSLClient{"127.0.0.1", served.port, alice.certificate, alice.key}));
+  CHECK_FALSE(is_served(httplib::SSLClient{"127.0.0.1", served.port, mallory.certificate, mallory.key}));
+  CHECK_FALSE(is_served(httplib::SSLClient{"127.0.0.1", served.port}));
+}
