@@ -67,12 +67,16 @@ caf::expected<tls_identity_ptr> process_trust::certified() {
   if (files.certificate.empty() && files.key.empty() && files.authority.empty())
     return tls_identity_ptr{};
   if (files.certificate.empty() || files.key.empty() || files.authority.empty())
-    return invalid("TLS needs three files: --certificate, --key and --authority (trust.certificate, trust.key, "
-                   "trust.authority), which `ringmaster certificates` makes");
+    return make_error(errc::invalid_config,
+                      "TLS needs three files: --certificate, --key and --authority (trust.certificate, trust.key, "
+                      "trust.authority), which `ringmaster certificates` makes");
   if (settings_.insecure)
-    return invalid("trust.insecure (--insecure) and trust.certificate (--certificate) exclude each other: with "
-                   "certificates no secret is needed");
-  TRY(read, tls_identity::read(files));
+    return make_error(errc::invalid_config,
+                      "trust.insecure (--insecure) and trust.certificate (--certificate) exclude each other: with "
+                      "certificates no secret is needed");
+  auto read = tls_identity::read(files);
+  if (!read)
+    return make_error(errc::invalid_config, render(read.error()));
   certified_ = std::move(*read);
   return certified_;
 }

@@ -70,7 +70,7 @@ private:
   /// Null where nothing is configured.
   caf::expected<credentials_ptr> configured();
   caf::expected<credentials_ptr> configured_secret() const;
-  /// Null where there is no certificate.
+  /// Null where there is no certificate. Errors: invalid_config.
   caf::expected<tls_identity_ptr> certified();
   caf::expected<credentials_ptr> of_coordinator(uint16_t port);
   caf::expected<credentials_ptr> of_waiting_nodes();

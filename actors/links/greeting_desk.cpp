@@ -48,8 +48,9 @@ greeting_desk::~greeting_desk() {
 void greeting_desk::take(open_socket socket) {
   if (strangers_.size() >= limits_.strangers_max)
     refuse(strangers_.begin(), greeting_refusal::too_many);
+  auto from = other_end_text(socket.descriptor);
   strangers_.push_back({std::move(socket), greeting_acceptor{own_, kind_}, awake_clock::now() + limits_.greeting,
-                        ++numbers_});
+                        ++numbers_, std::move(from)});
   const auto newest = std::prev(strangers_.end());
   if (!watch_for_reading(poll_, newest->socket.descriptor, newest->number)
       || !send_at_once(newest->socket.descriptor, newest->greeting.challenge()))
@@ -144,17 +145,17 @@ void greeting_desk::read(place whom, std::vector<admitted>& out) {
 void greeting_desk::refuse(place whom, greeting_refusal why, std::string_view text) {
   if (whom->tls == nullptr || !whom->greeting.awaits_tls()) // else an alert has said it
     send(whom, greeting_acceptor::verdict_of(why));
-  log(whom->socket.descriptor, why, text);
+  log(*whom, why, text);
   strangers_.erase(whom); // its descriptor leaves the poll as it is closed
   if (refused_)
     refused_(why);
 }
 
-void greeting_desk::log(int socket, greeting_refusal why, std::string_view text) {
+void greeting_desk::log(const stranger& whom, greeting_refusal why, std::string_view text) {
   ++refusals_;
   if (const auto times = warnings_.happened(awake_clock::actor_now()); times > 0)
-    spdlog::warn("a connection from {} to {} ({}) was refused: {} ({} since the last report, {} in all)",
-                 other_end_text(socket), own_end_text(socket), name_of(kind_),
+    spdlog::warn("a connection from {} to {} ({}) was refused: {} ({} since the last report, {} in all)", whom.from,
+                 own_end_text(whom.socket.descriptor), name_of(kind_),
                  text.empty() ? std::string{text_of(why)} : fmt::format("it {}", text), times, refusals_);
 }
 

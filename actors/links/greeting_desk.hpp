@@ -64,6 +64,7 @@ private:
     greeting_acceptor greeting;
     awake_clock::time_point until;
     uint64_t number;
+    std::string from; ///< A socket whose other end has closed it no longer knows.
     tls_channel_ptr tls = {};
   };
   using place = std::list<stranger>::iterator;
@@ -76,7 +77,7 @@ private:
   bool send(place whom, std::span<const std::byte> bytes);
   /// `text`: of TLS, what it has done.
   void refuse(place whom, greeting_refusal why, std::string_view text = {});
-  void log(int socket, greeting_refusal why, std::string_view text);
+  void log(const stranger& whom, greeting_refusal why, std::string_view text);
   void set_timer();
 
   const credentials_ptr own_;

@@ -344,11 +344,15 @@ greeting_initiator::step greeting_initiator::take_challenge() {
   own_ = found ? std::move(*found) : no_credentials();
   ensure(own_ != nullptr, "a process that has found its credentials has some");
   fill_answer();
+  if (!found && code_of(found.error()) == errc::invalid_config)
+    return failed{std::move(found.error()), {answer_.begin(), answer_.end()}};
+  if (!found && theirs.encrypts())
+    return no_agreement(disagreement(theirs.proves(), true));
   if (!found)
-    return no_agreement(theirs.proves() || theirs.encrypts()
-                          ? fmt::format("requires the {} of its cluster, and this process has none: {}",
-                                        theirs.encrypts() ? "certificates" : "secret", render(found.error()))
-                          : std::string{insecure_text} + "--insecure connects to it all the same");
+    return no_agreement(theirs.proves() ? fmt::format("requires the secret of its cluster, and this process has none: "
+                                                      "{}",
+                                                      render(found.error()))
+                                        : std::string{insecure_text} + "--insecure connects to it all the same");
   auto why = disagreement(theirs.proves(), theirs.encrypts());
   if (why.empty() && !theirs.protects_as(own_->protects(kind_)))
     why = "has another value of trust.bulk (encrypted, authenticated) than this process: all processes of a cluster "

@@ -160,7 +160,8 @@ public:
     std::vector<std::byte> last_words; ///< From which the other end knows why; may be empty.
   };
   using step = std::variant<more, answer, secure, admitted, failed>;
-  /// Called once, when a challenge has come: a coordinator that makes its secret has made it by then.
+  /// Called once, when a challenge has come: a coordinator that makes its secret has made it by then. Its error is that
+  /// of the connection if it is invalid_config; else it says why there are no credentials.
   using finder = std::function<caf::expected<credentials_ptr>()>;
 
   /// `where`: the other end, for errors.

@@ -133,7 +133,7 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.node = {"n", "localhost", 7079, "localhost:7078", 7s, 59s};
   changed.ranks = {29s, 4min, 4098};
   changed.training = {61s};
-  changed.trust = {"/etc/secret", true};
+  changed.trust = {"/etc/secret", "/etc/host.pem", "/etc/host.key", "/etc/authority.pem", "authenticated", true};
   changed.log = {"debug", "json"};
   std::string text;
   args arguments;
