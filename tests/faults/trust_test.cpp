@@ -261,7 +261,7 @@ TEST_CASE("trust: a cluster with certificates encrypts everything, and computes 
   }
 }
 
-TEST_CASE("trust: processes without the right certificate are told why, and so is the coordinator") {
+TEST_CASE("trust: processes without the right certificate get a reason, and the coordinator logs it") {
   const certificate_files made, others;
   const auto asks = [&](const std::vector<std::string>& options, const std::string& error, const std::string& log) {
     CAPTURE(error);

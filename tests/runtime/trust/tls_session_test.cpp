@@ -117,7 +117,7 @@ TEST_CASE("tls session: a byte that is changed on its way ends the connection") 
   CHECK(x.acceptor.failure().why == greeting_refusal::tls_failed);
 }
 
-TEST_CASE("tls session: a sender changes its key after so many bytes, which nobody notices") {
+TEST_CASE("tls session: a sender changes its key after a number of bytes, and the bytes come as before") {
   const trust_authority authority;
   tls_ends x{authority.identity(loopback_host()),
              authority.identity(loopback_host()),
