@@ -237,6 +237,8 @@ using coordinator_actor = caf::typed_actor<
   caf::reacts_to<proto::DeviceReady, device_handle>,
   // NODE: there is no direct way to another one.
   caf::reacts_to<proto::NodeApart>,
+  // RELAY: which of its devices live. STREAM without a relay: it lives.
+  caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::Progress>,
   // COMMUNICATOR: a member is lost; I want a spare; results were written.
   caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
   caf::reacts_to<proto::OutputsWritten>,

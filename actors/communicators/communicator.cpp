@@ -197,8 +197,9 @@ void communicator_state::tick() {
   const auto found = watch_->look(epochs_->members().present(), now());
   if (!found.overload.empty())
     log_info({.communicator = options_.id.value}, "communicator {}: {}", options_.id.value, found.overload);
-  for (auto& [device, reason] : found.suspects)
-    actions_->lose(device, reason, "suspicion", true);
+  for (auto& [device, evidence] : found.suspects)
+    actions_->lose(device, text_of(evidence), "suspicion", true, &evidence);
+  note_slow_members();
   if (outbox_->flush_pending())
     runner_->flush(); // plans that may wait have waited long enough
   if (!ticks_->are_needed())
@@ -213,6 +214,26 @@ void communicator_state::tick() {
     actions_->change([&](auto& epochs) { return epochs.stalled(reason); });
   }
   ticks_->keep_on();
+}
+
+void communicator_state::note_slow_members() {
+  const auto present = epochs_->members().present();
+  for (auto& [device, is_slow, how] : watch_->look_for_slow(present, now())) {
+    const auto rank = std::ranges::find(present, device) - present.begin();
+    const log_subject subject{.device = device.value, .communicator = options_.id.value};
+    if (is_slow)
+      log_warn(subject, "communicator {}: rank {} (device 0x{:x}) is {}", options_.id.value, rank, device,
+               text_of(how));
+    else
+      log_info(subject, "communicator {}: rank {} (device 0x{:x}) is slow no longer", options_.id.value, rank, device);
+    proto::Record record;
+    auto& slow = *record.mutable_device_slow();
+    slow.set_comm_id(options_.id.value);
+    slow.set_device_id(device.value);
+    slow.set_has_ended(!is_slow);
+    *slow.mutable_slowness() = how;
+    outbox_->journal(std::move(record));
+  }
 }
 
 void communicator_state::ask_for_progress() {

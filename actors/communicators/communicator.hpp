@@ -62,6 +62,7 @@ private:
   void on_quiesced(const proto::Quiesced& x);
   void on_down(const caf::down_msg& x);
   void tick();
+  void note_slow_members();
   void ask_for_progress();
 
   // -- data of shared-memory operations --

@@ -49,7 +49,8 @@ void epoch_actions::add_member(const gpu_sim::DeviceMetadata& metadata, const de
   calls_.name(device, text_of(metadata));
 }
 
-void epoch_actions::lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence) {
+void epoch_actions::lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence,
+                         const proto::Suspicion* evidence) {
   if (!epochs_.members().contains(device) && !epochs_.leaving().contains(device))
     return;
   runner_.flush();
@@ -61,6 +62,8 @@ void epoch_actions::lose(device_id device, const std::string& cause, const std::
     lost.set_noticed_by(noticed_by);
     lost.set_fence(fence);
     lost.set_noticed_ns(out_.unix_ns());
+    if (evidence != nullptr)
+      *lost.mutable_suspicion() = *evidence;
     self_->send(options_.coordinator, std::move(lost));
   }
   carry_out(epochs_.lost(device, cause, noticed_by.empty()));

@@ -34,8 +34,9 @@ public:
   void carry_out(epoch_change::decisions decisions);
 
   void add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle);
-  /// The coordinator hears of it. Without `noticed_by` the device has left in good order.
-  void lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence);
+  /// The coordinator hears of it. Without `noticed_by` the device has left in good order. `evidence`: of a suspicion.
+  void lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence,
+            const proto::Suspicion* evidence = nullptr);
   /// Without a reason the members stay after all.
   void leave(const proto::LeaveRequest& x, client_waiters::leave_promise promise);
   void destroy(const std::string& reason, client_waiters::destroy_promise promise);

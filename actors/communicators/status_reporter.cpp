@@ -39,7 +39,7 @@ communicator_view status_reporter::view() const {
   const auto has_come = [this](device_id device, sequence_number sequence) {
     return shared_memory_.has_come(device, sequence);
   };
-  return {epochs_, watch_.liveness(), calls_, has_come, now(), out_.unix_ns()};
+  return {epochs_, watch_.liveness(), watch_.slow(), calls_, has_come, now(), out_.unix_ns()};
 }
 
 proto::CommunicatorStatus status_reporter::whole_status() const {

@@ -104,6 +104,7 @@ coordinator_options coordinator_settings(const options& opts) {
   result.communicators.policy = parse_policy(opts.communicator.policy);
   result.communicators.deterministic = opts.communicator.deterministic;
   result.communicators.suspect = opts.suspicion;
+  result.idle_interval = opts.suspicion.idle_interval;
   result.communicators.operation_limit = opts.communicator.operation_timeout;
   result.communicators.costs = network_costs(opts);
   result.route = opts.route.use;

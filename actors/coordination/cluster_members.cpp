@@ -241,6 +241,8 @@ void cluster_members::record_end(device_id id, const known_device& device, const
     died.set_cause(how.cause);
     died.set_noticed_by(how.noticed_by);
     died.set_noticed_ns(how.noticed_ns);
+    if (how.suspicion)
+      *died.mutable_suspicion() = *how.suspicion;
     log_info({.node = coordinator_.devices.name_of(device.node), .device = id.value}, "{} is lost, noticed by {}: {}",
              text_of(device.metadata), how.noticed_by, how.cause);
   }
@@ -262,6 +264,7 @@ void cluster_members::device_gone(device_id id, const device_end& how) {
   if (!device)
     return;
   coordinator_.metadata.erase(metadata_key::of(id));
+  coordinator_.liveness.gone(id, device->handle);
   record_end(id, *device, how);
   coordinator_.clients.device_gone(id);
   if (auto& mapped = coordinator_.options.communicators.neighbours; mapped && device->handle.memory)
@@ -310,6 +313,8 @@ void cluster_members::note_missing(device_id id, const proto::StoredDevice& devi
 
 void cluster_members::member_lost(const proto::MemberLost& x) {
   device_end how{x.cause(), x.noticed_by(), x.noticed_ns()};
+  if (x.has_suspicion())
+    how.suspicion = x.suspicion();
   if (x.fence())
     fence(device_id{x.device_id()}, how);
   else
@@ -329,6 +334,8 @@ void cluster_members::fence(device_id id, const device_end& how) {
   lost.set_device_id(id.value);
   lost.set_cause(how.cause);
   lost.set_noticed_by(how.noticed_by);
+  if (how.suspicion)
+    *lost.mutable_suspicion() = *how.suspicion;
   for (auto number : all)
     if (auto communicator = coordinator_.communicator_of(number))
       coordinator_.self->send(*communicator, lost);

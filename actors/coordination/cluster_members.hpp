@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace ringmaster {
@@ -28,6 +29,7 @@ struct device_end {
   std::string cause;
   std::string noticed_by; ///< Empty: it has left in good order.
   uint64_t noticed_ns = 0;
+  std::optional<proto::Suspicion> suspicion = {}; ///< If that is how it was noticed.
 };
 
 /// How nodes and devices join the cluster, and how they leave it. They are in the coordinator's `devices`.

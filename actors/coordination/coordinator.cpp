@@ -97,6 +97,7 @@ void coordinator_state::start(coordinator_options opts) {
   metadata.put(metadata_key::ids,
                options.ids->latest_mark().ids_reserved()); // which the journal may have had before this
   recovery.start(std::move(options.found));
+  liveness.start();
   self->attach_functor([watch = options.silence_watch] {
     caf::anon_send_exit(watch, caf::exit_reason::user_shutdown);
   });
@@ -217,8 +218,8 @@ void coordinator_state::expire_calls() {
 
 void coordinator_state::expire(uint64_t number) {
   // Each object knows its own numbers. The request may have been answered meanwhile: then none knows it.
-  (void)(metadata.expire(number) || recovery.expire(number) || spares.expire(number) || drains.expire(number)
-         || inits.expire(number) || info.expire(number) || ranks.expire(number));
+  (void)(liveness.tick(number) || metadata.expire(number) || recovery.expire(number) || spares.expire(number)
+         || drains.expire(number) || inits.expire(number) || info.expire(number) || ranks.expire(number));
 }
 
 caf::error coordinator_state::check_waiting() const {
@@ -328,6 +329,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::DeviceJoinRequest& x) { return state.members.new_device(x); },
     [&state](const proto::DeviceReady& x, const device_handle& handle) { state.members.device_ready(x, handle); },
     [&state](const proto::NodeApart& x) { state.members.nodes_disconnected(x); },
+    [&state](const proto::ProgressReport& x) { state.liveness.on_report(x); },
+    [&state](const proto::Progress& x) { state.liveness.on_progress(x); },
     [&state](const proto::MemberLost& x) { state.members.member_lost(x); },
     [&state](const proto::SpareRequest& x) { return state.spares.request(x); },
     [&state](const proto::OutputsWritten& x) {

@@ -8,6 +8,7 @@
 #include "actors/coordination/drain_calls.hpp"
 #include "actors/coordination/info_calls.hpp"
 #include "actors/coordination/init_calls.hpp"
+#include "actors/coordination/liveness_watch.hpp"
 #include "actors/coordination/metadata_log.hpp"
 #include "actors/coordination/rank_rendezvous.hpp"
 #include "actors/coordination/spare_calls.hpp"
@@ -22,10 +23,11 @@
 namespace ringmaster {
 
 struct coordinator_options {
-  communicator_options communicators;                             ///< Of every new communicator.
-  caf::timespan request_limit = std::chrono::seconds{10};         ///< For a device to answer a client.
-  uint64_t host_copies_bytes_max = 1ull << 30;                    ///< Host-to-device copies kept for spares.
-  uint32_t communicators_max = 4096;                              ///< Alive at once.
+  communicator_options communicators;                     ///< Of every new communicator.
+  caf::timespan request_limit = std::chrono::seconds{10}; ///< For a device to answer a client.
+  caf::timespan idle_interval{0};              ///< suspicion::options::idle_interval; 0: only communicators ask.
+  uint64_t host_copies_bytes_max = 1ull << 30; ///< Host-to-device copies kept for spares.
+  uint32_t communicators_max = 4096;           ///< Alive at once.
   std::shared_ptr<id_ledger> ids = std::make_shared<id_ledger>(); ///< It outlives the coordinator.
   uint64_t pid = 0;                                               ///< For the journal.
   uint64_t meet_bytes = 0;        ///< The largest input that ranks in processes exchange in shared memory; 0: none.
@@ -86,6 +88,7 @@ public:
   cluster_members members{*this};
   client_directory clients{*this};
   node_silences silences{*this};
+  liveness_watch liveness{*this};
   init_calls inits{*this};
   spare_calls spares{*this};
   drain_calls drains{*this};

@@ -43,13 +43,20 @@ bool collective_command::may_arrive(stream_state& stream) {
   if (!stream.faults.is_slow())
     return true;
   if (stalled_until_ == decltype(stalled_until_){}) {
-    last_move_ = stream.now();
+    last_move_ = works_since_ = stream.now();
     stalled_until_ = stream.now() + stream.faults.delay();
   }
   if (stream.now() >= stalled_until_)
     return true;
   stream.resume_later(stalled_until_ - stream.now()); // each message of plans asks again
   return false;
+}
+
+void collective_command::arrive(stream_state& stream) {
+  enter(phase::joint);
+  note_work(stream);
+  auto& work = stream.work[communicator_id{plan_->comm_id()}];
+  work.set_steps(work.steps() + 1);
 }
 
 caf::error collective_command::begin_walk(stream_state& stream) {
@@ -87,6 +94,36 @@ bool collective_command::walk_on(stream_state& stream) {
 }
 
 command_outcome collective_command::advance(stream_state& stream) {
+  if (works_since_ == decltype(works_since_){})
+    works_since_ = stream.now();
+  auto outcome = move_on(stream);
+  if (outcome.has_ended || !owes_move())
+    note_work(stream);
+  return outcome;
+}
+
+bool collective_command::owes_move() const {
+  return (phase_ == phase::walking && !run_.started())
+         || (phase_ == phase::planned && plan_->joint() && stalled_until_ != decltype(stalled_until_){})
+         || !blocks_.ready.empty();
+}
+
+void collective_command::note_work(stream_state& stream) {
+  if (works_since_ == decltype(works_since_){})
+    return;
+  stream.work[communicator_id{plan_->comm_id()}] = work_so_far(stream);
+  works_since_ = {};
+}
+
+proto::DeviceWork collective_command::work_so_far(const stream_state& stream) const {
+  const auto known = stream.work.find(communicator_id{plan_->comm_id()});
+  auto result = known == stream.work.end() ? proto::DeviceWork{} : known->second;
+  if (works_since_ != decltype(works_since_){})
+    result.set_own_ns(result.own_ns() + static_cast<uint64_t>((stream.now() - works_since_).count()));
+  return result;
+}
+
+command_outcome collective_command::move_on(stream_state& stream) {
   constexpr uint32_t reads_max = 16; // then the mailbox has its turn
   uint32_t reads = 0;
   while (phase_ == phase::walking || phase_ == phase::committing) {
@@ -147,6 +184,8 @@ bool collective_command::start_round(stream_state& stream) {
 
 void collective_command::ended(stream_state& stream, size_t index) {
   ensure(phase_ != phase::committing, "a commit has no steps");
+  auto& work = stream.work[communicator_id{plan_->comm_id()}];
+  work.set_steps(work.steps() + 1);
   if (auto next = run_.ended(index); next && phase_ == phase::walking)
     start_step(stream, *next);
 }
@@ -222,6 +261,8 @@ void collective_command::end_step(stream_state& stream, const block_reading& wor
   reduction_.finish(todo);
   if (auto sender = caf::actor_cast<stream_actor>(work.sender)) {
     series_.received().add(work.bytes->name, buffers_.bytes_of(todo.destination));
+    auto& done = stream.work[communicator_id{plan_->comm_id()}];
+    done.set_bytes(done.bytes() + buffers_.bytes_of(todo.destination));
     if (work.awaited)
       stream.self->send(sender, taken{work.key});
   }
@@ -302,9 +343,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
   result.set_sequence(sequence());
   result.set_round(run_.round());
   result.set_rounds(run_.rounds());
-  bool stalled = (phase_ == phase::walking && !run_.started())
-                 || (phase_ == phase::planned && plan_->joint() && stalled_until_ != decltype(stalled_until_){});
-  const bool busy = stalled || !blocks_.ready.empty();
+  const bool busy = owes_move();
   ensure(!busy || stream.now() >= last_move_, "time does not run backwards");
   result.set_busy(busy);
   result.set_has_come(phase_ == phase::joint);
@@ -318,7 +357,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
     result.set_doing("has come to it, waits for the others");
   else if (phase_ == phase::broken)
     result.set_doing("broken off");
-  else if (phase_ == phase::planned && stalled)
+  else if (phase_ == phase::planned && busy)
     result.set_doing("was slowed on request, and comes to it later");
   else if (busy)
     result.set_doing(fmt::format("working at {}", round_text()));
@@ -334,6 +373,7 @@ proto::Progress collective_command::progress(const stream_state& stream) const {
     for (auto rank : blocks_.waits_for())
       result.add_waits_for(rank);
   series_.received().write_to(result);
+  *result.mutable_work() = work_so_far(stream);
   return result;
 }
 

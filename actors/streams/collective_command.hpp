@@ -70,7 +70,7 @@ public:
   /// The head is a shared-memory operation. Returns whether no fault prevents or delays its arrival.
   bool may_arrive(stream_state& stream);
   /// All before it in the queue have arrived.
-  void arrive() { enter(phase::joint); }
+  void arrive(stream_state& stream);
   command_outcome release(stream_state& stream);
   /// It stops for a new epoch, and says so if it has started.
   void interrupt(stream_state& stream);
@@ -81,6 +81,8 @@ public:
     stream.self->send(caf::actor_cast<communicator_actor>(received_->communicator), std::move(what));
   }
   proto::Progress progress(const stream_state& stream) const;
+  /// What this device has done of its own for its communicator, up to now.
+  proto::DeviceWork work_so_far(const stream_state& stream) const;
   std::string where() const; ///< "round 4 of 14 of operation #17 on communicator 7"
 
   /// For the log of a broken invariant: "operation #17 of communicator 7 in epoch 2, walking, round 4 of 14, ...".
@@ -101,7 +103,12 @@ private:
   caf::error begin_walk(stream_state& stream);
   /// The walk of a plan has ended. Returns false if it was the last one of the series.
   bool walk_on(stream_state& stream);
+  /// Does what can be done now. The time until it has to wait for others counts as this device's own.
   command_outcome advance(stream_state& stream);
+  command_outcome move_on(stream_state& stream);
+  /// The stream itself owes the next move.
+  bool owes_move() const;
+  void note_work(stream_state& stream);
   /// Returns whether there is more to do now.
   bool start_round(stream_state& stream);
   void start_step(stream_state& stream, size_t index);
@@ -124,7 +131,8 @@ private:
   walk_buffers buffers_;
   walk_reduction reduction_{buffers_};
   walk_blocks blocks_;
-  uint64_t slices_ = 0; ///< Slices and chunks so far: progress within a block.
+  std::chrono::steady_clock::time_point works_since_; ///< It owes the next move since then; zero: others do.
+  uint64_t slices_ = 0;                               ///< Slices and chunks so far: progress within a block.
   std::chrono::steady_clock::time_point last_move_;
   std::chrono::steady_clock::time_point stalled_until_; ///< A slow device: when it may go on.
 };

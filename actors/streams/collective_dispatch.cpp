@@ -62,7 +62,7 @@ void collective_dispatch::announce() {
     if (i == 0 && !cmd->may_arrive(stream_))
       return;
     ensure_of(*cmd, i < queue.size() && arrived_ <= i, "commands arrive in the order of the queue");
-    cmd->arrive();
+    cmd->arrive(stream_);
     arrived_ = i + 1;
     last = cmd;
   }
@@ -205,6 +205,9 @@ void collective_dispatch::accept(const proto::ProgressRequest& x) {
     answer = collective->progress(stream_);
   else
     answer.set_doing(head == nullptr ? "idle" : fmt::format("busy with a {}", head->kind()));
+  if (const auto work = stream_.work.find(communicator_id{x.comm_id()});
+      !answer.has_work() && work != stream_.work.end())
+    *answer.mutable_work() = work->second;
   answer.set_comm_id(x.comm_id());
   answer.set_number(x.number());
   answer.set_device_id(stream_.memory->id().value);

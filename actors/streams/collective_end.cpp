@@ -87,6 +87,7 @@ void collective_command::interrupt(stream_state& stream) {
 
 void collective_command::quiesce() {
   enter(phase::waiting);
+  works_since_ = {};
   blocks_.clear();
   run_.stop();
   buffers_.free();

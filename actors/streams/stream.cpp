@@ -189,6 +189,7 @@ void stream_state::enter_epoch(communicator_id communicator, epoch_number epoch)
 void stream_state::forget(communicator_id communicator) {
   enter_epoch(communicator, epoch_number{UINT64_MAX});
   epochs.forget(communicator);
+  work.erase(communicator);
   ended_ops.forget(communicator);
 }
 

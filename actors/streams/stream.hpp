@@ -129,6 +129,7 @@ public:
   ended_operations ended_ops;
   fault_gate faults;
   collective_dispatch collectives{*this};
+  std::map<communicator_id, proto::DeviceWork> work; ///< Of collectives, by communicator; see slow_devices.
   uint64_t pulls_served = 0;
   caf::error last_error; ///< Of the latest command that went to the journal; none if it worked.
 

@@ -191,8 +191,9 @@ export class CommunicatorView {
     context.arc(place.x, place.y, radius, 0, 2 * Math.PI);
     context.fillStyle = rank.lost ? colour("free") : colour_of(communicator.id);
     context.fill();
-    if (communicator.causes.includes(rank.rank) || rank.silent_since_ms || rank.lost) {
-      context.strokeStyle = colour("bad");
+    const is_bad = communicator.causes.includes(rank.rank) || rank.silent_since_ms || rank.lost;
+    if (is_bad || rank.slow_factor) {
+      context.strokeStyle = colour(is_bad ? "bad" : "warning");
       context.lineWidth = 3;
       context.stroke();
     }

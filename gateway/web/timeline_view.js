@@ -128,7 +128,7 @@ export class TimelineView {
   #draw_marks(context, low, at) {
     let nearest = null;
     for (const event of this.events) {
-      if (event.time_ms < low || !["loss", "fault", "joined", "left"].includes(event.what)) continue;
+      if (event.time_ms < low || !["loss", "fault", "slow", "joined", "left"].includes(event.what)) continue;
       const x = at(event.time_ms);
       const distance = this.pointer ? Math.abs(x - this.pointer[0]) : Infinity;
       if (distance < 8 && (!nearest || distance < nearest.distance)) nearest = { event, distance, x };
@@ -145,7 +145,7 @@ export class TimelineView {
 function draw_mark(context, event, x) {
   const y = 24;
   context.strokeStyle = context.fillStyle = colour(
-    event.what === "loss" ? "bad" : event.what === "fault" ? "warning" : "free",
+    event.what === "loss" ? "bad" : ["fault", "slow"].includes(event.what) ? "warning" : "free",
   );
   context.lineWidth = 2;
   context.beginPath();
@@ -155,7 +155,7 @@ function draw_mark(context, event, x) {
     context.moveTo(x + 4, y - 4);
     context.lineTo(x - 4, y + 4);
     context.stroke();
-  } else if (event.what === "fault") {
+  } else if (["fault", "slow"].includes(event.what)) {
     context.moveTo(x, y - 5);
     context.lineTo(x + 5, y + 4);
     context.lineTo(x - 5, y + 4);

@@ -148,6 +148,8 @@ std::vector<option_entry> option_entries(options& x) {
     {"communicator", "operation-timeout", &x.communicator.operation_timeout,
      "an operation without progress for this long fails", shortest, day},
     {"suspicion", "interval", &x.suspicion.interval, "time between two progress requests", shortest, ns(1min)},
+    {"suspicion", "idle-interval", &x.suspicion.idle_interval,
+     "the same for devices with nothing in flight; 0: these are not asked", 0, ns(1min)},
     {"suspicion", "late-after", &x.suspicion.late_after, "an answer that takes longer is late", shortest, hour},
     {"suspicion", "pause-max", &x.suspicion.pause_max, "a process that is silent for less has only paused", shortest,
      hour},

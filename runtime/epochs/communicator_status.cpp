@@ -110,6 +110,8 @@ void describe(const communicator_view& x, const rank_device& rank, const operati
   to.set_late(known.answers.late);
   to.set_answers(known.answers.answers);
   to.set_silent_ns(ns(known.silent));
+  if (const auto* slowness = x.slow.slowness(rank.id()))
+    *to.mutable_slow() = *slowness;
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "messages/status.pb.h"
 #include "runtime/epochs/epoch_change.hpp"
+#include "runtime/health/slow_devices.hpp"
 #include "runtime/health/watch.hpp"
 #include "runtime/operations/call_desk.hpp"
 
@@ -14,6 +15,7 @@ namespace ringmaster {
 struct communicator_view {
   const epoch_change& epochs;
   const watch& watched;
+  const slow_devices& slow;
   const call_desk& calls;
   /// Whether a device has come to a shared-memory operation.
   std::function<bool(device_id, sequence_number)> has_come;

@@ -28,8 +28,8 @@ void suspicion::on_answer(uint64_t number, duration busy_for, time_point now) {
   auto busy = fresh_since_ ? std::min<duration>(busy_for, now - *fresh_since_) : busy_for;
   auto late = std::max(took, busy) > options_.late_after;
   if (late)
-    latest_ = took > options_.late_after ? lateness{lateness::cause::slow_answer, *answered, took}
-                                         : lateness{lateness::cause::busy, *answered, busy};
+    latest_ = took > options_.late_after ? lateness{proto::Suspicion::SLOW_ANSWER, *answered, took}
+                                         : lateness{proto::Suspicion::BUSY, *answered, busy};
   pending_.erase(answered);
   count(late);
 }
@@ -39,14 +39,22 @@ suspicion::verdict suspicion::evaluate(time_point now) {
   expire(now);
   auto late = latest_answers().late;
   ensure(late <= outcomes_.size(), "no more answers are late than there were");
-  return {late >= options_.late, late == 0 ? std::string{} : reason_at(now, late)};
+  if (late == 0)
+    return {};
+  auto evidence = evidence_at(now);
+  return {late >= options_.late, text_of(evidence), std::move(evidence)};
 }
 
 /// Detects a pause of the observer itself.
 void suspicion::observe(time_point now) {
   ensure(!last_seen_ || now >= *last_seen_, "time does not run backwards");
-  if (last_seen_ && now - *last_seen_ > options_.interval + options_.late_after)
+  const auto gap = last_seen_ ? duration{now - *last_seen_} : duration{0};
+  if (gap > options_.interval + options_.late_after)
     forgive_pending(now);
+  else if (gap > 2 * options_.interval)
+    for (auto& waiting : pending_)
+      waiting.since = std::min(now, waiting.since
+                                      + std::chrono::duration_cast<time_point::duration>(gap - options_.interval));
   last_seen_ = now;
 }
 
@@ -65,7 +73,7 @@ void suspicion::start_afresh(time_point now) {
 /// Counts what has waited too long. This also bounds the queue: nothing stays longer than `late_after`.
 void suspicion::expire(time_point now) {
   while (!pending_.empty() && now - pending_.front().since > options_.late_after) {
-    latest_ = {lateness::cause::no_answer, pending_.front(), {}};
+    latest_ = {proto::Suspicion::NO_ANSWER, pending_.front(), {}};
     pending_.pop_front();
     count(true);
   }
@@ -83,23 +91,35 @@ void suspicion::count(bool late) {
   ensure(outcomes_.size() <= options_.window, "only the latest answers count");
 }
 
-std::string suspicion::reason_at(time_point now, size_t late) const {
-  auto seconds = [](duration x) { return std::chrono::duration<double>(x).count(); };
+proto::Suspicion suspicion::evidence_at(time_point now) const {
+  const auto [late, answers] = latest_answers();
+  proto::Suspicion result;
+  result.set_cause(latest_.cause);
+  result.set_request(latest_.late.number);
+  const duration length = latest_.cause == proto::Suspicion::NO_ANSWER ? now - latest_.late.since : latest_.after;
+  result.set_length_ns(static_cast<uint64_t>(length.count()));
+  result.set_late(late);
+  result.set_answers(answers);
+  return result;
+}
+
+std::string text_of(const proto::Suspicion& x) {
+  const auto length_s = static_cast<double>(x.length_ns()) / 1e9;
   std::string cause;
-  switch (latest_.why) {
-    case lateness::cause::no_answer:
-      cause = fmt::format("no answer to request {} for {:.1f} s", latest_.late.number,
-                          seconds(now - latest_.late.since));
+  switch (x.cause()) {
+    case proto::Suspicion::NO_ANSWER:
+      cause = fmt::format("no answer to request {} for {:.1f} s", x.request(), length_s);
       break;
-    case lateness::cause::slow_answer:
-      cause = fmt::format("the answer to request {} took {:.1f} s", latest_.late.number, seconds(latest_.after));
+    case proto::Suspicion::SLOW_ANSWER:
+      cause = fmt::format("the answer to request {} took {:.1f} s", x.request(), length_s);
       break;
-    case lateness::cause::busy:
-      cause = fmt::format("by its answer to request {} it had owed the next move for {:.1f} s", latest_.late.number,
-                          seconds(latest_.after));
+    case proto::Suspicion::BUSY:
+      cause = fmt::format("by its answer to request {} it had owed the next move for {:.1f} s", x.request(), length_s);
       break;
+    case proto::Suspicion::PROCESS_SILENT: return fmt::format("its process has not answered for {:.1f} s", length_s);
+    default: cause = "for a reason that this version does not know"; break;
   }
-  return fmt::format("{} of its last {} answers {} late ({})", late, outcomes_.size(), late == 1 ? "was" : "were",
+  return fmt::format("{} of its last {} answers {} late ({})", x.late(), x.answers(), x.late() == 1 ? "was" : "were",
                      cause);
 }
 

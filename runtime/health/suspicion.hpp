@@ -1,5 +1,7 @@
 #pragma once
 
+#include "messages/types.pb.h"
+
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -19,9 +21,11 @@ public:
 
   struct options {
     duration interval = std::chrono::milliseconds{100}; ///< Between two requests.
+    /// Between two requests to devices with nothing in flight; 0: these are not asked.
+    duration idle_interval = std::chrono::milliseconds{250};
     duration late_after = std::chrono::milliseconds{500};
     /// A process that is silent as a whole for longer is lost; for less, it has paused.
-    duration pause_max = std::chrono::milliseconds{2500};
+    duration pause_max = std::chrono::milliseconds{1000};
     uint32_t late = 3;   ///< X, 1..window
     uint32_t window = 5; ///< Y, 1..64
   };
@@ -30,6 +34,7 @@ public:
     bool suspected = false;
     /// Empty if none is late: "3 of its last 5 answers were late (no answer to request 17 for 1.2 s)"
     std::string reason;
+    proto::Suspicion evidence; ///< The same for programs.
   };
 
   explicit suspicion(options opts);
@@ -40,9 +45,9 @@ public:
   /// request that has been counted as late changes nothing.
   void on_answer(uint64_t number, duration busy_for, time_point now);
 
-  /// Judges at `now`; call it at each tick, every `interval`. If the call is late by more than
-  /// `late_after`, the observer itself was paused: what was pending then starts again and counts neither way,
-  /// and how long a device had been busy before counts no more.
+  /// Judges at `now`; call it at each tick, every `interval`. If the call is late by more than an interval, the
+  /// observer itself was paused, and that time counts for no request. If it is late by more than `late_after`, what was
+  /// pending then starts again, and how long a device had been busy before counts no more.
   verdict evaluate(time_point now);
 
   /// Its last answers, and how many of them were late.
@@ -64,8 +69,7 @@ private:
 
   /// Why a request was late.
   struct lateness {
-    enum class cause : uint8_t { no_answer, slow_answer, busy };
-    cause why = cause::no_answer;
+    proto::Suspicion::Cause cause = proto::Suspicion::UNKNOWN;
     request late;
     duration after{}; ///< For an answer.
   };
@@ -74,7 +78,7 @@ private:
   void forgive_pending(time_point now);
   void expire(time_point now);
   void count(bool late);
-  std::string reason_at(time_point now, size_t late) const;
+  proto::Suspicion evidence_at(time_point now) const;
 
   options options_;
   std::deque<request> pending_;           ///< Oldest first.
@@ -83,5 +87,8 @@ private:
   std::optional<time_point> last_seen_;   ///< The caller's last call.
   std::optional<time_point> fresh_since_; ///< The end of the observer's last pause.
 };
+
+/// "3 of its last 5 answers were late (no answer to request 17 for 1.2 s)", "its process has not answered for 1.1 s".
+std::string text_of(const proto::Suspicion& x);
 
 } // namespace ringmaster

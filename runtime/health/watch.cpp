@@ -20,8 +20,8 @@ watch::verdict watch::look(const std::vector<device_id>& devices, time_point now
   verdict result;
   for (auto device : devices)
     if (auto x = devices_.find(device); x != devices_.end())
-      if (auto reason = judge(x->second, now); !reason.empty())
-        result.suspects.emplace_back(device, std::move(reason));
+      if (auto evidence = judge(x->second, now))
+        result.suspects.emplace_back(device, std::move(*evidence));
   std::set<device_id> suspected;
   for (auto& x : result.suspects)
     suspected.insert(x.first);
@@ -35,25 +35,38 @@ watch::verdict watch::look(const std::vector<device_id>& devices, time_point now
   return result;
 }
 
+void watch::remove(device_id device) {
+  const auto gone = devices_.extract(device);
+  if (!gone || !gone.mapped().process)
+    return;
+  const auto process = gone.mapped().process;
+  if (std::ranges::none_of(devices_, [&](auto& x) { return x.second.process == process; }))
+    processes_.erase(*process);
+}
+
 /// Detects a pause of the observer itself.
 void watch::observe(time_point now) {
   ensure(!last_look_ || now >= *last_look_, "time does not run backwards");
-  if (last_look_ && now - *last_look_ > options_.interval + options_.late_after)
+  if (last_look_ && now - *last_look_ > 2 * options_.interval)
     for (auto& [number, process] : processes_)
-      process.start_afresh(now);
+      process.excuse(now - *last_look_ - options_.interval, now);
   last_look_ = now;
 }
 
-std::string watch::judge(watched& x, time_point now) {
+std::optional<proto::Suspicion> watch::judge(watched& x, time_point now) {
   if (x.process) {
     auto silent = processes_[*x.process].length(now);
-    if (silent > std::max(options_.pause_max, options_.late_after))
-      return fmt::format("its process has not answered for {:.1f} s", seconds(silent));
+    if (silent > std::max(options_.pause_max, options_.late_after)) {
+      proto::Suspicion result;
+      result.set_cause(proto::Suspicion::PROCESS_SILENT);
+      result.set_length_ns(static_cast<uint64_t>(silent.count()));
+      return result;
+    }
     if (silent > options_.late_after)
-      return {}; // the process has paused; what the device would answer is unknown
+      return std::nullopt; // the process has paused; what the device would answer is unknown
   }
   auto found = x.suspect.evaluate(now);
-  return found.suspected ? found.reason : std::string{};
+  return found.suspected ? std::optional{std::move(found.evidence)} : std::nullopt;
 }
 
 uint64_t watch::on_request(const std::vector<device_id>& devices, time_point now) {

@@ -5,6 +5,7 @@
 #include "runtime/health/suspicion.hpp"
 #include "runtime/invariants/ensure.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -31,10 +32,10 @@ public:
     since_.reset();
     return result;
   }
-  /// The observer itself was paused.
-  void start_afresh(time_point now) {
+  /// The observer itself was paused for so long, and could not hear an answer.
+  void excuse(duration pause, time_point now) {
     if (since_)
-      since_ = now;
+      since_ = std::min(now, *since_ + std::chrono::duration_cast<time_point::duration>(pause));
   }
   duration length(time_point now) const {
     ensure(!since_ || now >= *since_, "time does not run backwards");
@@ -87,7 +88,8 @@ private:
 /// Watches the devices of a communicator while operations run: which answers are late, what each device is doing, and
 /// when one last made progress. Devices of a process are asked together. A device that is late while its process
 /// answers hangs; if the whole process is silent it may only have paused (stopped, swapped out, moved to another
-/// machine), and has until `pause_max`. Pure: the caller passes the time in and sends the requests.
+/// machine), and has until `pause_max`. Time in which the observer itself did not look counts for no process. Pure: the
+/// caller passes the time in and sends the requests.
 class watch {
 public:
   using time_point = suspicion::time_point;
@@ -103,7 +105,7 @@ public:
   void add(device_id device, std::optional<process_number> process = std::nullopt) {
     devices_.try_emplace(device, watched{suspicion{options_}, {}, process});
   }
-  void remove(device_id device) { devices_.erase(device); }
+  void remove(device_id device);
 
   /// An operation has made progress.
   void note_progress(time_point now) { last_progress_ = now; }
@@ -112,7 +114,7 @@ public:
   duration stalled_after() const { return stalled_after_; }
 
   struct verdict {
-    std::vector<std::pair<device_id, std::string>> suspects; ///< To be given up, with the reason.
+    std::vector<std::pair<device_id, proto::Suspicion>> suspects; ///< To be given up, with the reason.
     std::string overload; ///< For people: most devices are late, and are excused from now on. Else empty.
   };
   /// Judges these devices; call it at each tick.
@@ -140,8 +142,8 @@ private:
   };
 
   void observe(time_point now);
-  /// Empty: not to be given up.
-  std::string judge(watched& x, time_point now);
+  /// None: not to be given up.
+  std::optional<proto::Suspicion> judge(watched& x, time_point now);
 
   suspicion::options options_;
   duration stalled_after_;

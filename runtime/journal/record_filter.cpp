@@ -42,7 +42,8 @@ std::string_view kind_of(const Record& record) {
     case Record::kNodeClock: return "node";
     case Record::kDeviceJoined:
     case Record::kDeviceLeft:
-    case Record::kDeviceDied: return "device";
+    case Record::kDeviceDied:
+    case Record::kDeviceSlow: return "device";
     case Record::kCommunicatorCreated:
     case Record::kCommunicatorAborted:
     case Record::kCommunicatorDestroyed: return "communicator";
@@ -82,6 +83,7 @@ std::optional<communicator_id> communicator_of(const Record& record) {
     return operation->communicator;
   switch (record.event_case()) {
     case Record::kCommunicatorCreated: return communicator_id{record.communicator_created().comm_id()};
+    case Record::kDeviceSlow: return communicator_id{record.device_slow().comm_id()};
     case Record::kEpochOpened: return communicator_id{record.epoch_opened().comm_id()};
     case Record::kCommunicatorAborted: return communicator_id{record.communicator_aborted().comm_id()};
     case Record::kCallsRefused: return communicator_id{record.calls_refused().comm_id()};
@@ -101,6 +103,7 @@ bool concerns(const Record& record, device_id device) {
     case Record::kDeviceJoined: return record.device_joined().metadata().deviceid().value() == device.value;
     case Record::kDeviceLeft: return record.device_left().device_id() == device.value;
     case Record::kDeviceDied: return record.device_died().device_id() == device.value;
+    case Record::kDeviceSlow: return record.device_slow().device_id() == device.value;
     case Record::kCommunicatorCreated: return is_member(record.communicator_created().device_ids());
     case Record::kCommunicatorRefused: return is_member(record.communicator_refused().device_ids());
     case Record::kEpochOpened: return is_member(record.epoch_opened().device_ids());

@@ -1,6 +1,7 @@
 #include "runtime/journal/record_text.hpp"
 
 #include "messages/message_json.hpp"
+#include "runtime/health/slow_devices.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -82,6 +83,11 @@ std::string text(const proto::DeviceJoined& x) {
 std::string text(const proto::DeviceDied& x) {
   return fmt::format("device {:#x} died{}{}", x.device_id(), because(x.cause()),
                      x.noticed_by().empty() ? "" : fmt::format(" (noticed by {})", plain(x.noticed_by())));
+}
+
+std::string text(const proto::DeviceSlow& x) {
+  return fmt::format("communicator {}: device {:#x} is {}", x.comm_id(), x.device_id(),
+                     x.has_ended() ? "slow no longer" : ringmaster::text_of(x.slowness()));
 }
 
 std::string text(const proto::CommunicatorCreated& x) {
@@ -195,6 +201,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
       return fmt::format("device {:#x} left{}", record.device_left().device_id(),
                          because(record.device_left().cause()));
     case Record::kDeviceDied: return text(record.device_died());
+    case Record::kDeviceSlow: return text(record.device_slow());
     case Record::kCommunicatorCreated: return text(record.communicator_created());
     case Record::kEpochOpened: return text(record.epoch_opened());
     case Record::kCommunicatorAborted: {
@@ -285,6 +292,7 @@ tone tone_of(const Record& record) {
     case Record::kCommunicatorRefused:
     case Record::kDeviceDied: return tone::bad;
     case Record::kEpochOpened: return record.epoch_opened().epoch() > 1 ? tone::warning : tone::plain;
+    case Record::kDeviceSlow: return record.device_slow().has_ended() ? tone::plain : tone::warning;
     case Record::kNodeLeft:
     case Record::kFaultInjected: return tone::warning;
     case Record::kRankEnded: return record.rank_ended().phase() == proto::RankReport::BROKEN ? tone::bad : tone::plain;

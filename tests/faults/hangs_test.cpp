@@ -95,7 +95,7 @@ TEST_CASE("hangs: a long one is a loss, and nothing is changed in the device's m
   });
 }
 
-TEST_CASE("hangs: one that no rank waits for is not detected, however long") {
+TEST_CASE("hangs: where idle devices are not asked, one that no rank waits for is not detected, however long") {
   simulated_cluster cluster{with_devices(3)};
   all_reduce_trial trial{cluster, {.ranks = 3}};
   cluster.inject(trial.device(1), fault(proto::FaultRequest::HANG, std::nullopt, 5s));
@@ -163,13 +163,13 @@ TEST_CASE("hangs: a free device that hangs is ended when a communicator wants it
     auto made = x.init({}, 3);
     CHECK(made.error() == "");
     CHECK(ids_in(made) == std::vector<uint64_t>{1, 3, 4});
-    CHECK(time_of(x.cluster) >= 5s);
-    CHECK(time_of(x.cluster) < 6s);
+    CHECK(time_of(x.cluster) >= 2s);
+    CHECK(time_of(x.cluster) < 3s);
     CHECK(x.info().devices_size() == 3);
     size_t told = 0;
     for (auto& record : x.cluster.history())
       if (record.has_device_died() && record.device_died().device_id() == 2)
-        told += contains(record.device_died().cause(), "it gave no sign of life for 5 s when a communicator wanted it");
+        told += contains(record.device_died().cause(), "it gave no sign of life for 2 s when a communicator wanted it");
     CHECK(told == 1);
   }
 }
@@ -188,16 +188,16 @@ TEST_CASE("hangs: a communicator that cannot be made says which free device hung
   free_hang few{with_devices(2), 1};
   auto refused = few.init({}, 2);
   CHECK_MESSAGE(contains(refused.error(), "CommInit asks for 2 devices, but 1 are free"), refused.error());
-  CHECK_MESSAGE(contains(refused.error(), "; device 0x1 gave no sign of life for 5 s and was ended"), refused.error());
-  CHECK(time_of(few.cluster) < 9s);
+  CHECK_MESSAGE(contains(refused.error(), "; device 0x1 gave no sign of life for 2 s and was ended"), refused.error());
+  CHECK(time_of(few.cluster) < 4s);
   free_hang named{with_devices(3), 3};
   refused = named.init({1, 3});
-  CHECK_MESSAGE(contains(refused.error(), "device 0x3 has died: it gave no sign of life for 5 s"), refused.error());
+  CHECK_MESSAGE(contains(refused.error(), "device 0x3 has died: it gave no sign of life for 2 s"), refused.error());
   CHECK(ids_in(named.init({1, 2})) == std::vector<uint64_t>{1, 2});
 }
 
 TEST_CASE("hangs: a free device that goes on before its second limit is taken, and two calls at once share nothing") {
-  free_hang x{with_devices(4), 1, 4s};
+  free_hang x{with_devices(4), 1, 1500ms};
   CHECK(two_pairs_at_once(x) == std::vector<uint64_t>{1, 2, 3, 4});
   CHECK(x.info().devices_size() == 4);
 }

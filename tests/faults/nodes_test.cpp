@@ -250,13 +250,13 @@ TEST_CASE("nodes: a rank whose process is stopped before it has called is lost, 
   CHECK(cluster.end() == "");
 }
 
-TEST_CASE("nodes: one that is stopped for two seconds loses nothing") {
+TEST_CASE("nodes: one that is stopped for half a second loses nothing") {
   for (size_t process : {0, 1}) {
     CAPTURE(process);
     ring_on_nodes x{nodes_of(process + 1, {1, 2}), 3};
     x.cluster.run_for(1ms);
     x.cluster.pause(process);
-    x.cluster.later(2s, [&] { x.cluster.resume(process); });
+    x.cluster.later(500ms, [&] { x.cluster.resume(process); });
     auto status = x.end();
     CHECK(status.status() == gpu_sim::SUCCESS);
     CHECK(status.epoch() == 1);

@@ -31,14 +31,14 @@ void pause_all(const launched_program& job, const char* seconds) {
 
 } // namespace
 
-TEST_CASE("pauses: any process may be stopped for a second, coordinator and client for ten, and nothing is lost") {
+TEST_CASE("pauses: any process may be stopped for half a second, coordinator and client for ten, and nothing is lost") {
   struct pause {
     const char* who;
     const char* seconds;
     std::unique_ptr<launched_program> run{};
   };
   // All at once: they wait most of the time.
-  pause all[] = {{"node", "1"}, {"coordinator", "1"}, {"client", "1"}, {"coordinator", "10"}, {"client", "10"}};
+  pause all[] = {{"node", "0.5"}, {"coordinator", "0.5"}, {"client", "0.5"}, {"coordinator", "10"}, {"client", "10"}};
   for (auto& x : all)
     x.run = std::make_unique<launched_program>(std::vector<std::string>{RINGMASTER_CAF_RUN, "--binary",
                                                                         RINGMASTER_PROGRAM, "--local", "4", "--",

@@ -1,6 +1,7 @@
 #include "tools/cluster/status_text.hpp"
 
 #include "messages/wire_ids.hpp"
+#include "runtime/health/slow_devices.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -196,6 +197,8 @@ std::string trouble_of(const CommunicatorStatus::Rank& x) {
     result.push_back(fmt::format("its process has been silent for {}", age_text(x.silent_ns())));
   if (x.late() > 0)
     result.push_back(fmt::format("{} of its last {} answers were late", x.late(), x.answers()));
+  if (x.has_slow())
+    result.push_back(text_of(x.slow()));
   return fmt::format("{}", fmt::join(result, ", "));
 }
 

@@ -37,7 +37,8 @@ json rank_json(const CommunicatorStatus::Rank& x, size_t rank, uint64_t now_ns) 
           {"answers", x.answers()},
           {"heard_ms", x.has_latest() ? json_ms(now_ns - std::min(now_ns, x.latest_age_ns())) : 0},
           {"silent_since_ms", since_ms(now_ns, x.silent_ns())},
-          {"lost", x.lost()}};
+          {"lost", x.lost()},
+          {"slow_factor", x.has_slow() ? x.slow().factor() : 0}};
 }
 
 json operation_json(const CommunicatorStatus::Operation& x, uint64_t now_ns) {

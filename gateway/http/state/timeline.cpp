@@ -25,6 +25,7 @@ const char* what_of(const proto::Record& record) {
     case Record::kCommunicatorRefused: return "refused";
     case Record::kEpochOpened: return "epoch";
     case Record::kFaultInjected: return "fault";
+    case Record::kDeviceSlow: return record.device_slow().has_ended() ? "" : "slow";
     default: return "";
   }
 }

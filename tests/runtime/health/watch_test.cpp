@@ -199,7 +199,8 @@ TEST_CASE("watch: a process that is silent for longer loses all its devices at o
   REQUIRE(found.suspects.size() == 2);
   CHECK(found.suspects[0].first == device_id{3});
   CHECK(found.suspects[1].first == device_id{4});
-  CHECK(found.suspects[0].second.find("its process has not answered for 2.5 s") == 0);
+  CHECK(found.suspects[0].second.cause() == proto::Suspicion::PROCESS_SILENT);
+  CHECK(text_of(found.suspects[0].second) == "its process has not answered for 2.5 s");
 }
 
 TEST_CASE("watch: a device that hangs while its process answers is given up as soon as one without a process") {
@@ -222,6 +223,33 @@ TEST_CASE("watch: where the observer was paused itself, no process has been sile
   x.now += 10s;
   for (int i = 0; i < 20; ++i)
     CHECK(x.tick().suspects.empty());
+}
+
+TEST_CASE("watch: where the observer was paused again and again, only the time in which it looked counts") {
+  two_processes x;
+  x.tick();
+  x.answer(1, x.latest);
+  auto looked = x.now - x.now;
+  while (x.tick().suspects.empty()) {
+    looked += 101ms;
+    x.now += 400ms; // it was not late by `late_after`
+    REQUIRE(looked < 10s);
+  }
+  CHECK(looked > 2300ms);
+  CHECK(looked < 2800ms);
+}
+
+TEST_CASE("watch: a process is forgotten with the last of its devices") {
+  two_processes x;
+  x.tick();
+  for (int i = 0; i < 10; ++i)
+    x.tick(); // the second process is silent
+  CHECK(x.of.known({3}, x.now).silent > 900ms);
+  x.of.remove({3});
+  CHECK(x.of.known({4}, x.now).silent > 900ms);
+  x.of.remove({4});
+  x.of.add({5}, 1);
+  CHECK(x.of.known({5}, x.now).silent == 0ns);
 }
 
 TEST_CASE("watch: of 1,024 devices of four processes one that hangs is given up when it would be of eight") {

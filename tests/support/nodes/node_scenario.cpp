@@ -189,7 +189,7 @@ bool node_scenario::is_mild() const {
       return false;
     silent += x.what == mishap::kind::pause && x.a == 0 ? caf::timespan{0} : x.lasts;
   }
-  return silent < 2s;
+  return silent < 800ms;
 }
 
 bool node_scenario::may_end(size_t process) const {

@@ -76,6 +76,7 @@ void simulated_nodes::start_coordinator() {
   coordinator_options settings;
   settings.journal = journal_handle;
   settings.communicators.policy = options.policy;
+  settings.idle_interval = options.idle_interval;
   settings.communicators.turn = caf::timespan{0};
   settings.communicators.journal = journal_handle;
   settings.communicators.share_memory = options.one_host;

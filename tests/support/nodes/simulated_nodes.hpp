@@ -23,6 +23,7 @@ struct nodes_options {
   simulated_network::options network;
   caf::timespan turn = std::chrono::microseconds{1}; ///< That handling a message takes.
   bool restarts = false; ///< The coordinator keeps a store and may be restarted; the client is in a process of its own.
+  caf::timespan idle_interval{0}; ///< Devices are asked also while nothing is in flight; 0: they are not.
   uint64_t eager_bytes = 0; ///< A block of at most this size travels with its offer, to a process that cannot map it.
 };
 

@@ -1,0 +1,89 @@
+#include "actors/coordination/liveness_watch.hpp"
+
+#include "actors/communicators/audience.hpp"
+#include "actors/coordination/coordinator.hpp"
+#include "runtime/invariants/ensure.hpp"
+#include "runtime/logging/log.hpp"
+
+namespace ringmaster {
+
+void liveness_watch::start() {
+  if (coordinator_.options.idle_interval.count() == 0)
+    return;
+  auto suspect = coordinator_.options.communicators.suspect;
+  suspect.interval = std::max<caf::timespan>(suspect.interval, coordinator_.options.idle_interval);
+  watch_.emplace(suspect, coordinator_.options.communicators.operation_limit);
+  wait(coordinator_.options.idle_interval);
+}
+
+void liveness_watch::wait(caf::timespan time) {
+  timer_ = coordinator_.next_number();
+  coordinator_.self->delayed_send<caf::message_priority::high>(coordinator_.self, time, atom::expire_v, timer_);
+}
+
+bool liveness_watch::tick(uint64_t number) {
+  if (!watch_ || number != timer_)
+    return false;
+  const bool all_have_answered = owing_.empty();
+  if (coordinator_.recovery.is_done()) {
+    look();
+    ask();
+  }
+  wait(all_have_answered ? coordinator_.options.idle_interval
+                         : std::min<caf::timespan>(coordinator_.options.communicators.suspect.interval,
+                                                   coordinator_.options.idle_interval));
+  return true;
+}
+
+void liveness_watch::look() {
+  const auto found = watch_->look({watched_.begin(), watched_.end()}, coordinator_.self->clock().now());
+  if (!found.overload.empty())
+    log_info({}, "the cluster: {}", found.overload);
+  for (auto& [device, evidence] : found.suspects)
+    coordinator_.members.fence(device, {text_of(evidence), "suspicion", coordinator_.now_ns(), evidence});
+}
+
+void liveness_watch::ask() {
+  audience relays{coordinator_.self};
+  for (auto& [id, device] : coordinator_.devices.devices()) {
+    if (watched_.insert(id).second)
+      watch_->add(id, device.handle);
+    relays.add(id, device.handle, true);
+  }
+  owing_ = watched_;
+  if (watched_.empty())
+    return;
+  latest_request_ = watch_->asked({watched_.begin(), watched_.end()}, coordinator_.self->clock().now(),
+                                  coordinator_.now_ns());
+  proto::ProgressRequest request;
+  request.set_number(latest_request_);
+  relays.tell(request, caf::message_priority::high);
+}
+
+void liveness_watch::on_report(const proto::ProgressReport& x) {
+  const auto& relay = coordinator_.self->current_sender();
+  if (!watch_ || !relay)
+    return;                            // the connection to its process has ended meanwhile
+  constexpr bool has_our_clock = true; // or communicators compare it
+  watch_->on_node_report(relay->address(), x, has_our_clock, coordinator_.self->clock().now(), coordinator_.now_ns());
+  for (auto& device : x.devices())
+    if (device.number() == latest_request_)
+      owing_.erase(device_id{device.device_id()});
+}
+
+void liveness_watch::on_progress(const proto::Progress& x) {
+  if (!watch_)
+    return;
+  watch_->on_progress(x, coordinator_.self->clock().now());
+  if (x.number() == latest_request_)
+    owing_.erase(device_id{x.device_id()});
+}
+
+void liveness_watch::gone(device_id device, const device_handle& handle) {
+  if (!watch_ || watched_.erase(device) == 0)
+    return;
+  watch_->remove(device, handle);
+  owing_.erase(device);
+}
+
+} // namespace ringmaster
