@@ -123,7 +123,7 @@ TEST_CASE("configuration: every key can be set in the file and on the command li
   changed.communicator = {"abort", true, 4s, 31s};
   changed.costs = {1us,  151us, 1501, 5us,  6us,  1506,  21us, 8us,  9us, 3us,
                    1502, 1503,  1504, 4097, 16us, 501ns, 1505, 17us, 18us};
-  changed.suspicion = {101ms, 501ms, 2501ms, 4, 6};
+  changed.suspicion = {101ms, 251ms, 501ms, 1001ms, 4, 6};
   changed.supervisor = {6, 11s};
   changed.journal = {"/tmp/log", "always", 102ms, 257, 1000001, "stop"};
   changed.coordinator = {

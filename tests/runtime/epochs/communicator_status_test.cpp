@@ -14,6 +14,7 @@ struct watched_operation {
   std::vector<rank_device> ranks;
   std::optional<epoch_change> epochs;
   watch watched{{}, 30s};
+  slow_devices slow;
   call_desk calls{communicator_id{7}};
   std::set<device_id> come;
   watch::time_point now = watch::time_point{} + 1h;
@@ -54,7 +55,7 @@ struct watched_operation {
     watched.on_answer(x, now);
   }
   reported look(uint64_t unix_ns = 10'000) {
-    return status_of({*epochs, watched, calls, [this](device_id x, sequence_number) { return come.count(x) != 0; }, now,
+    return status_of({*epochs, watched, slow, calls, [this](device_id x, sequence_number) { return come.count(x) != 0; }, now,
                       unix_ns});
   }
 };
