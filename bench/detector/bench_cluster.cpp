@@ -106,10 +106,11 @@ bench_cluster::bench_cluster(const std::string& program, uint32_t nodes, uint32_
   if (::mkdtemp(form.data()) == nullptr)
     give_up("no directory can be made at " + form);
   dir_ = form;
-  std::ofstream{dir_ / "conf"} << fmt::format(
-    "[log]\nlevel=\"off\"\n[trust]\ninsecure=true\n[device]\nmemory-bytes=\"1 MiB\"\n[suspicion]\nlate-after={}ms\npause-max={}ms\n"
-    "idle-interval={}ms\nlate={}\nwindow={}\n",
-    how.late_after.count(), how.pause_max.count(), how.idle_interval.count(), how.late, how.window);
+  std::ofstream{dir_ / "conf"} << fmt::format("[log]\nlevel=\"off\"\n[trust]\ninsecure=true\n[device]\nmemory-bytes="
+                                              "\"1 MiB\"\n[suspicion]\nlate-after={}ms\npause-max={}ms\n"
+                                              "idle-interval={}ms\nlate={}\nwindow={}\n",
+                                              how.late_after.count(), how.pause_max.count(), how.idle_interval.count(),
+                                              how.late, how.window);
   const auto port_file = dir_ / "port";
   coordinator_ = start({program_, "coordinator", "--port", "0", "--port-file", port_file.string()});
   uint16_t port = 0;

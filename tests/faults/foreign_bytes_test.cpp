@@ -94,7 +94,7 @@ std::string hear(const open_socket& from, size_t most, bool& closed) {
 }
 
 template <size_t Size>
-std::string text_of(const std::array<std::byte, Size>& bytes) {
+std::string chars_of(const std::array<std::byte, Size>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -113,7 +113,7 @@ admitted_connection admitted_at(uint16_t port, const credentials_ptr& own) {
                                static_cast<listener_kind>(challenge[14]), "the port"};
   auto step = initiator.take(std::as_bytes(std::span{challenge}));
   REQUIRE(std::holds_alternative<greeting_initiator::answer>(step));
-  auto answer = text_of(std::get<greeting_initiator::answer>(step).bytes);
+  auto answer = chars_of(std::get<greeting_initiator::answer>(step).bytes);
   say(socket, answer);
   const auto verdict = hear(socket, verdict_bytes, closed);
   REQUIRE(verdict.size() == verdict_bytes);

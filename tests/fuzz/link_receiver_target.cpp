@@ -87,7 +87,7 @@ void fetch_blocks(std::string_view bytes) {
   const transfer_key key{.channel = 1};
   forgetful_owner owner;
   std::vector<std::shared_ptr<link_fetch>> fetches;
-  link_receiver receiver{**loop, options, counts, other_process, there.where, owner};
+  link_receiver receiver{**loop, options, counts, other_process, {}, there.where, owner};
   for (int i = 0; i < 2; ++i) {
     fetches.push_back(std::make_shared<link_fetch>(key, device_id{3}, sink, wanted_bytes, [] {}));
     fetches.back()->parts = {{wanted_bytes, 0}};

@@ -40,7 +40,7 @@ void serve_requests(std::string_view bytes) {
   ensure(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "the system has sockets");
   const open_socket peer{ends[0]};
   link_counts counts;
-  link_sender sender{**loop, {open_socket{ends[1]}, {}}, *exposures, this_process, counts};
+  link_sender sender{**loop, {open_socket{ends[1]}, {}, {}}, *exposures, this_process, counts};
   while (!bytes.empty() && !sender.closed()) {
     const auto piece = bytes.substr(0, 1024);
     bytes.remove_prefix(piece.size());

@@ -55,8 +55,8 @@ struct watched_operation {
     watched.on_answer(x, now);
   }
   reported look(uint64_t unix_ns = 10'000) {
-    return status_of({*epochs, watched, slow, calls, [this](device_id x, sequence_number) { return come.count(x) != 0; }, now,
-                      unix_ns});
+    return status_of({*epochs, watched, slow, calls,
+                      [this](device_id x, sequence_number) { return come.count(x) != 0; }, now, unix_ns});
   }
 };
 
