@@ -33,7 +33,7 @@ class parking_policy : public caf::policy::work_stealing {
 public:
   static constexpr std::chrono::microseconds patience{100};
   static constexpr std::chrono::milliseconds look_every{10};
-  static constexpr int looks_max = 20;
+  static constexpr int looks_max = 2;
 
   /// Of all workers.
   struct coordinator_data {

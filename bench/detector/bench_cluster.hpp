@@ -15,7 +15,7 @@ namespace ringmaster::bench {
 
 /// The rule's settings: `suspicion` in the configuration.
 struct detector_settings {
-  std::chrono::milliseconds late_after{500}, pause_max{1000}, idle_interval{250};
+  std::chrono::milliseconds late_after{500}, pause_max{1000}, idle_interval{300};
   uint32_t late = 3, window = 5;
 };
 
