@@ -54,7 +54,7 @@ caf::error watch_silence(client& host, const proto::ClusterInfo::Node& frozen) {
       return wrong(fmt::format("the status took {:.0f} ms", longest_ms));
     for (auto& rank : status->communicators(0).ranks())
       for (auto& device : status->cluster().devices())
-        if (device.metadata().deviceid().value() == rank.device_id() && rank.silent_ns() > 1'000'000'000
+        if (device.metadata().deviceid().value() == rank.device_id() && rank.silent_ns() > 300'000'000
             && device.metadata().place().ends_with(place)) {
           fmt::print("device 0x{:x} is silent, as the status says within {:.0f} ms\n", rank.device_id(), longest_ms);
           return caf::none;

@@ -62,6 +62,7 @@ simulated_nodes::simulated_nodes(const nodes_options& opts)
 }
 
 simulated_nodes::~simulated_nodes() {
+  ends_ = true; // processes end one after the other: those that remain look for no coordinator
   if (auto left = end(); !left.empty()) {
     std::fputs(("simulated nodes: " + left + "\n").c_str(), stderr);
     std::abort(); // an actor system would wait for ever
@@ -108,6 +109,8 @@ coordinator_actor simulated_nodes::proxy_in(simulated_process& own, const coordi
 }
 
 void simulated_nodes::look(simulated_process& own, coordinator_way::found then) {
+  if (ends_)
+    return;
   static constexpr auto try_again = std::chrono::milliseconds{100};
   const auto again = [this, &own, then] { look(own, then); };
   const auto done = [this, again, then, identity = identity_](const caf::expected<caf::strong_actor_ptr>& found) {

@@ -132,6 +132,7 @@ private:
   std::shared_ptr<metadata_store> store_;
   proto::ClusterIdentity identity_;
   uint64_t callers_ = 0;
+  bool ends_ = false;
   coordinator_actor served_; ///< The coordinator itself; `host` may be a proxy.
   std::vector<std::pair<coordinator_actor, journal_actor>> former_served_;
   std::vector<node_actor> nodes_; ///< By process; none for 0.
