@@ -263,9 +263,12 @@ TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a
       CHECK(port.visits > 26);
       CHECK(port.left_open == 0);
       // The next report has the count, which is due a second after the last one.
+      const auto visits = port.visits;
       CHECK(program->wait_until([&] {
-        port.visit("GET / HTTP/1.1\r\n\r\n");
-        return refusals_reported(program->error, port.number) + 1 >= port.visits;
+        const bool are_counted = refusals_reported(program->error, port.number) >= visits;
+        if (!are_counted)
+          port.visit("GET / HTTP/1.1\r\n\r\n");
+        return are_counted;
       }));
       CHECK(lines_with(program->error, fmt::format(":{} (", port.number)) <= seconds + 4);
     }
@@ -287,7 +290,7 @@ TEST_CASE(
         const auto connection = admitted_at(port, own);
         say(connection.socket, header);
         bool closed = false;
-        hear(connection.socket, 4096, closed);
+        hear(connection.socket, 1 << 16, closed); // with the greeting of CAF, which has the interface in it
         CHECK(closed);
       }
     CHECK(resident_bytes(program->child.pid()) < memory + (32u << 20));
