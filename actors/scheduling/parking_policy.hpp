@@ -25,7 +25,7 @@ namespace ringmaster {
 /// - An actor's message to another stays on its worker, which costs no thread switch. A worker that has had more to do
 ///   than it could for `patience` wakes another, which takes from it.
 /// - A worker may also be held up by what it runs. So one of those that sleep is the lookout: it looks into all queues
-///   every `look_every`, until all have slept for `looks_max` looks.
+///   every `look_every`, until all have slept for `looks_max` of them.
 ///
 /// Who is woken for a job is notified when the lock is free again: on few cores he runs at once, in his waker's place,
 /// and would only find it taken.
@@ -33,7 +33,7 @@ class parking_policy : public caf::policy::work_stealing {
 public:
   static constexpr std::chrono::microseconds patience{100};
   static constexpr std::chrono::milliseconds look_every{10};
-  static constexpr int looks_max = 2;
+  static constexpr int looks_max = 1;
 
   /// Of all workers.
   struct coordinator_data {

@@ -64,7 +64,9 @@ TEST_CASE("idle: coordinator, nodes and a client that have worked take next to n
     CAPTURE(who);
     const processor_use after{pid};
     CHECK(after.taken_ms - before[i].taken_ms < 10 * idle_s); // 1 % of one: on a busy machine each waking takes longer
-    CHECK(after.sleeps - before[i].sleeps < 50 * idle_s);     // one thread that looks for work every 10 ms does more
+    // Ten ticks of the clock a second, and some ten wake-ups for each question whether devices live
+    // (suspicion.idle-interval).
+    CHECK(after.sleeps - before[i].sleeps < 65 * idle_s); // one thread that looks for work every 10 ms does more
   }
 }
 

@@ -37,7 +37,7 @@ TEST_CASE("options: each key appears once and has a purpose") {
     CHECK(std::visit([&](auto* value) { return values.insert(value).second; }, entry.value));
     CHECK(!entry.purpose.empty());
   }
-  CHECK(keys.size() == 86);
+  CHECK(keys.size() == 87);
 }
 
 TEST_CASE("options: a number out of range is refused at both ends, and the ends are allowed") {

@@ -137,7 +137,7 @@ TEST_CASE("slow devices: what was seen before a time without operations counts n
   CHECK(x.work(500ms).size() == 1);
 }
 
-TEST_CASE("slow devices: of peers that have nothing to do the factor is the largest that is told") {
+TEST_CASE("slow devices: of peers that have nothing to do the factor is the largest that a report has") {
   auto paces = slower(10);
   for (size_t i = 1; i < paces.size(); ++i)
     paces[i] = {0, 10, 0};

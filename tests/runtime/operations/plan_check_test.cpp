@@ -62,7 +62,7 @@ TEST_CASE("plan check: plans that communicators send pass, whatever they consist
         == "none");
 }
 
-TEST_CASE("plan check: a plan that lacks something for a rank, or counts what cannot be counted, is refused") {
+TEST_CASE("plan check: a plan that lacks something for a rank, or has a count that makes no sense, is refused") {
   struct row {
     const char* why;
     std::function<void(proto::OperationPlan&)> change;
