@@ -58,6 +58,8 @@ void configured_call::declare(option_table& table) {
   table.file("--conf", conf_)
     .also("--config-file")
     .says("FILE", "the configuration file, instead of the installed one");
+  if (has_trust_options_ && !table.has_common())
+    table.uncommon({"--certificate", "--key", "--authority"});
   table.take_configuration(all_keys());
 }
 

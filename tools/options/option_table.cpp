@@ -126,6 +126,13 @@ void option_table::common(std::initializer_list<const char*> names) {
     option_named(name).common_ = true;
 }
 
+void option_table::uncommon(std::initializer_list<std::string_view> names) {
+  has_common_ = true;
+  for (auto& titled : groups_)
+    for (auto& each : titled.options)
+      each.common_ = std::ranges::find(names, each.name()) == names.end();
+}
+
 std::vector<std::string> option_table::forms() const {
   if (!forms_.empty())
     return forms_;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringmaster {
@@ -95,6 +96,8 @@ public:
   void begin_group(std::string title);
   /// Marks the options that --help shows, `common_max` at most. A table without marks shows all of its options.
   void common(std::initializer_list<const char*> names);
+  /// The opposite: marks all options so far but these.
+  void uncommon(std::initializer_list<std::string_view> names);
   static constexpr size_t common_max = 10;
   bool has_common() const noexcept { return has_common_; }
   /// The description above the options, and notes that --help-all adds to it: paragraphs, separated by empty lines.
