@@ -190,7 +190,8 @@ void communicator_state::on_down(const caf::down_msg& x) {
 }
 
 void communicator_state::tick() {
-  ticks_->note_tick();
+  if (!ticks_->note_tick())
+    return;
   auto& calls = calls_->desk();
   if (calls.open() > 0)
     options_.waiting->publish(options_.id, calls.waiting_ranks(epochs_->operations().latest().next()), now());

@@ -2,11 +2,12 @@
 
 #include "messages/interfaces.hpp"
 #include "runtime/epochs/epoch_change.hpp"
-#include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/call_desk.hpp"
 
 #include <caf/message_priority.hpp>
 #include <caf/timespan.hpp>
+
+#include <utility>
 
 namespace ringmaster {
 
@@ -28,11 +29,8 @@ public:
     is_asked_ = true;
     self_->delayed_send<caf::message_priority::high>(self_, interval_, atom::tick_v);
   }
-  /// A tick has come.
-  void note_tick() {
-    ensure(is_asked_, "a tick was asked for");
-    is_asked_ = false;
-  }
+  /// A tick has come. Returns whether it was asked for: any process of the cluster can send one.
+  bool note_tick() { return std::exchange(is_asked_, false); }
 
 private:
   communicator_actor::pointer self_;

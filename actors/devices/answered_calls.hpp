@@ -4,6 +4,7 @@
 
 #include <caf/error.hpp>
 #include <caf/message.hpp>
+#include <google/protobuf/descriptor.h>
 
 #include <cstddef>
 #include <deque>
@@ -19,18 +20,21 @@ namespace ringmaster {
 /// before it had passed the answer on, gets the same.
 class answered_calls {
 public:
+  /// With the type of the request, and so of the answer: a caller may give two requests one number.
+  using key = std::pair<call_key, const google::protobuf::Descriptor*>;
+
   /// The latest that are kept. A client has fewer that were not answered.
   static constexpr size_t calls_max = 2048;
   /// Gets the answer, or an error.
   using receiver = std::function<void(const caf::message& answer, const caf::error& problem)>;
 
   /// Null: the call is not known, or has not been answered.
-  const caf::message* answer_of(const call_key& call) const {
+  const caf::message* answer_of(const key& call) const {
     const auto known = calls_.find(call);
     return known == calls_.end() || !known->second.answer ? nullptr : &*known->second.answer;
   }
   /// `to` gets the answer when there is one. Returns whether the call is new, and must be carried out.
-  bool begin(const call_key& call, receiver to) {
+  bool begin(const key& call, receiver to) {
     auto [known, is_new] = calls_.try_emplace(call);
     if (known->second.answer) {
       to(*known->second.answer, {});
@@ -39,7 +43,7 @@ public:
     known->second.waiting.push_back(std::move(to));
     return is_new;
   }
-  void end(const call_key& call, caf::message answer) {
+  void end(const key& call, caf::message answer) {
     auto& known = calls_[call];
     known.answer = std::move(answer);
     for (auto& each : std::exchange(known.waiting, {}))
@@ -51,7 +55,7 @@ public:
     order_.pop_front();
   }
   /// It may be sent again.
-  void fail(const call_key& call, const caf::error& problem) {
+  void fail(const key& call, const caf::error& problem) {
     auto known = calls_.extract(call);
     if (known)
       for (auto& each : known.mapped().waiting)
@@ -64,8 +68,8 @@ private:
     std::vector<receiver> waiting;
   };
 
-  std::map<call_key, known_call> calls_;
-  std::deque<call_key> order_; ///< Of those that were answered.
+  std::map<key, known_call> calls_;
+  std::deque<key> order_; ///< Of those that were answered.
 };
 
 } // namespace ringmaster

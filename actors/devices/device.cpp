@@ -191,11 +191,11 @@ void device_state::recorded(event_id event, uint64_t record) {
 namespace {
 
 template <class Request>
-call_key id_of_call(const Request& x) {
+answered_calls::key id_of_call(const Request& x) {
   if constexpr (requires { x.callnumber(); })
-    return {x.caller(), x.callnumber()};
+    return {{x.caller(), x.callnumber()}, Request::descriptor()};
   else
-    return {x.caller(), x.call_number()};
+    return {{x.caller(), x.call_number()}, Request::descriptor()};
 }
 
 /// Carries the call out, unless it is sent again: then the answer is that of before.
