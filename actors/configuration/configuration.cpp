@@ -7,6 +7,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "messages/type_ids.hpp"
+#include "runtime/health/restart_intensity.hpp"
 #include "runtime/text/utf8.hpp"
 #include "runtime/text/version_text.hpp"
 
@@ -14,12 +15,15 @@
 #include <caf/deep_to_string.hpp>
 #include <caf/policy/work_sharing.hpp>
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <set>
 #include <span>
 #include <sstream>
@@ -130,9 +134,21 @@ void add_counted(caf::config_option_set& all, const option_entry& entry, uint64_
                              &target});
 }
 
+/// protobuf has a line for each text that is not UTF-8, and peers send what they like.
+void log_of_protobuf(google::protobuf::LogLevel level, const char*, int, const std::string& text) {
+  static std::mutex guard;
+  static rate_limiter lines{std::chrono::seconds{1}};
+  std::scoped_lock lock{guard};
+  if (level == google::protobuf::LOGLEVEL_FATAL)
+    spdlog::critical("protobuf: {}", text);
+  else if (auto times = lines.happened(std::chrono::steady_clock::now()); times > 0)
+    spdlog::warn("a message cannot be read: {} ({} since the last report)", text, times);
+}
+
 } // namespace
 
 void add_messages(caf::actor_system_config& cfg) {
+  google::protobuf::SetLogHandler(log_of_protobuf);
   cfg.add_message_types<caf::id_block::ringmaster>();
 }
 

@@ -214,7 +214,7 @@ bool stream_state::suffer(const proto::FaultRequest& x, const std::string& where
       });
       break;
     case proto::FaultRequest::KILL:
-    default: self->quit(make_error(errc::killed_on_request, what)); break; // the device lets no other kind in
+    default: self->quit(make_error(errc::killed_on_request, what)); break;
   }
   faults.close();
   return true;
@@ -390,6 +390,8 @@ stream_actor::behavior_type stream(stream_pointer self, stream_options options, 
       return promise;
     },
     [&state](const proto::FaultRequest& x) {
+      if (!proto::FaultRequest::Kind_IsValid(x.kind()))
+        return; // of a peer: the device lets no other kind in
       if (x.at_step())
         state.faults.arm(x);
       else

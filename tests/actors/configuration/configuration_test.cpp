@@ -1,13 +1,17 @@
 #include "actors/configuration/configuration.hpp"
 
 #include "messages/errc.hpp"
+#include "messages/gpu_sim.pb.h"
 #include "tests/support/file_content.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/deep_to_string.hpp>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -356,4 +360,19 @@ TEST_CASE("configuration: a launcher's file and options go before the defaults, 
   }
   ::unsetenv("RINGMASTER_CONF");
   ::unsetenv("RINGMASTER_OPTIONS");
+}
+
+TEST_CASE("configuration: messages of peers that cannot be read have a line a second in the log, and none elsewhere") {
+  configuration cfg;
+  std::ostringstream out;
+  auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("configuration_test",
+                                                              std::make_shared<spdlog::sinks::ostream_sink_mt>(out)));
+  gpu_sim::CommInitRequest request;
+  for (int i = 0; i < 1000; ++i)
+    CHECK_FALSE(request.ParseFromString("\xca\x06\x01\xff")); // a name, field 105, that is not UTF-8
+  spdlog::set_default_logger(before);
+  const auto text = out.str();
+  CHECK(std::ranges::count(text, '\n') <= 2);
+  CHECK((text.empty() || text.find("a message cannot be read") != text.npos)); // of a second that had its line
 }
