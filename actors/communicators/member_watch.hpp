@@ -41,6 +41,7 @@ public:
   /// Bytes that no rank reports.
   void note_moved(const std::string& route, uint64_t bytes, time_point now) { traffic_.moved(route, bytes, now); }
   void note_progress(time_point now);
+  void expect_look(time_point when) { liveness_.expect_look(when); }
   watch::verdict look(const std::vector<device_id>& devices, time_point now) { return liveness_.look(devices, now); }
   std::vector<slow_devices::change> look_for_slow(const std::vector<device_id>& devices, time_point now) {
     return slow_.look(devices, now);

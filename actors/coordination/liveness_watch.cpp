@@ -17,6 +17,7 @@ void liveness_watch::start() {
 }
 
 void liveness_watch::wait(caf::timespan time) {
+  watch_->expect_look(coordinator_.self->clock().now() + time);
   timer_ = coordinator_.next_number();
   coordinator_.self->delayed_send<caf::message_priority::high>(coordinator_.self, time, atom::expire_v, timer_);
 }

@@ -63,6 +63,8 @@ public:
       return streams_->add(what.get_as<proto::DeviceReady>(0), what.get_as<device_handle>(1));
     if (pass_on<membership>(what, x->sender, &relay_directory::device, context))
       return;
+    if (what.match_elements<proto::ProgressRequest, device_ids>() && streams_->unread_requests++ > 0)
+      say_alive(what.get_as<proto::ProgressRequest>(0), x->sender, context);
     relay_->enqueue(x->sender, x->mid, what, context); // first: the streams' answers come after it
     pass_on<operation_orders>(what, relay_, &relay_directory::stream_of, context)
       || pass_on<proto::Release>(what, relay_, &relay_directory::stream_of, context)
@@ -70,6 +72,16 @@ public:
   }
 
 private:
+  void say_alive(const proto::ProgressRequest& x, const caf::strong_actor_ptr& asker, caf::execution_unit* context) {
+    if (!asker)
+      return; // the connection to its process has ended meanwhile
+    proto::ProgressReport alive;
+    alive.set_comm_id(x.comm_id());
+    alive.set_number(x.number());
+    asker->enqueue(ctrl(), caf::make_message_id(caf::message_priority::high), caf::make_message(std::move(alive)),
+                   context);
+  }
+
   /// To the actors that `whose` finds for the devices in the message.
   template <class T>
   bool pass_on(const caf::message& what, const caf::strong_actor_ptr& sender,
@@ -170,6 +182,8 @@ void relay_state::on_down(const caf::down_msg& x) {
 // -- progress of the devices -----------------------------------------------------
 
 void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vector<device_id>& devices) {
+  ensure(streams->unread_requests > 0, "a request passes the entrance");
+  --streams->unread_requests;
   auto asker = caf::actor_cast<communicator_actor>(self->current_sender());
   if (!asker)
     return; // the connection to its process has ended meanwhile

@@ -8,6 +8,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/timespan.hpp>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,7 +27,9 @@ class relay_directory;
 /// Two actors in one: the handle leads to an entrance, which forwards to the streams at once, on the thread that
 /// delivers the message. So what is said to streams by way of the relay and by way of their devices comes in the order
 /// in which it was sent; with a mailbox between, a copy that was called behind an operation could overtake its plan.
-/// What the streams answer goes to the mailbox of a RELAY behind the entrance. Their end is one.
+/// What the streams answer goes to the mailbox of a RELAY behind the entrance. Their end is one. The entrance also says
+/// at once that the process lives if progress requests wait there: after a pause several come together, and the threads
+/// that handle them may get no processor for some time.
 /// `node`, `clock`: its node, and that node's wall clock, for comparison with others.
 /// `devices`: where the relay's devices are found; null: a new one.
 relay_actor make_relay(caf::actor_system& system, caf::timespan report_limit, node_id node = {}, wall_clock clock = {},
@@ -42,7 +45,8 @@ public:
   /// Those that live, as they have joined.
   std::vector<std::pair<proto::DeviceReady, device_handle>> living() const;
 
-  caf::actor_addr entrance; ///< Set before the first message.
+  caf::actor_addr entrance;                 ///< Set before the first message.
+  std::atomic<uint32_t> unread_requests{0}; ///< Progress requests that have come, and that the actor has not handled.
 
 private:
   struct known_device {

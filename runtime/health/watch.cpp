@@ -47,10 +47,11 @@ void watch::remove(device_id device) {
 /// Detects a pause of the observer itself.
 void watch::observe(time_point now) {
   ensure(!last_look_ || now >= *last_look_, "time does not run backwards");
-  if (last_look_ && now - *last_look_ > 2 * options_.interval)
+  if (next_look_ && now - *next_look_ > options_.interval)
     for (auto& [number, process] : processes_)
-      process.excuse(now - *last_look_ - options_.interval, now);
+      process.excuse(now - *next_look_, now);
   last_look_ = now;
+  next_look_ = now + std::chrono::duration_cast<time_point::duration>(options_.interval);
 }
 
 std::optional<proto::Suspicion> watch::judge(watched& x, time_point now) {

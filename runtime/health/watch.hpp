@@ -117,7 +117,8 @@ public:
     std::vector<std::pair<device_id, proto::Suspicion>> suspects; ///< To be given up, with the reason.
     std::string overload; ///< For people: most devices are late, and are excused from now on. Else empty.
   };
-  /// Judges these devices; call it at each tick.
+  /// Judges these devices; call it at each tick: after `interval`, or at the time of `expect_look`.
+  void expect_look(time_point when) { next_look_ = when; }
   verdict look(const std::vector<device_id>& devices, time_point now);
   /// A request goes out to these. Returns its number.
   uint64_t on_request(const std::vector<device_id>& devices, time_point now);
@@ -152,7 +153,7 @@ private:
   std::map<process_number, silence> processes_;
   uint64_t requests_ = 0;
   time_point last_progress_;
-  std::optional<time_point> last_look_;
+  std::optional<time_point> last_look_, next_look_;
 };
 
 } // namespace ringmaster
