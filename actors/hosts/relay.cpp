@@ -195,11 +195,31 @@ void relay_state::ask_progress(const proto::ProgressRequest& x, const std::vecto
       asked.insert(device);
     }
   askers_[request] = std::move(asker);
+  const bool is_of_idle = x.comm_id() == 0;
+  if (is_of_idle)
+    report_idle();
   report(request, progress_.ask(request, std::move(asked)));
   if (!progress_.is_open(request))
     return;
+  if (is_of_idle)
+    return idle_requests_.push_back(request);
   timers_[++last_timer_] = request;
   self->delayed_send<caf::message_priority::high>(self, report_limit, atom::expire_v, last_timer_);
+}
+
+/// The next request is the limit of those before it: a timer would wake an idle process once more for each.
+void relay_state::report_idle() {
+  constexpr size_t open_max = 64; // the coordinator has given the device up by then
+  std::erase_if(idle_requests_, [this](auto& x) { return !progress_.is_open(x); });
+  for (auto& x : idle_requests_)
+    if (auto what = progress_.on_limit(x))
+      report(x, std::move(what));
+  if (idle_requests_.size() < open_max)
+    return;
+  const auto oldest = idle_requests_.front();
+  idle_requests_.pop_front();
+  progress_.forget(oldest);
+  report(oldest, std::nullopt);
 }
 
 void relay_state::on_progress(const proto::Progress& x) {

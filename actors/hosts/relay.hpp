@@ -9,6 +9,7 @@
 #include <caf/timespan.hpp>
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -86,6 +87,7 @@ public:
 private:
   void meet(communicator_id communicator);
   void tell(communicator_id communicator, std::vector<proto::RankReport> reports);
+  void report_idle();
   void report(const progress_desk::key& request, std::optional<proto::ProgressReport> what);
   template <class T>
   void send_to(const communicator_actor& whom, T&& what,
@@ -97,6 +99,7 @@ private:
   std::map<progress_desk::key, communicator_actor> askers_; ///< Of the open requests.
   std::map<uint64_t, progress_desk::key> timers_;           ///< By their number.
   uint64_t last_timer_ = 0;
+  std::deque<progress_desk::key> idle_requests_; ///< The coordinator's, oldest first; those that are open.
 };
 
 } // namespace ringmaster
