@@ -22,7 +22,7 @@ public:
   struct options {
     duration interval = std::chrono::milliseconds{100}; ///< Between two requests.
     /// Between two requests to devices with nothing in flight; 0: these are not asked.
-    duration idle_interval = std::chrono::milliseconds{400};
+    duration idle_interval = std::chrono::milliseconds{300};
     duration late_after = std::chrono::milliseconds{500};
     /// A process that is silent as a whole for longer is lost; for less, it has paused.
     duration pause_max = std::chrono::milliseconds{1000};
