@@ -44,7 +44,7 @@ caf::error client::no_answer(const caf::error& problem, caf::timespan limit) con
   if (problem == caf::sec::request_timeout)
     return make_error(errc::timed_out, fmt::format("the coordinator did not answer within {:.1f} s",
                                                    std::chrono::duration<double>{limit}.count()));
-  if (problem == errc::too_many) // it lives, and has refused the call
+  if (problem == errc::too_many || problem == errc::permission_denied) // it lives, and has refused the call
     return problem;
   return make_error(errc::device_lost, "the coordinator is gone: " + render(problem));
 }

@@ -50,11 +50,7 @@ caf::error start_run(handles& with, coordinator_options& settings) {
                                                    : start_incarnation(*with.store, random_id());
   if (!found)
     return std::move(found.error());
-  proto::JournalState known;
-  known.set_node_id(found->ids.node_id());
-  known.set_device_id(found->ids.device_id());
-  known.set_comm_id(found->ids.comm_id());
-  with.ids->start_above(known);
+  with.ids->start_above(found->ids);
   settings.store = with.store;
   settings.identity.set_cluster_id(found->cluster.cluster_id());
   settings.identity.set_incarnation(found->cluster.incarnation());
@@ -111,6 +107,27 @@ child_spec journal_child(const options& opts, const std::shared_ptr<handles>& fo
           }};
 }
 
+/// Records messages that were refused where they came in, in the coordinator's name.
+std::function<void(const refused_message&)> recorder_of_refusals(const coordinator_actor& coordinator,
+                                                                 const journal_actor& journal) {
+  return [from = caf::actor_cast<caf::actor_addr>(coordinator),
+          to = caf::actor_cast<caf::actor_addr>(journal)](const refused_message& x) {
+    const auto sender = caf::actor_cast<caf::strong_actor_ptr>(from), log = caf::actor_cast<caf::strong_actor_ptr>(to);
+    if (!sender || !log)
+      return;
+    proto::Record record;
+    record.set_time_ns(wall_clock::of_this_process().unix_ns(awake_clock::actor_now()));
+    auto& audit = *record.mutable_audit();
+    audit.set_role(std::string{name_of(x.from.who.as)});
+    audit.set_name(x.from.who.name);
+    audit.set_address(x.from.address);
+    audit.set_action("was refused");
+    audit.set_refused(x.why);
+    audit.set_unrecorded(x.unreported);
+    log->enqueue(sender, caf::make_message_id(), caf::make_message(std::move(record)), nullptr);
+  };
+}
+
 child_spec coordinator_child(const options& opts, const std::shared_ptr<handles>& found,
                              const served_launcher& launcher) {
   return {"coordinator", [=](caf::event_based_actor* parent) -> caf::actor {
@@ -128,7 +145,10 @@ child_spec coordinator_child(const options& opts, const std::shared_ptr<handles>
               spdlog::error("the coordinator cannot go on: {}", render(problem));
               return caf::actor{};
             }
+            auto& peers = process_trust::of(parent->system()).peers();
+            settings.identify = [&peers](const caf::node_id& process) { return peers.find(process); };
             found->coordinator = parent->spawn<fair_coordinator>(std::move(settings));
+            peers.when_refused(recorder_of_refusals(found->coordinator, found->journal));
             return caf::actor_cast<caf::actor>(found->coordinator);
           }};
 }
@@ -170,8 +190,7 @@ caf::expected<std::unique_ptr<cluster>> cluster::start(caf::actor_system& system
   if (metadata != nullptr) {
     TRY(run, start_incarnation(*metadata, random_id()));
     found->run = std::move(*run);
-    found->store = metadata;
-    result->store_ = std::move(metadata);
+    found->store = std::move(metadata);
   }
   root.children.push_back(journal_child(opts, found, std::move(*store)));
   root.children.push_back(coordinator_child(opts, found, launcher));

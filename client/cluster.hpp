@@ -59,8 +59,6 @@ public:
   /// Records that are missing in the journal; null where the cluster is in another process. Stays valid after the
   /// cluster has stopped.
   const std::shared_ptr<const journal_health>& records() const noexcept { return records_; }
-  /// Of the coordinator in this process; null: it ends with its process. Stays valid after the cluster has stopped.
-  const std::shared_ptr<metadata_store>& store() const noexcept { return store_; }
 
 private:
   explicit cluster(caf::actor_system& system) : system_(system) {}
@@ -73,7 +71,6 @@ private:
   std::shared_ptr<memory_directory> memory_; ///< Of the node's devices.
   caf::actor root_;
   std::shared_ptr<const journal_health> records_;
-  std::shared_ptr<metadata_store> store_;
   coordinator_actor coordinator_;
 };
 

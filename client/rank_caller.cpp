@@ -28,7 +28,7 @@ caf::error no_answer(const caf::error& problem, caf::timespan limit) {
   if (problem == caf::sec::request_timeout)
     return make_error(errc::timed_out, fmt::format("the communicator did not answer within {:.0f} s",
                                                    std::chrono::duration<double>{limit}.count()));
-  if (problem == errc::too_many) // the coordinator runs, and refused the call
+  if (problem == errc::too_many || problem == errc::permission_denied) // the coordinator runs, and refused the call
     return problem;
   auto code = code_of(problem) == errc::ok ? errc::device_lost : code_of(problem); // the communicator's reason has one
   return make_error(code, "the communicator is gone: " + render(problem));

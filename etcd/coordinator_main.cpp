@@ -2,6 +2,7 @@
 // docs/operations/HIGH_AVAILABILITY.md.
 #include "etcd/etcd_metadata_store.hpp"
 #include "runtime/text/endpoint.hpp"
+#include "runtime/text/own_address.hpp"
 #include "tools/cluster/coordinator_command.hpp"
 
 #include <fmt/format.h>
@@ -18,13 +19,11 @@ caf::expected<std::unique_ptr<metadata_store>> open_shared(const options& opts, 
                                                            const std::function<bool()>& stop) {
   constexpr std::chrono::seconds of_a_killed_one{1}, for_ever{std::chrono::hours{24 * 365 * 10}};
   auto& its = opts.coordinator;
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
   etcd_store_options result;
   result.access = {its.etcd, its.etcd_authority, its.etcd_certificate, its.etcd_key, its.etcd_user, its.etcd_password_file};
   result.prefix = its.etcd_prefix;
   result.lease = std::chrono::ceil<std::chrono::seconds>(its.etcd_lease);
-  result.name = fmt::format("process {} on {}", ::getpid(), host);
+  result.name = fmt::format("process {} on {}", ::getpid(), own_host_name());
   result.wait = standby ? for_ever : 2 * result.lease + of_a_killed_one;
   result.stop = stop;
   return open_etcd_store(std::move(result));

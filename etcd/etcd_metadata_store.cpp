@@ -5,6 +5,7 @@
 #include "messages/metadata.pb.h"
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/metadata/cluster_metadata.hpp"
 #include "runtime/text/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -330,10 +331,7 @@ private:
         return malformed(fmt::format("the coordinator's store in etcd is corrupt: what is under {} cannot be read. Restore "
                                      "etcd from a copy, or choose another coordinator.etcd-prefix to begin a new cluster",
                                      batch_prefix()));
-      std::vector<metadata_change> changes;
-      for (auto& entry : all.entries())
-        changes.push_back({entry.key(), entry.erased() ? std::nullopt : std::optional{entry.value()}});
-      RETURN_ERROR(apply_in_pieces(changes));
+      RETURN_ERROR(apply_in_pieces(changes_of(all)));
     }
     return erase_batch();
   }

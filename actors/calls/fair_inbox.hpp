@@ -55,7 +55,10 @@ public:
   caf::invoke_message_result consume(caf::mailbox_element& x) override {
     const auto peer = peer_of(x);
     handles(peer.value_or(request_peer{}));
-    const auto result = Base::consume(x);
+    const auto problem = admits(x);
+    if (problem)
+      answer(x, problem, this->context());
+    const auto result = problem ? caf::invoke_message_result::consumed : Base::consume(x);
     if (peer && result != caf::invoke_message_result::skipped)
       follow(*peer);
     return result;
@@ -79,6 +82,8 @@ protected:
   virtual bool waits_its_turn(const caf::mailbox_element&) const { return true; }
   /// The next message is a request of this peer, or, for an empty peer, no request or not limited.
   virtual void handles(const request_peer&) {}
+  /// Called then. An error is the answer, and the message is not handled.
+  virtual caf::error admits(const caf::mailbox_element&) { return caf::none; }
 
 private:
   using queues = fair_queues<request_peer, caf::mailbox_element_ptr>;
@@ -109,8 +114,13 @@ private:
                           fmt::format("{} requests of this client wait at the {} already, its limit: send more when "
                                       "some have been answered",
                                       most.in_mailbox + most.waiting_max, this->name()));
-    x.sender->enqueue(caf::strong_actor_ptr{this->ctrl()}, x.mid.response_id(), caf::make_message(std::move(why)),
-                      context);
+    answer(x, std::move(why), context);
+  }
+
+  void answer(const caf::mailbox_element& x, caf::error why, caf::execution_unit* context) {
+    if (x.mid.is_request() && x.sender)
+      x.sender->enqueue(caf::strong_actor_ptr{this->ctrl()}, x.mid.response_id(), caf::make_message(std::move(why)),
+                        context);
   }
 
   const inbox_limits limits_;

@@ -3,6 +3,7 @@
 #include "actors/movers/shared_memory_movers.hpp"
 #include "messages/try.hpp"
 #include "runtime/configuration/routes.hpp"
+#include "runtime/text/own_address.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -124,10 +125,8 @@ coordinator_options coordinator_settings(const options& opts) {
 node_options node_settings(const options& opts, const std::filesystem::path& memory_dir) {
   node_options result;
   result.pid = static_cast<uint64_t>(::getpid());
-  char host[256] = "node";
-  ::gethostname(host, sizeof(host) - 1);
-  result.hostname = host;
-  result.name = opts.node.name.empty() ? fmt::format("{}-{}", host, result.pid) : opts.node.name;
+  result.hostname = own_host_name();
+  result.name = opts.node.name.empty() ? fmt::format("{}-{}", result.hostname, result.pid) : opts.node.name;
   result.devices = opts.device.count;
   result.device = device_settings(opts, memory_dir);
   result.restarts_max = opts.supervisor.restarts_max;

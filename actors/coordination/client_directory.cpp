@@ -151,13 +151,15 @@ void client_directory::end_without_owner(communicator_id what) {
 }
 
 void client_directory::give_back(const std::set<owned_range>& ranges) {
-  for (auto& x : ranges)
+  for (auto& x : ranges) {
+    coordinator_.access.freed(x);
     if (auto device = coordinator_.devices.find(x.device)) {
       proto::FreeRequest request;
       request.mutable_address()->set_value(x.address);
       caf::anon_send(caf::actor_cast<device_actor>(device->handle.device),
                      std::move(request)); // the answer does not matter
     }
+  }
 }
 
 } // namespace ringmaster

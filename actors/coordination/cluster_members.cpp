@@ -82,6 +82,7 @@ proto::NodeJoinResponse cluster_members::node_joined(const proto::NodeJoinReques
   if (!id)
     return refusal<proto::NodeJoinResponse>(id.error());
   self->monitor(caf::actor_cast<caf::actor>(node));
+  coordinator_.access.joined(*id);
   if (node->node() != self->node())
     coordinator_.devices.tell_places(); // until now all devices were in this process, which needs no mention
   proto::Record record;
@@ -203,6 +204,7 @@ void cluster_members::node_gone(node_id id, const caf::error& reason, bool left)
   if (!node)
     return;
   coordinator_.silences.node_gone(id);
+  coordinator_.access.left(id, left);
   coordinator_.metadata.erase(metadata_key::of(id));
   auto cause = coordinator_.drains.cause_of_end(id, reason);
   auto& its_name = node->about.name();
@@ -267,6 +269,7 @@ void cluster_members::device_gone(device_id id, const device_end& how) {
   coordinator_.liveness.gone(id, device->handle);
   record_end(id, *device, how);
   coordinator_.clients.device_gone(id);
+  coordinator_.access.gone(id);
   if (auto& mapped = coordinator_.options.communicators.neighbours; mapped && device->handle.memory)
     mapped->forget(*device->handle.memory);
   auto& communicators = coordinator_.communicators;

@@ -38,9 +38,11 @@ void cluster_recovery::start(cluster_metadata found) {
 }
 
 bool cluster_recovery::holds(const caf::mailbox_element& x) const {
+  if (x.mid.is_response())
+    return false;
   const auto& store = coordinator_.options.store;
   const bool may_lead = store == nullptr || store->holds();
-  if ((is_done() && may_lead) || x.mid.is_response())
+  if (is_done() && may_lead)
     return false;
   const auto& what = x.content();
   return !((is_awaited(x) && may_lead) || what.match_elements<caf::down_msg>() || what.match_elements<caf::exit_msg>()
@@ -125,6 +127,7 @@ void cluster_recovery::register_node(const proto::NodeJoinRequest& x, const caf:
   auto about = x;
   about.clear_living();
   about.clear_cluster();
+  coordinator_.access.joined(id);
   coordinator_.devices.node_rejoined(id, about, node, found_.nodes.at(id).joined_ns());
   coordinator_.self->monitor(caf::actor_cast<caf::actor>(node));
   if (node->node() != coordinator_.self->node())
@@ -293,6 +296,7 @@ void cluster_recovery::build(const proto::StoredCommunicator& stored) {
   like.handle = caf::actor_cast<caf::strong_actor_ptr>(
     coordinator_.self->spawn<fair_communicator, caf::monitored>(std::move(opts), std::move(from)));
   coordinator_.communicators.made(id, std::move(like));
+  coordinator_.access.restored(id, stored.maker());
   if (!stored.owner().empty())
     owners_[stored.owner()].push_back(id);
 }

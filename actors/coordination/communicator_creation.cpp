@@ -103,7 +103,9 @@ gpu_sim::CommInitResponse make_communicator(coordinator_state& state, const devi
   ensure(state.devices.members_of(opts.id).size() == ranks.size(),
          "each rank of a communicator has a device of its own");
   auto& stored = like.stored;
+  const auto maker = stored.maker(); // of its parent, if it has one
   stored.Clear();
+  stored.set_maker(maker);
   stored.set_comm_id(opts.id.value);
   stored.set_policy(like.policy);
   stored.set_deterministic(like.deterministic);
@@ -111,6 +113,7 @@ gpu_sim::CommInitResponse make_communicator(coordinator_state& state, const devi
   stored.set_name(like.name);
   *stored.mutable_devices() = response.devices();
   state.communicators.made(opts.id, std::move(like));
+  state.access.restored(opts.id, maker);
   state.store_communicator(opts.id, [](auto&) {});
   response.set_success(true);
   response.set_commid(opts.id.value);
@@ -137,7 +140,8 @@ std::optional<proto::CommDeriveResponse> derived_before(const coordinator_state&
 
 /// `members`: the present state of the communicator whose devices these are.
 proto::CommDeriveResponse derive_from(coordinator_state& state, const gpu_sim::GetCommStatusResponse& members,
-                                      const proto::CommDeriveRequest& x, const caf::actor_addr& owner) {
+                                      const proto::CommDeriveRequest& x, const caf::actor_addr& owner,
+                                      const calling_process& caller) {
   auto no = [&](const caf::error& problem) {
     proto::Record record;
     auto& refused = *record.mutable_communicator_refused();
@@ -181,6 +185,7 @@ proto::CommDeriveResponse derive_from(coordinator_state& state, const gpu_sim::G
       stored.set_call_number(x.call_number());
     });
     state.clients.own(owner, made);
+    state.access.made(made, caller, members_of_it.size());
   }
   result.set_success(true);
   return result;
@@ -200,8 +205,8 @@ caf::result<proto::CommDeriveResponse> derive(coordinator_state& state, const pr
   who.set_readonly(true);
   ask_communicator_then<gpu_sim::GetCommStatusResponse>(
     state, communicator_id{x.comm_id()}, who, state.options.request_limit,
-    [&state, x, promise, owner](const gpu_sim::GetCommStatusResponse& members) mutable {
-      auto answer = derive_from(state, members, x, owner);
+    [&state, x, promise, owner, caller = state.access.caller()](const gpu_sim::GetCommStatusResponse& members) mutable {
+      auto answer = derive_from(state, members, x, owner, caller);
       state.metadata.when_stored([promise, answer]() mutable { promise.deliver(std::move(answer)); });
     },
     refuse_by(promise));

@@ -149,6 +149,7 @@ void coordinator_state::communicator_ended(communicator_id id, const caf::error&
   metadata.erase(metadata_key::of(id));
   mailboxes.communicator_ended(id);
   clients.communicator_ended(id);
+  access.ended(id);
   auto left = devices.leave(id);
   for (auto device : ended->lost)
     if (!communicators.inputs_wanted(device))

@@ -2,6 +2,7 @@
 
 #include "actors/calls/fair_inbox.hpp"
 #include "actors/communicators/communicator.hpp"
+#include "actors/coordination/access_control.hpp"
 #include "actors/coordination/client_directory.hpp"
 #include "actors/coordination/cluster_members.hpp"
 #include "actors/coordination/cluster_recovery.hpp"
@@ -36,7 +37,9 @@ struct coordinator_options {
   std::string route = "auto"; ///< The configuration's route.use, which applies to all nodes.
   bool insecure = false;      ///< Processes that connect prove nothing; for the status.
   std::string encryption;     ///< Of connections, for the status; empty: they are not encrypted.
-  std::string job;            ///< The launcher's job that it serves: ranks of others may not join (check_job).
+  /// Who is connected from this process; none: it is no longer connected. Not set: all may do everything. For tests.
+  std::function<std::optional<connected_peer>(const caf::node_id&)> identify;
+  std::string job; ///< The launcher's job that it serves: ranks of others may not join (check_job).
   std::function<void(const rank_departure&)> on_departure; ///< May be empty.
   journal_actor journal;                                   ///< May be invalid.
   std::shared_ptr<journal_health> records;                 ///< Whether the journal loses records; may be null.
@@ -83,6 +86,7 @@ public:
   request_peer calling_peer; ///< The sender of the current request; empty if the message is not a request.
   forwarded_calls calls;
 
+  access_control access{*this};
   metadata_log metadata{*this};
   cluster_recovery recovery{*this};
   cluster_members members{*this};
@@ -172,6 +176,7 @@ public:
 private:
   bool waits_its_turn(const caf::mailbox_element& x) const override { return !cluster_recovery::is_awaited(x); }
   void handles(const request_peer& peer) override { state.calling_peer = peer; }
+  caf::error admits(const caf::mailbox_element& x) override { return state.access.admit(x); }
 
   coordinator_options options_;
 };

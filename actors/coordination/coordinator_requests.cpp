@@ -23,9 +23,13 @@ caf::error no_answer(const std::string& who, const caf::error& problem, caf::tim
 caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x) {
   auto client = x.outlives_client() ? caf::actor_addr{} : state.clients.calling_client();
   return ask_device<proto::AllocateResponse>(state, id, x, state.options.request_limit,
-                                             [&state, id, client](const proto::AllocateResponse& y) {
-                                               if (y.error().empty())
-                                                 state.clients.own(client, owned_range{id, y.address().value()});
+                                             [&state, id, client, bytes = x.bytes(),
+                                              maker = state.access.caller().maker()](const auto& y) {
+                                               if (!y.error().empty())
+                                                 return;
+                                               const owned_range range{id, y.address().value()};
+                                               state.access.allocated(range, bytes, maker);
+                                               state.clients.own(client, range);
                                              });
 }
 
@@ -33,8 +37,10 @@ caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, co
   return ask_device<proto::FreeResponse>(state, id, x, state.options.request_limit,
                                          [&state,
                                           range = owned_range{id, x.address().value()}](const proto::FreeResponse& y) {
-                                           if (y.success())
-                                             state.clients.freed(range);
+                                           if (!y.success())
+                                             return;
+                                           state.access.freed(range);
+                                           state.clients.freed(range);
                                          });
 }
 

@@ -103,7 +103,7 @@ proto::ClusterInfo info_calls::info() const {
 caf::result<proto::ClusterInfo> info_calls::cluster_info(const proto::ClusterInfoRequest& x) {
   auto promise = coordinator_.self->make_response_promise<proto::ClusterInfo>();
   if (coordinator_.devices.devices().size() >= x.min_devices() || x.timeout_ns() == 0) {
-    deliver(x, promise);
+    deliver(x, coordinator_.access.caller(), promise);
     return promise;
   }
   if (auto problem = coordinator_.check_waiting()) {
@@ -111,7 +111,7 @@ caf::result<proto::ClusterInfo> info_calls::cluster_info(const proto::ClusterInf
     return promise;
   }
   auto number = coordinator_.next_number();
-  waiters_[number] = {coordinator_.calling_peer, x, promise};
+  waiters_[number] = {coordinator_.calling_peer, x, coordinator_.access.caller(), promise};
   coordinator_.self->delayed_send(coordinator_.self, request_limit(x.timeout_ns()), atom::expire_v, number);
   return promise;
 }
@@ -120,7 +120,7 @@ void info_calls::serve() {
   std::erase_if(waiters_, [this](auto& entry) {
     if (coordinator_.devices.devices().size() < entry.second.request.min_devices())
       return false;
-    deliver(entry.second.request, entry.second.promise);
+    deliver(entry.second.request, entry.second.caller, entry.second.promise);
     return true;
   });
 }
@@ -129,7 +129,7 @@ bool info_calls::expire(uint64_t number) {
   auto found = waiters_.extract(number);
   if (!found)
     return false;
-  deliver(found.mapped().request, found.mapped().promise);
+  deliver(found.mapped().request, found.mapped().caller, found.mapped().promise);
   return true;
 }
 
@@ -137,7 +137,8 @@ size_t info_calls::waiting_of(const request_peer& peer) const {
   return static_cast<size_t>(std::ranges::count_if(waiters_, [&](auto& x) { return x.second.peer == peer; }));
 }
 
-void info_calls::deliver(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise) {
+void info_calls::deliver(const proto::ClusterInfoRequest& x, const calling_process& caller,
+                         caf::typed_response_promise<proto::ClusterInfo> promise) {
   if (x.free_max() != 0) {
     promise.deliver(free_info(x.free_max()));
     return;
@@ -149,9 +150,11 @@ void info_calls::deliver(const proto::ClusterInfoRequest& x, caf::typed_response
   auto all = std::make_shared<gathering<proto::ClusterInfo>>();
   all->answer = info();
   all->promise = std::move(promise);
-  coordinator_.members.departures().write_to(all->answer);
+  if (!caller.is_confined())
+    coordinator_.members.departures().write_to(all->answer);
   for (auto& [id, known] : coordinator_.communicators.alive())
-    add_communicator(id, known, all);
+    if (coordinator_.access.may_use(caller, id))
+      add_communicator(id, known, all);
   all->reported();
 }
 
@@ -212,9 +215,12 @@ caf::result<proto::ClusterStatus> info_calls::cluster_status() {
   auto promise = all->promise;
   all->answer.set_time_ns(coordinator_.now_ns());
   *all->answer.mutable_cluster() = info();
-  coordinator_.members.departures().write_to(*all->answer.mutable_cluster());
+  const auto& caller = coordinator_.access.caller();
+  if (!caller.is_confined())
+    coordinator_.members.departures().write_to(*all->answer.mutable_cluster());
   for (auto& [id, known] : coordinator_.communicators.alive())
-    add_status(id, known, all);
+    if (coordinator_.access.may_use(caller, id))
+      add_status(id, known, all);
   int index = 0; // in the order of `info`
   for (auto& [id, known] : coordinator_.devices.nodes()) {
     ++all->waiting;

@@ -2,6 +2,7 @@
 
 #include "actors/calls/request_peer.hpp"
 #include "messages/interfaces.hpp"
+#include "runtime/coordination/access_rules.hpp"
 #include "runtime/coordination/communicator_registry.hpp"
 
 #include <caf/result.hpp>
@@ -44,6 +45,7 @@ private:
   struct waiter {
     request_peer peer;
     proto::ClusterInfoRequest request;
+    calling_process caller;
     caf::typed_response_promise<proto::ClusterInfo> promise;
   };
   using status_gathering = std::shared_ptr<gathering<proto::ClusterStatus>>;
@@ -51,7 +53,9 @@ private:
   proto::ClusterInfo info() const;
   /// At most that many free devices, and nothing else.
   proto::ClusterInfo free_info(uint32_t devices_max) const;
-  void deliver(const proto::ClusterInfoRequest& x, caf::typed_response_promise<proto::ClusterInfo> promise);
+  /// A client sees no communicators of others.
+  void deliver(const proto::ClusterInfoRequest& x, const calling_process& caller,
+               caf::typed_response_promise<proto::ClusterInfo> promise);
   void add_communicator(communicator_id id, const known_communicator& known,
                         const std::shared_ptr<gathering<proto::ClusterInfo>>& all);
   void add_status(communicator_id id, const known_communicator& known, const status_gathering& all);

@@ -70,19 +70,21 @@ caf::expected<device_ids> init_calls::ranks_for(const gpu_sim::CommInitRequest& 
   return problem ? caf::expected<device_ids>{std::move(problem)} : std::move(ranks);
 }
 
-gpu_sim::CommInitResponse init_calls::init_of(const gpu_sim::CommInitRequest& x, const device_ids& ranks) {
+gpu_sim::CommInitResponse init_calls::init_of(const gpu_sim::CommInitRequest& x, const device_ids& ranks,
+                                              const calling_process& caller) {
   auto& defaults = coordinator_.options.communicators;
   known_communicator like;
   like.policy = x.defaultpolicy() ? defaults.policy : x.policy();
   like.deterministic = x.has_deterministic() ? x.deterministic() : defaults.deterministic;
   like.outlives_client = x.outlivesclient();
   like.name = x.name();
+  like.stored.set_maker(caller.maker());
   return make_communicator(coordinator_, ranks, std::move(like));
 }
 
 gpu_sim::CommInitResponse init_calls::init_at_once(const gpu_sim::CommInitRequest& x) {
   auto ranks = ranks_for(x);
-  return ranks ? init_of(x, *ranks) : refuse(x, ranks.error());
+  return ranks ? init_of(x, *ranks, {}) : refuse(x, ranks.error());
 }
 
 gpu_sim::CommInitResponse init_calls::refuse(const gpu_sim::CommInitRequest& x, const caf::error& problem) {
@@ -108,7 +110,8 @@ caf::result<gpu_sim::CommInitResponse> init_calls::comm_init(const gpu_sim::Comm
     return promise;
   }
   auto number = coordinator_.next_number();
-  calls_.emplace(number, waiting_call{coordinator_.calling_peer, x, std::move(owner), promise});
+  calls_.emplace(number,
+                 waiting_call{coordinator_.calling_peer, x, std::move(owner), coordinator_.access.caller(), promise});
   desk_.begin(number);
   advance(number);
   return promise;
@@ -124,12 +127,13 @@ void init_calls::advance(uint64_t number) {
     if (waits->starts_timer)
       coordinator_.self->delayed_send(coordinator_.self, silence_max(), atom::expire_v, number);
   } else if (auto made = std::get_if<init_desk::make>(&step)) {
-    auto response = init_of(call.request, made->ranks);
+    auto response = init_of(call.request, made->ranks, call.caller);
     coordinator_.store_communicator(communicator_id{response.commid()}, [&](auto& stored) {
       stored.set_caller(call.request.caller());
       stored.set_call_number(call.request.callnumber());
     });
     coordinator_.clients.own(call.owner, communicator_id{response.commid()});
+    coordinator_.access.made(communicator_id{response.commid()}, call.caller, made->ranks.size());
     answer(number, std::move(response));
   } else {
     answer(number, refuse(call.request, std::get<init_desk::refuse>(step).problem));

@@ -2,6 +2,7 @@
 
 #include "actors/calls/request_peer.hpp"
 #include "messages/interfaces.hpp"
+#include "runtime/coordination/access_rules.hpp"
 #include "runtime/coordination/init_desk.hpp"
 
 #include <caf/actor_addr.hpp>
@@ -36,6 +37,7 @@ private:
     request_peer peer;
     gpu_sim::CommInitRequest request;
     caf::actor_addr owner; ///< Invalid: the communicator outlives the client.
+    calling_process caller;
     caf::typed_response_promise<gpu_sim::CommInitResponse> promise;
   };
 
@@ -44,7 +46,8 @@ private:
   caf::timespan silence_max() const;
   /// The devices that the call would take now. Errors: those of CommInit.
   caf::expected<device_ids> ranks_for(const gpu_sim::CommInitRequest& x) const;
-  gpu_sim::CommInitResponse init_of(const gpu_sim::CommInitRequest& x, const device_ids& ranks);
+  gpu_sim::CommInitResponse init_of(const gpu_sim::CommInitRequest& x, const device_ids& ranks,
+                                    const calling_process& caller);
   gpu_sim::CommInitResponse refuse(const gpu_sim::CommInitRequest& x, const caf::error& problem);
   /// Does what the desk decides.
   void advance(uint64_t number);

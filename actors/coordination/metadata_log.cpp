@@ -22,9 +22,7 @@ metadata_actor::behavior_type metadata_writer(metadata_actor::pointer self,
   return {[self, store](const proto::StoreChanges& x) {
     if (x.last())
       self->quit();
-    std::vector<metadata_change> changes;
-    for (auto& entry : x.entries())
-      changes.push_back({entry.key(), entry.erased() ? std::nullopt : std::optional{entry.value()}});
+    const auto changes = changes_of(x);
     proto::StoreAnswer answer;
     const auto problem = changes.empty() ? store->look_after() : store->commit(changes);
     store->note(problem);

@@ -369,40 +369,48 @@ private:
   /// is asked for a sign of life now and then; while it gives none, the others' addresses are tried.
   void watch_for_silence() {
     auto looks = [way = way_, proxy = caf::actor_addr{address()}, manager = manager_](caf::blocking_actor* self, bool) {
-      while (!no_more_connecting::is_so() && !has_ended(manager)) {
+      const auto goes_on = [&] { return !no_more_connecting::is_so() && !has_ended(manager); };
+      while (goes_on()) {
         std::this_thread::sleep_for(look_for_silence_every);
-        auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy);
+        const auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy);
         if (alive == nullptr)
           return;
         auto& its = static_cast<coordinator_proxy&>(*alive->get());
-        coordinator_actor present;
-        proto::ClusterIdentity identity;
-        endpoint now_at;
-        {
-          std::scoped_lock lock{its.mutex_};
-          if (its.ended_)
-            return;
-          present = caf::actor_cast<coordinator_actor>(its.remote_);
-          identity = its.identity_;
-          now_at = its.now_at_;
-        }
-        bool silent = present && !greet(self->system(), present, nullptr, silent_after);
-        while (silent && !no_more_connecting::is_so() && !has_ended(manager)) {
-          for (auto& where : way.addresses) {
-            if (where == now_at)
-              continue;
-            auto found = find_coordinator(self->system(), where, &identity, one_of_several);
-            if (!found || found->identity.incarnation() <= identity.incarnation())
-              continue;
-            its.replaced(present, *found);
-            silent = false;
-            break;
-          }
-          silent = silent && !greet(self->system(), present, nullptr, way.try_again);
-        }
+        const auto present = its.present();
+        if (!present)
+          return;
+        const auto is_alive = [&](caf::timespan limit) {
+          return greet(self->system(), present->handle, nullptr, limit).engaged();
+        };
+        if (!present->handle || is_alive(silent_after))
+          continue;
+        while (goes_on() && !its.find_successor(*present, self->system()) && !is_alive(way.try_again))
+          ;
       }
     };
     home_system().spawn<caf::detached + caf::hidden>(std::move(looks), true);
+  }
+
+  /// Without a handle while it is gone; none: this proxy has ended.
+  std::optional<found_coordinator> present() {
+    std::scoped_lock lock{mutex_};
+    if (ended_)
+      return std::nullopt;
+    return found_coordinator{caf::actor_cast<coordinator_actor>(remote_), identity_, now_at_};
+  }
+
+  /// Whether another coordinator has taken the place of this one.
+  bool find_successor(const found_coordinator& silent, caf::actor_system& system) {
+    for (auto& where : way_.addresses) {
+      if (where == silent.where)
+        continue;
+      const auto found = find_coordinator(system, where, &silent.identity, one_of_several);
+      if (!found || found->identity.incarnation() <= silent.identity.incarnation())
+        continue;
+      replaced(silent.handle, *found);
+      return true;
+    }
+    return false;
   }
 
   void replaced(const coordinator_actor& former, const found_coordinator& by) {

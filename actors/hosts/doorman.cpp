@@ -118,7 +118,7 @@ public:
 
   bool add(int fd, session with, tls_channel_ptr tls) {
     auto& backend = acceptor_.backend();
-    auto scribe = caf::make_counted<guarded_connection>(backend, renumbered(fd), guarded_connection::role::accepted,
+    auto scribe = caf::make_counted<guarded_connection>(backend, renumbered(fd), guarded_connection::side::accepted,
                                                         limits_.connection, log_, std::move(with), std::move(tls));
     auto known_as = std::make_shared<stranger>(stranger{scribe.get(), awake_clock::now() + limits_.greeting});
     scribe->when_known([known_as] { known_as->who = nullptr; });
@@ -204,7 +204,7 @@ void desk_watch::handle_event(network::operation what) {
 caf::io::scribe_ptr make_connection(network::default_multiplexer& backend, int connected, session with,
                                     tls_channel_ptr tls) {
   static const auto log = std::make_shared<claim_log>();
-  return caf::make_counted<guarded_connection>(backend, connected, guarded_connection::role::made, connection_limits{},
+  return caf::make_counted<guarded_connection>(backend, connected, guarded_connection::side::made, connection_limits{},
                                                log, std::move(with), std::move(tls));
 }
 

@@ -1,11 +1,14 @@
 #include "actors/hosts/guarded_connection.hpp"
 
+#include "actors/hosts/process_trust.hpp"
+
 #include <caf/binary_deserializer.hpp>
 #include <caf/io/basp/header.hpp>
 #include <caf/io/basp/message_type.hpp>
 #include <caf/io/basp_broker.hpp>
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
@@ -55,10 +58,10 @@ void claim_log::malformed(const std::string& address) {
       address, times);
 }
 
-guarded_connection::guarded_connection(network::default_multiplexer& backend, int fd, role as,
+guarded_connection::guarded_connection(network::default_multiplexer& backend, int fd, side as,
                                        const connection_limits& limits, std::shared_ptr<claim_log> log, session with,
                                        tls_channel_ptr tls)
-  : scribe(network::conn_hdl_from_socket(fd)), stream_(backend, fd, std::move(tls)), role_(as), limits_(limits),
+  : scribe(network::conn_hdl_from_socket(fd)), stream_(backend, fd, std::move(tls)), side_(as), limits_(limits),
     log_(std::move(log)), session_(std::move(with)), address_(guarded_connection::addr()) {}
 
 guarded_connection::~guarded_connection() {
@@ -97,7 +100,7 @@ void guarded_connection::read_at_most(size_t bytes) {
 // -- memory ------------------------------------------------------------------------
 
 void guarded_connection::configure_read(caf::io::receive_policy::config wanted) {
-  auto most = greeted_ || role_ == role::made ? limits_.message_bytes_max : limits_.greeting_bytes_max;
+  auto most = greeted_ || side_ == side::made ? limits_.message_bytes_max : limits_.greeting_bytes_max;
   if (wanted.second > most) {
     refused_ = true; // of a header that `consume` has been given
     return;
@@ -110,7 +113,7 @@ void guarded_connection::configure_read(caf::io::receive_policy::config wanted) 
 
 /// Else CAF would give up a connection that it makes at its next heartbeat, whatever the limit.
 void guarded_connection::start_silence() {
-  auto* broker = role_ == role::made ? dynamic_cast<caf::io::basp_broker*>(parent()) : nullptr;
+  auto* broker = side_ == side::made ? dynamic_cast<caf::io::basp_broker*>(parent()) : nullptr;
   if (broker == nullptr)
     return;
   if (const auto known = broker->ctx.find(hdl()); known != broker->ctx.end())
@@ -147,8 +150,10 @@ bool guarded_connection::consume(caf::execution_unit* context, const void*, size
   auto& part = rd_buf();
   if (!std::exchange(content_follows_, false))
     return takes_header(part) ? pass_on(context) : refuse_malformed(context);
-  if (kind_ != client_greeting)
+  if (kind_ != client_greeting) {
+    drop_unless_admitted(context);
     return pass_on(context);
+  }
   switch (identify(context, part)) {
     case identity::its_own: return pass_on(context);
     case identity::taken:
@@ -169,9 +174,9 @@ bool guarded_connection::takes_header(const std::vector<char>& header) {
   kind_ = static_cast<uint8_t>(header[0]);
   content_follows_ = std::any_of(header.begin() + length_at, header.begin() + length_at + sizeof(uint32_t),
                                  [](char x) { return x != 0; });
-  const auto expected = role_ == role::accepted ? client_greeting : server_greeting;
+  const auto expected = side_ == side::accepted ? client_greeting : server_greeting;
   if (is_greeting(kind_)) // CAF reads a content that is not there
-    return content_follows_ && kind_ == expected && (role_ == role::accepted || !greeted_);
+    return content_follows_ && kind_ == expected && (side_ == side::accepted || !greeted_);
   return greeted_;
 }
 
@@ -238,6 +243,24 @@ bool guarded_connection::pass_on(caf::execution_unit* context) {
 bool guarded_connection::refuse_malformed(caf::execution_unit* context) {
   log_->malformed(address_);
   return refuse(context);
+}
+
+void guarded_connection::drop_unless_admitted(caf::execution_unit* context) {
+  auto* broker = is_greeting(kind_) ? nullptr : dynamic_cast<caf::io::basp_broker*>(parent());
+  if (broker == nullptr)
+    return; // of no protocol that has actors, or of a connection that is not greeted yet
+  const auto known = broker->ctx.find(hdl());
+  if (known == broker->ctx.end())
+    return; // CAF has closed it
+  auto& header = known->second.hdr;
+  if (!guard_) {
+    const auto process = side_ == side::accepted ? claimed_ : broker->instance.tbl().lookup_direct(hdl());
+    guard_.emplace(process_trust::of(broker->system()).peers(), process,
+                   connected_peer{session_.peer, fmt::format("{}:{}", address_, guarded_connection::port()),
+                                  to_string(process)});
+  }
+  if (!guard_->admits(*broker, header, rd_buf(), context))
+    header.operation = message_type::heartbeat; // the only frame in which CAF does nothing with a content
 }
 
 bool guarded_connection::refuse(caf::execution_unit* context) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "actors/hosts/encrypted_stream.hpp"
+#include "actors/hosts/frame_guard.hpp"
 #include "runtime/health/restart_intensity.hpp"
 #include "runtime/trust/greeting.hpp"
 
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +39,7 @@ private:
   rate_limiter claims_{std::chrono::seconds{10}}, malformed_{std::chrono::seconds{1}};
 };
 
-/// A connection of CAF's protocol that takes care of three things that CAF 0.17 does not:
+/// A connection of CAF's protocol that takes care of four things that CAF 0.17 does not:
 ///
 /// Memory. CAF reserves and clears what the header of a message claims before a byte of it has come. Here memory is
 /// reserved for twice what has come of a message, for `connection_limits::reserved_bytes` at first, and for as much as
@@ -52,16 +54,19 @@ private:
 /// identity. Two processes must not connect to each other at the same time: each would wait; of two nodes, only the
 /// later one of the coordinator's list connects.
 ///
+/// Rights. A message that the role of the other end does not allow is dropped, or answered with an error
+/// (`frame_guard`).
+///
 /// Form. What is no greeting at first, a greeting later of another kind, or without a content ends the connection.
 ///
 /// CAF's own scribe has a stream that cannot encrypt; the rest of it is here.
 class guarded_connection final : public caf::io::scribe {
 public:
   /// Which end this process is: it has accepted the connection, or made it.
-  enum class role : uint8_t { accepted, made };
+  enum class side : uint8_t { accepted, made };
 
   /// `with`: what both ends have proved before. `tls`: null for a connection that is not encrypted.
-  guarded_connection(caf::io::network::default_multiplexer& backend, int fd, role as, const connection_limits& limits,
+  guarded_connection(caf::io::network::default_multiplexer& backend, int fd, side as, const connection_limits& limits,
                      std::shared_ptr<claim_log> log, session with = {}, tls_channel_ptr tls = {});
   ~guarded_connection() override;
 
@@ -106,6 +111,8 @@ private:
   /// Of a greeting: whose it is.
   identity identify(caf::execution_unit* context, const std::vector<char>& greeting);
   bool pass_on(caf::execution_unit* context);
+  /// Has CAF drop the frame whose content has come, if it may not have it.
+  void drop_unless_admitted(caf::execution_unit* context);
   bool refuse(caf::execution_unit* context);
   /// The same, of what is no message.
   bool refuse_malformed(caf::execution_unit* context);
@@ -115,11 +122,12 @@ private:
 
   encrypted_stream stream_;
   bool launched_ = false;
-  const role role_;
+  const side side_;
   const connection_limits limits_;
   const std::shared_ptr<claim_log> log_;
   const session session_;
-  const std::string address_; ///< Of the other end, which a socket that was reset no longer knows.
+  const std::string address_;        ///< Of the other end, which a socket that was reset no longer knows.
+  std::optional<frame_guard> guard_; ///< None before the first frame after the greetings.
   std::function<void()> known_, waiting_;
   size_t wanted_ = 0;          ///< Of the part that comes.
   size_t brought_ = 0;         ///< So far, of all parts.

@@ -159,6 +159,12 @@ void leave(self_pointer self, caf::error reason) {
           [self, reason](const caf::error&) { self->quit(reason); });
 }
 
+/// Nodes write records, too, and must not say who has done what.
+bool may_say(self_pointer self, const proto::Record& record) {
+  const auto& sender = self->current_sender();
+  return !record.has_audit() || (sender && sender->node() == self->node());
+}
+
 } // namespace
 
 journal_state::~journal_state() {
@@ -223,10 +229,14 @@ journal_actor::behavior_type journal(self_pointer self, journal_options options)
   plan_look(self);
   self->set_exit_handler([self](caf::exit_msg& msg) { leave(self, std::move(msg.reason)); });
   return {
-    [self](proto::Record& record) { enqueue(self, std::move(record)); },
+    [self](proto::Record& record) {
+      if (may_say(self, record))
+        enqueue(self, std::move(record));
+    },
     [self](proto::Records& records) {
       for (auto& record : *records.mutable_records())
-        enqueue(self, std::move(record));
+        if (may_say(self, record))
+          enqueue(self, std::move(record));
     },
     [self](const proto::JournalFlushRequest& x) { return flush_now(self, x); },
     [self](const proto::JournalTailRequest& request) { return tail(self->state, request); },

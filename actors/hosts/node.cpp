@@ -59,6 +59,8 @@ void node_state::join(const proto::Adopt& x) {
         host(id_, wanted);
       },
       [this](const caf::error& problem) {
+        if (problem == errc::permission_denied)
+          return self->quit(problem);
         self->quit(make_error(errc::timed_out,
                               fmt::format("the coordinator did not let node {} join within {:.1f} s: {}", options.name,
                                           std::chrono::duration<double>{options.join_limit}.count(), render(problem))));

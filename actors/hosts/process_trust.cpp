@@ -20,13 +20,26 @@ const char* variable_of(const char* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-credentials_ptr credentials_of(shared_secret secret, std::string origin) {
-  return std::make_shared<const credentials>(credentials{std::move(secret), std::move(origin)});
+caf::expected<credentials_ptr> credentials_of(const shared_secret& stored, const std::string& where) {
+  TRY(secret, role_secret_of(stored, where));
+  return credentials::of(std::move(*secret), "that of " + where);
 }
 
 caf::expected<credentials_ptr> credentials_in(const std::string& file) {
-  TRY(secret, shared_secret::read(file));
-  return credentials_of(std::move(*secret), fmt::format("that of {}", file));
+  TRY(stored, shared_secret::read(file));
+  return credentials_of(*stored, file);
+}
+
+/// Whether a process can listen with these. Errors: unauthenticated.
+caf::error check_listening(const credentials& own, listener_kind as) {
+  const auto mine = own.own.as;
+  if (!own.secret || mine == role::member || (mine == role::node && as != listener_kind::coordinator)
+      || (mine == role::rank && as != listener_kind::coordinator))
+    return caf::none;
+  return make_error(errc::unauthenticated,
+                    fmt::format("this process has the secret of a {}, {}, and cannot check by it who connects to its "
+                                "port of a {}: it needs the cluster's own secret",
+                                name_of(mine), own.origin, name_of(as)));
 }
 
 } // namespace
@@ -47,7 +60,7 @@ process_trust& process_trust::of(caf::actor_system& system) {
 
 credentials_ptr process_trust::keep(shared_secret secret, const std::filesystem::path& file) {
   std::scoped_lock lock{mutex_};
-  of_cluster_ = credentials_of(std::move(secret), fmt::format("that of {}", file.string()));
+  of_cluster_ = credentials::of({role::member, {}, std::move(secret)}, fmt::format("that of {}", file.string()));
   return of_cluster_;
 }
 
@@ -106,7 +119,7 @@ caf::expected<credentials_ptr> process_trust::configured_secret() const {
     return credentials_in(settings_.secret_file);
   if (const auto* text = variable_of("RINGMASTER_SECRET")) {
     TRY(secret, shared_secret::parse(text, "RINGMASTER_SECRET in the environment"));
-    return credentials_of(std::move(*secret), "that of RINGMASTER_SECRET in the environment");
+    return credentials_of(*secret, "RINGMASTER_SECRET in the environment");
   }
   if (const auto* file = variable_of("RINGMASTER_SECRET_FILE"))
     return credentials_in(file);
@@ -114,8 +127,11 @@ caf::expected<credentials_ptr> process_trust::configured_secret() const {
 }
 
 caf::expected<credentials_ptr> process_trust::for_listening(listener_kind as, uint16_t port) {
+  if (as == listener_kind::coordinator)
+    is_coordinator_ = true;
   TRY(known, configured());
   if (*known) {
+    RETURN_ERROR(check_listening(**known, as));
     if ((*known)->tls && as == listener_kind::coordinator)
       spdlog::info("connections use TLS 1.3, with the certificate {}", (*known)->tls->origin());
     if (settings_.insecure && as == listener_kind::coordinator)
@@ -185,14 +201,21 @@ caf::expected<credentials_ptr> process_trust::of_waiting_nodes() {
   return keep(std::move(found->secret), found->file);
 }
 
+/// Nodes obey their coordinator in what they take from no other member.
+credentials_ptr process_trust::as_coordinator(credentials_ptr own) const {
+  if (!is_coordinator_ || !own->secret || own->own.as != role::member)
+    return own;
+  return own->derived(role::coordinator);
+}
+
 caf::expected<credentials_ptr> process_trust::for_connecting(const endpoint& there, listener_kind whom) {
   TRY(known, configured());
   if (*known)
-    return known;
+    return whom == listener_kind::node ? as_coordinator(std::move(*known)) : std::move(*known);
   if (whom != listener_kind::coordinator) {
     std::scoped_lock lock{mutex_};
     if (of_cluster_)
-      return of_cluster_;
+      return as_coordinator(of_cluster_);
   }
   auto found = secret_directory{}.find(secret_directory::name_for(there.port));
   if (found)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/hosts/peer_directory.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/trust/credentials.hpp"
 #include "runtime/trust/listener_kind.hpp"
@@ -7,6 +8,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/expected.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
@@ -45,6 +47,8 @@ public:
 ///
 /// Certificates are those of trust.certificate, or of RINGMASTER_CERTIFICATE. With them a secret is proved only if one
 /// is configured by the second, third or fourth line.
+/// Each may have the secret of a role (role_secret.hpp) in place of the cluster's. A process that has only that
+/// connects, and others can connect to it only as nodes of the same role.
 ///
 /// A coordinator stores its secret there by its port in any case, so that other commands of its user find it.
 class process_trust {
@@ -66,9 +70,12 @@ public:
   /// "TLS 1.3"; empty: connections are not encrypted.
   std::string encryption();
 
-private:
-  /// Null where nothing is configured.
+  /// What the configuration or the environment names. Null: nothing. Errors: as of shared_secret, invalid_config.
   caf::expected<credentials_ptr> configured();
+  /// Who is connected to this process by CAF's protocol.
+  peer_directory& peers() { return peers_; }
+
+private:
   caf::expected<credentials_ptr> configured_secret() const;
   /// Null where there is no certificate. Errors: invalid_config.
   caf::expected<tls_identity_ptr> certified();
@@ -76,9 +83,12 @@ private:
   caf::expected<credentials_ptr> of_waiting_nodes();
   /// Has processes of this user and host find the secret by the port, in place of one of an earlier coordinator there.
   void publish(uint16_t port, const shared_secret& secret, bool until_end);
+  credentials_ptr as_coordinator(credentials_ptr own) const;
   credentials_ptr keep(shared_secret secret, const std::filesystem::path& file);
 
   const trust_settings settings_;
+  peer_directory peers_;
+  std::atomic<bool> is_coordinator_ = false; ///< It listens as one.
   std::mutex mutex_;
   tls_identity_ptr certified_;      ///< Once it was read.
   credentials_ptr of_cluster_;      ///< That this process is a part of, once it is known.

@@ -27,13 +27,15 @@ void rank_memory::found(const device_handle& x) {
     return ready_(make_error(errc::unreachable, fmt::format("the memory of {} is not accessible", text_of(device_))));
   auto memory = mapped_memory::reach(*x.memory, mapped_memory::access::write);
   if (!memory)
-    return not_reached(caf::actor_cast<device_actor>(x.device), memory.error());
+    return not_reached(memory.error());
   memory_ = std::move(*memory);
   request(x.memory->bytes);
 }
 
-void rank_memory::not_reached(const device_actor& device, const caf::error& why) {
-  self_->request(device, limit_, gpu_sim::GetDeviceMetadataRequest{})
+void rank_memory::not_reached(const caf::error& why) {
+  gpu_sim::DeviceId id;
+  id.set_value(device_.value);
+  self_->request(coordinator_, limit_, id, gpu_sim::GetDeviceMetadataRequest{})
     .then([this, why](const gpu_sim::GetDeviceMetadataResponse&) { ready_(why); },
           [this](const caf::error& problem) {
             ready_(make_error(errc::device_lost, fmt::format("{} is lost: {}", text_of(device_), render(problem))));

@@ -38,7 +38,7 @@ public:
 private:
   void found(const device_handle& x);
   /// The memory file may be missing because the device is lost, which may not have been reported yet.
-  void not_reached(const device_actor& device, const caf::error& why);
+  void not_reached(const caf::error& why);
   /// `all`: bytes of the device.
   void request(uint64_t all);
   void allocated(const gpu_sim::MemAddr& at, uint64_t bytes);

@@ -105,7 +105,7 @@ void course_desk_state::destroy_idle() {
 caf::error course_desk_state::no_answer(const caf::error& problem) {
   if (problem == caf::sec::request_timeout)
     return make_error(errc::timed_out, "the cluster did not answer within the limit of the call");
-  if (problem == errc::too_many) // it lives, and has refused the call
+  if (problem == errc::too_many || problem == errc::permission_denied) // it lives, and has refused the call
     return problem;
   return make_error(errc::unreachable, fmt::format("the coordinator is gone: {}", render(problem)));
 }

@@ -24,6 +24,7 @@ grpc::StatusCode code_for(errc code) {
     case errc::invalid_config:
     case errc::size_mismatch:
     case errc::too_large: return grpc::INVALID_ARGUMENT;
+    case errc::permission_denied: return grpc::PERMISSION_DENIED;
     case errc::timed_out: return grpc::DEADLINE_EXCEEDED;
     case errc::device_lost:
     case errc::killed_on_request:

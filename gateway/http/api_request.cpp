@@ -149,6 +149,7 @@ refusal refusal_of(const caf::error& problem) {
     switch (code) {
       case errc::invalid_argument:
       case errc::out_of_range: return 400;
+      case errc::permission_denied: return 403;
       case errc::unknown_device:
       case errc::unknown_communicator: return 404;
       case errc::refused:

@@ -41,7 +41,8 @@ namespace ringmaster {
   X(unreachable, "no process listens there, or the network is cut; the message names both ends")                       \
   X(not_ringmaster, "what answers there is no process of Ringmaster")                                                  \
   X(no_space, "the disk, a quota or the limit on file sizes has no room")                                              \
-  X(unauthenticated, "the two ends of a connection do not have the same secret; the message says what to do")
+  X(unauthenticated, "the two ends of a connection do not have the same secret; the message says what to do")          \
+  X(permission_denied, "the role of this process does not allow it; the message names the role that does")
 
 /// Code of an error. A program that must distinguish errors compares codes, never messages.
 enum class errc : uint8_t {

@@ -7,11 +7,11 @@
 
 namespace ringmaster {
 
-void id_ledger::start_above(const proto::JournalState& known) {
-  given_.node = std::max(given_.node, node_id{known.node_id()});
-  given_.device = std::max(given_.device, device_id{known.device_id()});
-  given_.communicator = std::max(given_.communicator, communicator_id{known.comm_id()});
-  floor_ = std::max(floor_, device_id{known.device_id()});
+void id_ledger::start_above(uint64_t node, uint64_t device, uint64_t communicator) {
+  given_.node = std::max(given_.node, node_id{node});
+  given_.device = std::max(given_.device, device_id{device});
+  given_.communicator = std::max(given_.communicator, communicator_id{communicator});
+  floor_ = std::max(floor_, device_id{device});
   ensure(floor_ <= given_.device, "devices of earlier runs have given ids");
 }
 

@@ -20,7 +20,12 @@ public:
   explicit id_ledger(const proto::JournalState& known) { start_above(known); }
 
   /// Ids of earlier runs end here; new ones are above.
-  void start_above(const proto::JournalState& known);
+  void start_above(const proto::JournalState& known) {
+    start_above(known.node_id(), known.device_id(), known.comm_id());
+  }
+  void start_above(const proto::IdsReserved& known) {
+    start_above(known.node_id(), known.device_id(), known.comm_id());
+  }
 
   node_id new_node();
   communicator_id new_communicator();
@@ -46,6 +51,7 @@ private:
     communicator_id communicator;
   };
   static proto::Record record_of(const highest& x);
+  void start_above(uint64_t node, uint64_t device, uint64_t communicator);
 
   highest given_;
   highest marked_;

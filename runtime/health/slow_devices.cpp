@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 
 namespace ringmaster {
@@ -21,15 +22,18 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-/// The lower median of the others, of which `own` is one; 0: there are none.
+/// The lower median of the values but one, `own`. There are others.
 double median_without(const std::vector<double>& ascending, double own) {
-  if (own <= 0)
-    return ascending.empty() ? 0 : ascending[(ascending.size() - 1) / 2];
-  if (ascending.size() < 2)
-    return 0;
   const auto place = std::ranges::lower_bound(ascending, own) - ascending.begin();
   const auto middle = (ascending.size() - 2) / 2;
   return ascending[static_cast<size_t>(place) <= middle ? middle + 1 : middle];
+}
+
+/// How `own` compares with the median of the others. None: one of them has done nothing.
+std::optional<double> factor_of(double own, const std::vector<double>& ascending) {
+  if (own <= 0 || ascending.size() < 2)
+    return std::nullopt;
+  return ratio(own, median_without(ascending, own));
 }
 
 } // namespace
@@ -74,14 +78,10 @@ std::vector<slow_devices::change> slow_devices::look(const std::vector<device_id
   per_step = sorted(std::move(per_step));
   per_byte = sorted(std::move(per_byte));
   for (auto& x : all) {
-    const auto place = static_cast<size_t>(std::ranges::lower_bound(own, x.own_ns) - own.begin());
-    const auto middle = (own.size() - 2) / 2;
-    const auto others_ns = own[place <= middle ? middle + 1 : middle];
+    const auto others_ns = median_without(own, x.own_ns);
     auto factor = ratio(x.own_ns, others_ns);
-    if (const auto others = median_without(per_step, x.per_step); others > 0 && x.per_step > 0)
-      factor = std::min(factor, ratio(x.per_step, others));
-    if (const auto others = median_without(per_byte, x.per_byte); others > 0 && x.per_byte > 0)
-      factor = std::min(factor, ratio(x.per_byte, others));
+    factor = std::min(factor, factor_of(x.per_step, per_step).value_or(factor));
+    factor = std::min(factor, factor_of(x.per_byte, per_byte).value_or(factor));
     auto& known = devices_.at(x.device);
     const auto share = x.own_ns / static_cast<double>(duration{window}.count());
     const bool is_slow = known.is_slow ? factor >= slow_below && share >= share_min / 2

@@ -13,9 +13,9 @@ namespace {
 
 using proto::Record;
 
-constexpr std::array<std::string_view, 13> kinds{"coordinator", "node",     "device",     "communicator", "epoch",
+constexpr std::array<std::string_view, 14> kinds{"coordinator", "node",     "device",     "communicator", "epoch",
                                                  "operation",   "rank",     "checkpoint", "call",         "command",
-                                                 "fault",       "training", "unknown"};
+                                                 "fault",       "training", "audit",      "unknown"};
 
 operation_key key(uint64_t communicator, uint64_t sequence) {
   return {communicator_id{communicator}, sequence_number{sequence}};
@@ -59,6 +59,7 @@ std::string_view kind_of(const Record& record) {
     case Record::kCommandEnded: return "command";
     case Record::kFaultInjected: return "fault";
     case Record::kTrainingStep: return "training";
+    case Record::kAudit: return "audit";
     case Record::EVENT_NOT_SET: break;
   }
   return "unknown";
@@ -93,6 +94,10 @@ std::optional<communicator_id> communicator_of(const Record& record) {
         return communicator_id{parent};
       return std::nullopt;
     case Record::kCommunicatorDestroyed: return communicator_id{record.communicator_destroyed().comm_id()};
+    case Record::kAudit:
+      if (auto named = record.audit().comm_id(); named != 0)
+        return communicator_id{named};
+      return std::nullopt;
     default: return std::nullopt;
   }
 }
@@ -113,6 +118,7 @@ bool concerns(const Record& record, device_id device) {
     case Record::kInputCheckpoint: return record.input_checkpoint().device_id() == device.value;
     case Record::kCommandEnded: return record.command_ended().device_id() == device.value;
     case Record::kFaultInjected: return record.fault_injected().device_id() == device.value;
+    case Record::kAudit: return record.audit().device_id() == device.value;
     default: return false;
   }
 }

@@ -169,6 +169,13 @@ std::string text(const proto::TrainingStep& x) {
                      x.attempts() > 1 ? fmt::format(", at attempt {}", x.attempts()) : "");
 }
 
+std::string text(const proto::Audit& x) {
+  const auto who = fmt::format("{}{}{} at {}", plain(x.role()), x.name().empty() ? "" : " ", plain(x.name()),
+                               x.address().empty() ? "an address that is no longer known" : plain(x.address()));
+  return fmt::format("{} {}{}{}", who, plain(x.action()), because(x.refused()),
+                     x.unrecorded() == 0 ? "" : fmt::format(" ({} more were refused)", x.unrecorded()));
+}
+
 std::string text(const proto::NodeClock& x) {
   if (x.error_ns() == 0 && x.offset_ns() == 0)
     return fmt::format("node {} has the coordinator's clock", x.node_id());
@@ -241,6 +248,7 @@ std::string event_text(const Record& record, const record_text_options& opts) {
       return fmt::format("device {:#x}: fault on purpose{}", record.fault_injected().device_id(),
                          because(record.fault_injected().what()));
     case Record::kTrainingStep: return text(record.training_step());
+    case Record::kAudit: return text(record.audit());
     case Record::EVENT_NOT_SET: break;
   }
   return "an event that a later version wrote";
@@ -295,6 +303,7 @@ tone tone_of(const Record& record) {
     case Record::kDeviceSlow: return record.device_slow().has_ended() ? tone::plain : tone::warning;
     case Record::kNodeLeft:
     case Record::kFaultInjected: return tone::warning;
+    case Record::kAudit: return record.audit().refused().empty() ? tone::plain : tone::warning;
     case Record::kRankEnded: return record.rank_ended().phase() == proto::RankReport::BROKEN ? tone::bad : tone::plain;
     case Record::kCommandEnded: return record.command_ended().error().empty() ? tone::plain : tone::bad;
     case Record::kOperationEnded: return record.operation_ended().status() == gpu_sim::SUCCESS ? tone::good : tone::bad;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace ringmaster {
@@ -30,6 +31,13 @@ caf::error add(std::map<Id, Message>& to, const std::string& key, const std::str
 }
 
 } // namespace
+
+std::vector<metadata_change> changes_of(const proto::StoreChanges& x) {
+  std::vector<metadata_change> result;
+  for (auto& entry : x.entries())
+    result.push_back({entry.key(), entry.erased() ? std::nullopt : std::optional{entry.value()}});
+  return result;
+}
 
 std::string metadata_key::of(node_id id) {
   return fmt::format("{}{:x}", node_prefix, id.value);

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace ringmaster {
 
@@ -26,6 +27,9 @@ struct cluster_metadata {
   /// Errors: corrupt, with the key; wrong_version, if a later version wrote it.
   static caf::expected<cluster_metadata> of(const metadata_store::entries& entries);
 };
+
+/// Of the message in which they travel, in its order.
+std::vector<metadata_change> changes_of(const proto::StoreChanges& x);
 
 /// Keys of the store: "cluster", "ids", "node/1f", "device/1f", "communicator/1f".
 namespace metadata_key {

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
@@ -145,6 +146,11 @@ std::string own_addresses_text() {
     return "it has none: is its loopback interface up?";
   return fmt::format("it has {}, and {} stands for all", fmt::join(all, ", "),
                      is_own_address("127.0.0.1") ? "0.0.0.0" : any_address());
+}
+
+std::string own_host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
 caf::expected<std::string> own_address_towards(const endpoint& there) {

@@ -9,6 +9,9 @@
 
 namespace ringmaster {
 
+/// The name of this host; "localhost" if the system does not say.
+std::string own_host_name();
+
 /// The numeric address of this host on the route to `there`, at which hosts on that side reach it. (The host's name may
 /// not lead there: Debian's /etc/hosts says 127.0.1.1.) Sends nothing. Errors: invalid_argument for an unknown name,
 /// io_error if there is no route.

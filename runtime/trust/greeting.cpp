@@ -19,8 +19,9 @@ namespace ringmaster {
 namespace {
 
 constexpr std::string_view challenge_mark = "ring-ask", answer_mark = "ring-ans";
-constexpr uint32_t greeting_version = 1;
-constexpr size_t mark_bytes = 8, prologue_bytes = 16;
+constexpr uint32_t greeting_version = 2;
+constexpr size_t mark_bytes = 8, prologue_bytes = 16, nonce_bytes = sizeof(greeting_nonce),
+                 name_at = prologue_bytes + nonce_bytes;
 constexpr auto accepted = std::byte{1};
 
 enum class method : uint8_t { none = 0, secret = 1 };
@@ -44,7 +45,7 @@ prologue prologue_of(std::string_view mark, const credentials& own, listener_kin
   result[12] = method_of(own);
   result[13] = purpose_of(kind);
   result[14] = static_cast<std::byte>(kind);
-  result[15] = static_cast<std::byte>(own.protects(kind));
+  result[15] = static_cast<std::byte>(own.own.as) << 4 | static_cast<std::byte>(own.protects(kind));
   return result;
 }
 
@@ -59,9 +60,12 @@ struct prologue_view {
     return result;
   }
   bool proves() const { return bytes[12] != static_cast<std::byte>(method::none); }
-  bool encrypts() const { return bytes[15] != static_cast<std::byte>(protection::none); }
-  bool protects_as(protection x) const { return bytes[15] == static_cast<std::byte>(x); }
+  std::byte cipher() const { return bytes[15] & std::byte{15}; }
+  bool encrypts() const { return cipher() != static_cast<std::byte>(protection::none); }
+  bool protects_as(protection x) const { return cipher() == static_cast<std::byte>(x); }
   bool knows_method() const { return bytes[12] <= static_cast<std::byte>(method::secret); }
+  role as() const { return static_cast<role>(bytes[15] >> 4); }
+  bool knows_role() const { return as() <= role::observer; }
   bool is_for(listener_kind kind) const {
     return bytes[13] == purpose_of(kind) && bytes[14] == static_cast<std::byte>(kind);
   }
@@ -95,9 +99,9 @@ bool equal(std::span<const std::byte> left, std::span<const std::byte> right) {
 }
 
 // None begins as another does, so a proof of one end is never one of the other.
-constexpr std::string_view initiator_label = "ringmaster greeting 1: initiator\n",
-                           acceptor_label = "ringmaster greeting 1: acceptor\n",
-                           session_label = "ringmaster greeting 1: session key\n";
+constexpr std::string_view initiator_label = "ringmaster greeting 2: initiator\n",
+                           acceptor_label = "ringmaster greeting 2: acceptor\n",
+                           session_label = "ringmaster greeting 2: session key\n";
 
 using bytes_view = std::span<const std::byte>;
 
@@ -116,14 +120,51 @@ greeting_proof acceptor_proof(const shared_secret& secret, bytes_view binding, b
   return hmac(secret, acceptor_label, {binding, challenge, answer});
 }
 
-session session_of(const credentials& own, const std::optional<tls_peer>& tls, bytes_view challenge,
-                   bytes_view answer) {
-  session result{tls ? tls->identity : own.identity(), {}};
-  if (own.secret)
-    result.key = hmac(*own.secret, session_label, {binding_of(tls), challenge, answer});
+/// Whom certificate and secret stand for together. A certificate of a host may do everything, and so may the cluster's
+/// own secret: the other one of the two then says less. None: they are of different roles.
+std::optional<peer_identity> identity_of(const std::optional<tls_peer>& tls,
+                                         const std::optional<peer_identity>& secret) {
+  if (!tls || !secret)
+    return tls ? tls->identity : secret.value_or(peer_identity{});
+  if (tls->identity.as == role::member)
+    return peer_identity{secret->as, tls->identity.name};
+  if (secret->as != role::member && secret->as != tls->identity.as)
+    return std::nullopt;
+  return tls->identity;
+}
+
+session session_of(peer_identity other, const std::optional<shared_secret>& secret, const std::optional<tls_peer>& tls,
+                   bytes_view challenge, bytes_view answer) {
+  session result{std::move(other), {}};
+  if (secret)
+    result.key = hmac(*secret, session_label, {binding_of(tls), challenge, answer});
   else if (tls)
     result.key = tls->binding;
   return result;
+}
+
+/// Of an answer.
+std::string name_in(bytes_view answer) {
+  std::string result;
+  for (auto x : answer.subspan(name_at, secret_name_bytes_max))
+    result += static_cast<char>(x);
+  result.resize(std::min(result.find('\0'), result.size()));
+  return result;
+}
+
+/// Whether a process of this role may connect to such a port. Clients reach a cluster by its coordinator only.
+bool may_connect(role as, listener_kind to) {
+  const bool is_client = as == role::client || as == role::operating || as == role::observer;
+  return to == listener_kind::coordinator || !is_client;
+}
+
+/// The secret of this role and name, at an end that has `own`. None: it cannot know it.
+std::optional<shared_secret> secret_of(const credentials& own, const peer_identity& who) {
+  if (who == own.own)
+    return own.secret;
+  if (own.own.as != role::member || who.as == role::member)
+    return std::nullopt;
+  return derive_secret(*own.secret, who.as, who.name);
 }
 
 /// What speaks so, if that is known of the bytes.
@@ -174,6 +215,12 @@ std::string_view text_of(greeting_refusal why) {
     case greeting_refusal::wrong_secret: return "it has another secret, or repeats what another process has said";
     case greeting_refusal::reflected: return "it sent this process's own challenge back";
     case greeting_refusal::other_purpose: return "it wants to connect to something else";
+    case greeting_refusal::may_not_connect:
+      return "it has a role that may not connect to nodes: clients, operators and observers connect to the coordinator";
+    case greeting_refusal::two_roles: return "its certificate is of one role, and its secret of another";
+    case greeting_refusal::not_derivable:
+      return "its secret is not the one that this process has, which is of a role: processes that others connect to "
+             "need the cluster's own secret";
     case greeting_refusal::not_required: return "it has a secret, and this process runs with trust.insecure";
     case greeting_refusal::not_encrypted: return "it has no certificate and encrypts nothing, and TLS is required";
     case greeting_refusal::encrypted: return "it requires TLS, and this process has no certificate (trust.certificate)";
@@ -263,14 +310,28 @@ greeting_acceptor::step greeting_acceptor::judge() const {
     return refuse(greeting_refusal::no_secret);
   if (!own_->secret && theirs.proves())
     return refuse(greeting_refusal::not_required);
-  admitted result{session_of(*own_, tls_, challenge_, answer_), {}};
+  std::optional<peer_identity> by_secret;
+  std::optional<shared_secret> secret;
+  if (own_->secret) {
+    if (!theirs.knows_role() || theirs.as() == role::stranger)
+      return refuse(greeting_refusal::other_greeting);
+    by_secret = peer_identity{theirs.as(), name_in(answer_)};
+    secret = secret_of(*own_, *by_secret);
+    if (!secret)
+      return refuse(greeting_refusal::not_derivable);
+    const auto right = initiator_proof(*secret, binding_of(tls_), challenge_, answer_);
+    if (!equal(right, bytes_view{answer_}.last(sizeof(greeting_proof))))
+      return refuse(greeting_refusal::wrong_secret);
+  }
+  auto who = identity_of(tls_, by_secret);
+  if (!who)
+    return refuse(greeting_refusal::two_roles);
+  if (!may_connect(who->as, kind_))
+    return refuse(greeting_refusal::may_not_connect);
+  admitted result{session_of(std::move(*who), secret, tls_, challenge_, answer_), {}};
   result.verdict[0] = accepted;
-  if (!own_->secret)
-    return result;
-  const auto right = initiator_proof(*own_->secret, binding_of(tls_), challenge_, answer_);
-  if (!equal(right, bytes_view{answer_}.last(sizeof(greeting_proof))))
-    return refuse(greeting_refusal::wrong_secret);
-  std::ranges::copy(acceptor_proof(*own_->secret, binding_of(tls_), challenge_, answer_), result.verdict.begin() + 8);
+  if (secret)
+    std::ranges::copy(acceptor_proof(*secret, binding_of(tls_), challenge_, answer_), result.verdict.begin() + 8);
   return result;
 }
 
@@ -326,11 +387,29 @@ greeting_initiator::step greeting_initiator::take(std::span<const std::byte> byt
 void greeting_initiator::fill_answer() {
   std::ranges::copy(prologue_of(answer_mark, *own_, kind_), answer_.begin());
   std::ranges::copy(nonce_, answer_.begin() + prologue_bytes);
+  std::ranges::transform(own_->own.name, answer_.begin() + name_at, [](char x) { return static_cast<std::byte>(x); });
+}
+
+caf::error greeting_initiator::choose_secret(role of_acceptor) {
+  if (!own_->secret)
+    return caf::none;
+  const bool is_whole = own_->own.as == role::member;
+  const bool knows_others = is_whole || own_->own.as == role::coordinator; // else it has the acceptor's secret at most
+  other_ = {kind_ == listener_kind::coordinator ? role::coordinator : knows_others ? of_acceptor : own_->own.as, {}};
+  if (of_acceptor == role::member || of_acceptor == own_->own.as)
+    return caf::none;
+  if (!is_whole)
+    return make_error(errc::unauthenticated,
+                      fmt::format("{} has the secret of a {}, and cannot check that of a {}, which this process has, "
+                                  "{}: give it the cluster's own secret",
+                                  where_, name_of(of_acceptor), name_of(own_->own.as), own_->origin));
+  own_ = own_->derived(of_acceptor);
+  return caf::none;
 }
 
 greeting_initiator::step greeting_initiator::take_challenge() {
   const prologue_view theirs{challenge_};
-  if (theirs.version() != greeting_version || !theirs.knows_method())
+  if (theirs.version() != greeting_version || !theirs.knows_method() || !theirs.knows_role())
     return failed{make_error(errc::wrong_version,
                              fmt::format("{} has version {} of the greeting between processes of Ringmaster, and this "
                                          "process version {}: all processes of a cluster must have the same version",
@@ -343,6 +422,9 @@ greeting_initiator::step greeting_initiator::take_challenge() {
   auto found = find_own_();
   own_ = found ? std::move(*found) : no_credentials();
   ensure(own_ != nullptr, "a process that has found its credentials has some");
+  if (theirs.proves())
+    if (auto problem = choose_secret(theirs.as()))
+      return failed{std::move(problem), {}};
   fill_answer();
   if (!found && code_of(found.error()) == errc::invalid_config)
     return failed{std::move(found.error()), {answer_.begin(), answer_.end()}};
@@ -419,13 +501,15 @@ greeting_initiator::step greeting_initiator::take_verdict() const {
                   {}};
   if (verdict_[0] != accepted)
     return unauthenticated(fmt::format("refused this process: {}", text_of(why)));
+  // The acceptor's certificate is a host's, which says less than its secret's role.
+  const auto who = identity_of(tls_, own_->secret ? std::optional{other_} : std::nullopt).value_or(other_);
   if (!own_->secret)
-    return admitted{session_of(*own_, tls_, challenge_, answer_), own_->protects(kind_)};
+    return admitted{session_of(who, own_->secret, tls_, challenge_, answer_), own_->protects(kind_)};
   if (!equal(acceptor_proof(*own_->secret, binding_of(tls_), challenge_, answer_), bytes_view{verdict_}.subspan(8)))
     return unauthenticated(fmt::format("does not know the secret that this process has, {}: another process has taken "
                                        "the address, or something between the two changes what they send",
                                        own_->origin));
-  return admitted{session_of(*own_, tls_, challenge_, answer_), own_->protects(kind_)};
+  return admitted{session_of(who, own_->secret, tls_, challenge_, answer_), own_->protects(kind_)};
 }
 
 } // namespace ringmaster

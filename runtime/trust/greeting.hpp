@@ -22,12 +22,19 @@ namespace ringmaster {
 // The greeting of every TCP connection between two processes of Ringmaster. It is over before anything else of the
 // connection is read, and shows each end that the other one knows the cluster's secret, which is never sent:
 //
-//   acceptor -> initiator   challenge   "ring-ask", version 4, method 1, purpose 1, listener 1, cipher 1, nonce 32
-//   initiator -> acceptor   answer      "ring-ans", the same 8 bytes, nonce 32, proof 32
+//   acceptor -> initiator   challenge   "ring-ask", version 4, method 1, purpose 1, listener 1, role and cipher 1,
+//                                       nonce 32
+//   initiator -> acceptor   answer      "ring-ans", the same 8 bytes, nonce 32, name 32, proof 32
 //   acceptor -> initiator   verdict     verdict 1, 0 7, proof 32
 //
+// The byte before the nonce has the role in its upper half and the cipher in its lower half.
+//
+// `role` and `name` are those of the secret that an end has. Both ends prove one secret: that of the initiator's role
+// and name, which an acceptor with the cluster's own secret derives (role_secret.hpp). An acceptor that has only the
+// secret of its role admits those of the same role; one that has the cluster's secret connects to it by that as well.
+//
 // Numbers are little-endian. A proof is HMAC-SHA-256 with the secret over a label that names the protocol and the end
-// that proves, and over all bytes before it: so over both nonces, the method, and what the connection is for. A
+// that proves, and over all bytes before it: so over both nonces, role and name, and what the connection is for. A
 // recorded greeting has another nonce, a reflected one another label, one from another port another purpose. With
 // the method `none` proofs are zeros.
 //
@@ -64,7 +71,11 @@ enum class greeting_refusal : uint8_t {
   refuses_authority = 23, ///< ... that its authority has not signed it,
   refuses_host = 24,      ///< ... that it is for other hosts, or not valid yet.
   tls_failed = 25,        ///< It speaks another version of TLS, or cut the handshake off.
-  other_protection = 26   ///< It has another value of trust.bulk.
+  other_protection = 26,  ///< It has another value of trust.bulk.
+  // Of roles.
+  may_not_connect = 27, ///< It has a role that may not connect here.
+  not_derivable = 28,   ///< Its secret is of a role that this end, without the cluster's own secret, cannot check.
+  two_roles = 29        ///< Its certificate is of one role, and its secret of another.
 };
 
 /// "it speaks HTTP, which a gateway (ringmaster-gateway) serves"
@@ -90,7 +101,7 @@ struct session {
   session_key key{};
 };
 
-constexpr size_t challenge_bytes = 48, answer_bytes = 80, verdict_bytes = 40;
+constexpr size_t challenge_bytes = 48, answer_bytes = 112, verdict_bytes = 40;
 
 /// The end that has accepted a connection.
 ///
@@ -186,14 +197,17 @@ private:
   /// Why this end and the other one do not want the same; empty: they do.
   std::string disagreement(bool they_prove, bool they_encrypt) const;
   void fill_answer();
+  /// The secret to prove, which is what `own_` is for the acceptor's role. Errors: unauthenticated.
+  caf::error choose_secret(role of_acceptor);
   void prove();
   failed unauthenticated(const std::string& why) const;
   /// The same, and the other end is to know, too.
   failed no_agreement(const std::string& why) const;
 
   finder find_own_;
-  credentials_ptr own_;
+  credentials_ptr own_; ///< From `take_challenge` on: as what it proves itself to this acceptor.
   listener_kind kind_;
+  peer_identity other_; ///< Whom the acceptor is, if its proof is right.
   std::string where_;
   greeting_nonce nonce_;
   std::optional<tls_peer> tls_;

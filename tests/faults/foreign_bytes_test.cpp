@@ -141,7 +141,7 @@ std::vector<std::string> foreign_bytes(const std::string& answer) {
           "ringlink" + std::string(16, '\1'),
           huge_length,
           ones,
-          "ring-ans" + std::string(72, '\xff')};
+          "ring-ans" + std::string(answer_bytes - 8, '\xff')};
 }
 
 /// A port, and what has become of those that came to it.
@@ -232,8 +232,7 @@ uint64_t refusals_reported(const std::string& log, uint16_t port) {
 
 TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a second, and delay no one") {
   attacked_cluster cluster;
-  const auto own = std::make_shared<const credentials>(credentials{*shared_secret::read(cluster.secret_file),
-                                                                   cluster.secret_file});
+  const auto own = credentials::of({role::member, {}, *shared_secret::read(cluster.secret_file)}, cluster.secret_file);
   launched_program* const programs[] = {&*cluster.coordinator, &*cluster.node};
   for (auto* program : programs) {
     const auto ports = listening_ports(program->child.pid());
@@ -279,8 +278,7 @@ TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a
 TEST_CASE(
   "foreign bytes: of a process that was admitted, lengths that nothing has end its connection and reserve nothing") {
   attacked_cluster cluster;
-  const auto own = std::make_shared<const credentials>(credentials{*shared_secret::read(cluster.secret_file),
-                                                                   cluster.secret_file});
+  const auto own = credentials::of({role::member, {}, *shared_secret::read(cluster.secret_file)}, cluster.secret_file);
   for (auto* program : {&*cluster.coordinator, &*cluster.node}) {
     const auto memory = resident_bytes(program->child.pid());
     for (const auto port : listening_ports(program->child.pid()))

@@ -14,8 +14,8 @@ void greet_initiator(std::string_view bytes) {
   input_parts parts{bytes};
   const auto choice = parts.byte();
   const auto kind = static_cast<listener_kind>(choice % 3);
-  static const auto with_secret = std::make_shared<const credentials>(
-    credentials{*shared_secret::parse("a secret of the corpus, of 32 bytes", "the corpus"), "the corpus"});
+  static const auto with_secret = credentials::of(
+    {role::member, {}, *shared_secret::parse("a secret of the corpus, of 32 bytes", "the corpus")}, "the corpus");
   const auto own = (choice & 4) != 0 ? with_secret : no_credentials();
   greeting_initiator initiator{[own] { return caf::expected<credentials_ptr>{own}; }, kind, "host:1", greeting_nonce{}};
   auto left = as_bytes(parts.rest());

@@ -25,11 +25,7 @@ void start_again(std::string_view bytes) {
   coordinator_options options;
   options.identity.set_cluster_id(found->cluster.cluster_id());
   options.identity.set_incarnation(found->cluster.incarnation());
-  proto::JournalState known;
-  known.set_node_id(found->ids.node_id());
-  known.set_device_id(found->ids.device_id());
-  known.set_comm_id(found->ids.comm_id());
-  options.ids->start_above(known);
+  options.ids->start_above(found->ids);
   options.found = std::move(*found);
   options.store = store;
   const auto host = system.sys.spawn<fair_coordinator>(std::move(options));

@@ -6,6 +6,7 @@
 #include "client/cluster.hpp"
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
+#include "runtime/configuration/places.hpp"
 #include "runtime/logging/log.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/own_address.hpp"
@@ -132,21 +133,20 @@ private:
     caf::scoped_actor self{system};
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};
-    bool held = true;
+    bool holds = true;
     auto status = run_until_ended(
       self, coordinator.address(),
       [&]() -> caf::error {
         nodes.try_missing();
         if (store == nullptr)
           return caf::none;
-        const bool holds = store->holds();
-        if (!store->has_files() || (holds && !std::exchange(held, holds))) // it looks at what has waited
+        const bool held_before = std::exchange(holds, store->holds());
+        if (!store->has_files() || (holds && !held_before)) // it looks at what has waited
           self->send(coordinator, atom::tick_v);
-        held = holds;
         return store->deposed();
       },
       [&](const caf::down_msg& x) { nodes.on_down(x); });
-    if (is_shared)
+    if (store != nullptr && store->is_shared())
       leave_to_others(system, coordinator, *store, status, to);
     at_the_end.emplace();
     auto records = (*parts)->records();
@@ -187,8 +187,7 @@ private:
 
   /// The same command in the program that can reach etcd. Returns if there is none. Errors: io_error.
   static caf::error become_program_with_etcd() {
-    std::error_code none;
-    const auto program = (std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / etcd_program).string();
+    const auto program = (program_directory() / etcd_program).string();
     std::ifstream words{"/proc/self/cmdline", std::ios::binary};
     std::vector<std::string> arguments;
     for (std::string word; std::getline(words, word, '\0');)

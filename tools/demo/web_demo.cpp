@@ -1,6 +1,7 @@
 #include "tools/demo/web_demo.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/configuration/places.hpp"
 #include "tools/launch/scratch_directory.hpp"
 #include "tools/options/tool_command.hpp"
 #include "tools/processes/process_watch.hpp"
@@ -36,8 +37,7 @@ constexpr auto stop_limit = 3s;
 
 /// The program of that name beside this one. Errors: io_error, with the command that builds it.
 caf::expected<std::string> program_beside(const std::string& name) {
-  std::error_code none;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / name;
+  const auto path = program_directory() / name;
   if (::access(path.c_str(), X_OK) == 0)
     return path.string();
   return make_error(errc::io_error,

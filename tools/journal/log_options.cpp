@@ -34,6 +34,7 @@ void log_options::add_to(option_table& table) {
   table.number("--device", filter.device, 0).says("N|0xN", "only records that name the device").otherwise("");
   table.word("--kind", filter.kind, {record_kinds().begin(), record_kinds().end()})
     .says("KIND", "{words}; faults are injected ones: a loss is of kind device or node");
+  table.flag("--audit", audit).says("who has changed what, from where: --kind audit");
   table.parsed("--outcome", filter.outcome, parse_outcome)
     .says("O",
           "{words}: only operations with this latest state, and commands, refused calls and aborted communicators with "
@@ -53,8 +54,8 @@ void log_options::add_to(option_table& table) {
     .says("DIR", "write each rank's operations to DIR as a dump of PyTorch's Flight Recorder; see ringmaster diagnose")
     .offers_directories();
   table.flag("--follow", follow).says("continues with new records until interrupted");
-  table.common({"--communicator", "--device", "--kind", "--outcome", "--last", "--relative", "--json", "--trace",
-                "--follow"});
+  table.common({"--communicator", "--device", "--kind", "--audit", "--outcome", "--last", "--relative", "--json",
+                "--trace", "--follow"});
   table.add_example("ringmaster log log --kind operation --outcome failed",
                     "failed operations, from the call to the end");
 }
@@ -86,7 +87,11 @@ std::string_view beside_dumps(const log_options& x) {
 
 } // namespace
 
-caf::error log_options::check() const {
+caf::error log_options::check() {
+  if (audit && !filter.kind.empty())
+    return invalid("--audit is --kind audit, so it does not go with another kind");
+  if (audit)
+    filter.kind = "audit";
   if (dir.empty())
     return invalid("the journal's directory is missing: ringmaster log DIR [options]");
   if (!trace.empty() && (json || follow))

@@ -14,6 +14,7 @@ namespace ringmaster {
 struct log_options {
   std::filesystem::path dir;
   record_filter filter;
+  bool audit = false; ///< `filter.kind` is "audit".
   bool json = false;
   bool relative = false; ///< Times since the first record shown.
   bool follow = false;
@@ -25,8 +26,8 @@ struct log_options {
   static constexpr uint64_t trace_bytes_default = uint64_t{64} << 20; ///< A size that ui.perfetto.dev opens quickly.
 
   void add_to(option_table& table);
-  /// Errors: invalid_argument, with the options that exclude each other.
-  caf::error check() const;
+  /// Applies `audit`. Errors: invalid_argument, with the options that exclude each other.
+  caf::error check();
 };
 
 } // namespace ringmaster

@@ -57,12 +57,6 @@ caf::expected<bool> exist(const fs::path& certificate, const fs::path& key) {
   return has_certificate;
 }
 
-std::string certified_host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 /// The addresses that the name has on this host; none where it is unknown.
 std::vector<std::string> addresses_of(const std::string& host) {
   std::vector<std::string> result;
@@ -113,7 +107,7 @@ caf::expected<certificate_directory::entry> certificate_directory::for_host(cons
   };
   const auto found = addresses_of(host);
   std::ranges::for_each(found, add);
-  if (std::ranges::any_of(found, [](auto& x) { return is_own_address(x); }) || host == certified_host_name())
+  if (std::ranges::any_of(found, [](auto& x) { return is_own_address(x); }) || host == own_host_name())
     std::ranges::for_each(addresses_of_host(), add);
   for (const auto* each : {"localhost", "127.0.0.1", "::1"})
     add(each);

@@ -7,10 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
-#include <sstream>
-#include <unistd.h>
 
 namespace ringmaster {
 
@@ -55,13 +52,7 @@ class certificates_call final : public command_call {
   }
 
   caf::expected<std::set<std::string>> hosts() const {
-    std::ifstream file{hosts_};
-    std::ostringstream text;
-    if (!file || !(text << file.rdbuf()))
-      return make_error(errc::io_error, fmt::format("cannot read the hostfile {}, or it is empty", hosts_));
-    char own[256] = {};
-    ::gethostname(own, sizeof own - 1);
-    TRY(places, launch::parse_hostfile(text.str(), hosts_, 1, own));
+    TRY(places, launch::read_hostfile(hosts_, 1));
     std::set<std::string> result;
     for (auto& each : *places)
       result.insert(each.host.substr(each.host.find('@') + 1)); // without ssh's user

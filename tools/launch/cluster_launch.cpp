@@ -32,11 +32,6 @@ auto now() {
   return process_watch::clock::now();
 }
 
-std::string own_host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
-
 uint16_t read_port(const std::string& file) {
   uint32_t port = 0;
   std::ifstream{file} >> port;

@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <optional>
+#include <sstream>
 
 namespace ringmaster::launch {
 
@@ -264,6 +266,14 @@ caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, con
   if (places.empty())
     return invalid(fmt::format("{}: names no host; write one a line", file_name));
   return places;
+}
+
+caf::expected<std::vector<node_place>> read_hostfile(const std::string& file, uint32_t default_devices) {
+  std::ifstream in{file};
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf()))
+    return make_error(errc::io_error, fmt::format("cannot read the hostfile {}, or it is empty", file));
+  return parse_hostfile(text.str(), file, default_devices, own_host_name());
 }
 
 caf::expected<std::vector<node_place>> slurm_places(const std::string& hosts, const std::string& tasks_per_node,

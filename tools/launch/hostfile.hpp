@@ -47,6 +47,9 @@ std::string place_text(const rank_place& x);
 caf::expected<std::vector<node_place>> parse_hostfile(std::string_view text, const std::string& file_name,
                                                       uint32_t default_devices, const std::string& own_host);
 
+/// The same from a file, on this host. Errors: also io_error.
+caf::expected<std::vector<node_place>> read_hostfile(const std::string& file, uint32_t default_devices);
+
 /// The nodes of a SLURM allocation: SLURM_JOB_NODELIST and SLURM_TASKS_PER_NODE, which may be empty. Node n is on host
 /// n with a device for each task, or `default_devices`. Errors: invalid_argument with the variable.
 caf::expected<std::vector<node_place>> slurm_places(const std::string& hosts, const std::string& tasks_per_node,

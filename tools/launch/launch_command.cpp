@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/configuration/places.hpp"
+#include "runtime/text/own_address.hpp"
 #include "runtime/trust/secret.hpp"
 #include "tools/launch/certificate_directory.hpp"
 #include "tools/launch/cluster_launch.hpp"
@@ -16,7 +17,6 @@
 #include <fstream>
 #include <iterator>
 #include <random>
-#include <sstream>
 #include <unistd.h>
 
 namespace ringmaster::launch {
@@ -28,15 +28,9 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string{} : value;
 }
 
-std::string name_of_this_host() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 std::string slurm_name_of_this_host() {
   auto name = variable("SLURMD_NODENAME");
-  return name.empty() ? name_of_this_host() : name;
+  return name.empty() ? own_host_name() : name;
 }
 
 /// The hosts of the hostfile or of the SLURM allocation; may be empty.
@@ -47,11 +41,7 @@ caf::expected<std::vector<node_place>> named_hosts(const command_line& line) {
       return std::vector<node_place>{};
     return slurm_places(allocation, variable("SLURM_TASKS_PER_NODE"), line.devices(), slurm_name_of_this_host());
   }
-  std::ifstream file(line.hostfile);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    return make_error(errc::io_error, fmt::format("cannot read the hostfile {}, or it is empty", line.hostfile));
-  return parse_hostfile(text.str(), line.hostfile, line.devices(), name_of_this_host());
+  return read_hostfile(line.hostfile, line.devices());
 }
 
 /// As `printf %b` takes it.
@@ -115,7 +105,7 @@ class launch_call final : public command_call {
       return code_of(program.error()) == errc::io_error ? 126 : 127;
     }
     line_.program.front() = *program;
-    line_.job = fmt::format("caf-run {:08x} on {}", std::random_device{}(), name_of_this_host());
+    line_.job = fmt::format("caf-run {:08x} on {}", std::random_device{}(), own_host_name());
     TRY(scratch, scratch_directory::make());
     RETURN_ERROR(find_secret(scratch->path()));
     RETURN_ERROR(find_certificates(scratch->path(), *places));
@@ -149,7 +139,7 @@ class launch_call final : public command_call {
     }
     TRY(all,
         certificate_directory::open(std::filesystem::absolute(line_.certificates), std::chrono::system_clock::now()));
-    TRY(own, all->for_host(name_of_this_host(), of_a_run));
+    TRY(own, all->for_host(own_host_name(), of_a_run));
     line_.own_files = {own->certificate.string(), own->key.string(), all->authority().string()};
     const auto add = [&](const std::string& host, bool local) -> caf::error {
       if (local || line_.host_certificates.contains(host))

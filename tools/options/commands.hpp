@@ -48,6 +48,9 @@ tool_command node_command();
 /// `ringmaster certificates`: an authority and certificates of hosts, for TLS.
 tool_command certificates_command();
 
+/// `ringmaster secret --role ROLE`: the secret of a role, which is derived from the cluster's.
+tool_command secret_command();
+
 // The commands for a running cluster.
 
 /// `ringmaster status`: what a cluster is doing, and which ranks the others wait for.

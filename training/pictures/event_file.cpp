@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/tensorboard.pb.h"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/text/own_address.hpp"
 
 #include <fmt/format.h>
 
@@ -56,14 +57,12 @@ caf::expected<event_file> event_file::create(const std::filesystem::path& direct
   std::filesystem::create_directories(directory, problem);
   if (problem)
     return cannot("make the directory", directory, problem.value());
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0)
-    std::strcpy(host.data(), "localhost");
+  const auto host = own_host_name();
   // Names contain "tfevents"; TensorBoard reads a directory's files in the order of their names. Two runs may begin in
   // the same second.
   for (int number = 0; number < files_a_second_max; ++number) {
     auto path = directory
-                / fmt::format("events.out.tfevents.{:010}.{}.{}", static_cast<uint64_t>(seconds), host.data(), number);
+                / fmt::format("events.out.tfevents.{:010}.{}.{}", static_cast<uint64_t>(seconds), host, number);
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno == EEXIST)
       continue;

@@ -73,7 +73,7 @@ std::pair<open_socket, open_socket> connected_pair() {
 }
 
 credentials_ptr some_credentials() {
-  static const auto result = std::make_shared<const credentials>(credentials{shared_secret::random(), "a test's"});
+  static const auto result = credentials::of({role::member, {}, shared_secret::random()}, "a test's");
   return result;
 }
 
@@ -218,7 +218,9 @@ TEST_CASE("process trust: nodes that wait for a coordinator, and one that lists 
   REQUIRE(own);
   REQUIRE(listing);
   CHECK(*(*own)->secret == *(*listing)->secret);
-  CHECK(*(*coordinator.for_connecting({"h", 7080}, listener_kind::node))->secret == *(*own)->secret);
+  const auto to_node = *coordinator.for_connecting({"h", 7080}, listener_kind::node); // which knows it by the role
+  CHECK(to_node->own == peer_identity{role::coordinator});
+  CHECK(*to_node->secret == derive_secret(*(*own)->secret, role::coordinator, ""));
   process_trust client{{.insecure = false}};
   CHECK(*(*client.for_connecting({"h", 7077}, listener_kind::coordinator))->secret == *(*own)->secret);
 }
@@ -300,7 +302,7 @@ TEST_CASE("greeting desk: one that is silent goes in time, and one that is slow 
   REQUIRE(done);
   REQUIRE(*done);
   CHECK((*done)->with.key == admitted.front().with.key);
-  CHECK(admitted.front().with.peer.name == "a test's");
+  CHECK(admitted.front().with.peer == peer_identity{role::member});
   CHECK(desk->waiting() == 0);
 }
 

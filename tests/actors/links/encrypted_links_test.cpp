@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <sys/socket.h>
 #include <vector>
@@ -23,8 +24,20 @@ constexpr protection both_protections[] = {protection::encrypted, protection::au
 
 link_options certified(const tls_identity_ptr& own, protection how) {
   auto result = on_loopback();
-  result.trust = std::make_shared<const credentials>(credentials{std::nullopt, "", own, how});
+  result.trust = std::make_shared<const credentials>(
+    credentials{.secret = {}, .origin = "", .tls = own, .of_bulk = how});
   return result;
+}
+
+/// With each protection: a process that has `bytes` of the pattern, and the options of one that reads them.
+void with_both_protections(uint64_t bytes, const std::function<void(linked_owner&, const link_options&)>& test) {
+  const trust_authority authority;
+  const auto host = authority.identity(loopback_host());
+  for (auto how : both_protections) {
+    linked_owner owner{bytes, certified(host, how)};
+    owner.fill(bytes);
+    test(owner, certified(host, how));
+  }
 }
 
 /// What goes over a connection from A to B, and whether B gets it.
@@ -91,12 +104,8 @@ TEST_CASE("encrypted links: blocks come into their place and into reductions, la
 }
 
 TEST_CASE("encrypted links: who waits for the socket misses nothing that was decrypted") {
-  const trust_authority authority;
-  const auto host = authority.identity(loopback_host());
-  for (auto how : both_protections) {
-    linked_owner owner{1 * mib, certified(host, how)};
-    owner.fill(1 * mib);
-    linked_reader reader{certified(host, how)};
+  with_both_protections(1 * mib, [](linked_owner& owner, const link_options& guest) {
+    linked_reader reader{guest};
     std::vector<std::shared_ptr<link_exposure>> exposed;
     std::vector<std::vector<std::byte>> out(200, std::vector<std::byte>(1000));
     for (uint32_t i = 0; i < out.size(); ++i)
@@ -106,38 +115,30 @@ TEST_CASE("encrypted links: who waits for the socket misses nothing that was dec
     REQUIRE(reader.await_ends(out.size()));
     for (uint32_t i = 0; i < out.size(); ++i)
       CHECK(has_pattern(out[i], 1000 * i));
-  }
+  });
 }
 
 TEST_CASE("encrypted links: bytes that are changed on their way are not taken, and come again") {
-  const trust_authority authority;
-  const auto host = authority.identity(loopback_host());
-  for (auto how : both_protections) {
-    linked_owner owner{4 * mib, certified(host, how)};
-    owner.fill(4 * mib);
+  with_both_protections(4 * mib, [](linked_owner& owner, const link_options& guest) {
     auto exposed = owner.expose(1, 0, 4 * mib);
     link_proxy proxy{owner.hub->place().endpoints.front(), {{.damage_byte = 1'000'000}, {.cut_after = 2'000'000}}};
-    linked_reader reader{certified(host, how)};
+    linked_reader reader{guest};
     std::vector<std::byte> out(4 * mib);
     CHECK(reader.fetch(by_way_of(proxy, owner.hub->place()), 1, {out.data()}, out.size()) == link_fetch::outcome::done);
     CHECK(has_pattern(out));
     CHECK(proxy.connections() == 3);
     CHECK(reader.hub->counts().connections_lost == 2);
-  }
+  });
 }
 
 TEST_CASE("encrypted links: a memory file that was cut ends the fetch, and no process") {
-  const trust_authority authority;
-  const auto host = authority.identity(loopback_host());
-  for (auto how : both_protections) {
-    linked_owner owner{4 * mib, certified(host, how)};
-    owner.fill(4 * mib);
+  with_both_protections(4 * mib, [](linked_owner& owner, const link_options& guest) {
     auto exposed = owner.expose(1, 0, 4 * mib);
     std::filesystem::resize_file(owner.memory->file(), 0);
-    linked_reader reader{certified(host, how)};
+    linked_reader reader{guest};
     std::vector<std::byte> out(4 * mib);
     CHECK(reader.fetch(owner.hub->place(), 1, {out.data()}, out.size()) == link_fetch::outcome::damaged);
-  }
+  });
 }
 
 TEST_CASE("encrypted links: a process without the right certificate fetches nothing") {

@@ -184,9 +184,7 @@ TEST_CASE("links: a process with another secret, or none, fetches nothing, and o
     result.trust = trust;
     return result;
   };
-  const auto some = [] {
-    return std::make_shared<const credentials>(credentials{shared_secret::random(), "a test's"});
-  };
+  const auto some = [] { return credentials::of({role::member, {}, shared_secret::random()}, "a test's"); };
   const auto ours = some();
   linked_owner owner{1 * mib, with(ours)};
   owner.fill(64);

@@ -123,6 +123,21 @@ TEST_CASE("record text: names the event and its subject") {
   call->clear_name();
   CHECK(said(refused) == "CommDerive from communicator 7 refused: 3 devices are free");
 
+  auto changed = record_at(0);
+  auto* audit = changed.mutable_audit();
+  audit->set_role("operator");
+  audit->set_name("olga");
+  audit->set_address("10.0.0.3:49152");
+  audit->set_action("kills device 0x3");
+  audit->set_device_id(3);
+  CHECK(said(changed) == "operator olga at 10.0.0.3:49152 kills device 0x3");
+  CHECK(concerns(changed, device_id{3}));
+  audit->clear_name();
+  audit->set_action("was refused");
+  audit->set_refused("why");
+  audit->set_unrecorded(2);
+  CHECK(said(changed) == "operator at 10.0.0.3:49152 was refused: why (2 more were refused)");
+
   auto epoch = record_at(0);
   auto* x = epoch.mutable_epoch_opened();
   x->set_comm_id(7);

@@ -3,6 +3,8 @@
 #include "messages/errc.hpp"
 #include "tests/support/text_search.hpp"
 
+#include "tests/support/trust_certificates.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <vector>
 
 using namespace ringmaster;
+using namespace ringmaster::test;
 using ringmaster::test::contains;
 
 namespace {
@@ -19,8 +22,8 @@ namespace {
 using wire_bytes = std::vector<std::byte>;
 
 credentials_ptr holder_of(char letter) {
-  return std::make_shared<const credentials>(credentials{*shared_secret::of(std::string(32, letter), "a test's secret"),
-                                                         std::string{"that of "} + letter});
+  return credentials::of({role::member, {}, *shared_secret::of(std::string(32, letter), "a test's secret")},
+                         std::string{"that of "} + letter);
 }
 
 greeting_initiator::finder given(const credentials_ptr& own) {
@@ -47,6 +50,10 @@ struct greeting_ends {
         accept(failed->last_words);
       return;
     }
+    if (std::holds_alternative<greeting_initiator::secure>(first)) { // the handshake, which is tested elsewhere
+      acceptor.secured({certified_initiator, {std::byte{7}}});
+      first = initiator.secured({certified_acceptor, {std::byte{7}}});
+    }
     const auto verdict = accept(sent(1, std::get<greeting_initiator::answer>(first).bytes));
     if (!verdict)
       return;
@@ -72,6 +79,7 @@ struct greeting_ends {
 
   greeting_acceptor acceptor;
   greeting_initiator initiator;
+  peer_identity certified_initiator, certified_acceptor{role::member, "host-a"}; ///< By TLS, if there is TLS.
   std::optional<session> accepted, initiated;
   std::optional<greeting_refusal> why;
   caf::error problem;
@@ -96,8 +104,8 @@ TEST_CASE("greeting: two that know the secret admit each other, and have a key t
   CHECK(one.accepted->key == one.initiated->key);
   CHECK(one.accepted->key != session_key{});
   CHECK(one.accepted->key != other.accepted->key);
-  CHECK(one.accepted->peer.as == role::member);
-  CHECK(one.accepted->peer.name == "that of a");
+  CHECK(one.accepted->peer == peer_identity{role::member});
+  CHECK(one.initiated->peer == peer_identity{role::coordinator});
 }
 
 TEST_CASE("greeting: without a secret at both ends they admit each other, and neither is more than a stranger") {
@@ -254,6 +262,129 @@ TEST_CASE("greeting: an answer to one port admits to no other") {
   CHECK(x.why == greeting_refusal::wrong_secret);
 }
 
+namespace {
+
+credentials_ptr holder_of_role(char letter, role as, const std::string& name = {}) {
+  const auto cluster = *shared_secret::of(std::string(32, letter), "a test's secret");
+  return credentials::of({as, name, derive_secret(cluster, as, name)}, "that of a role");
+}
+
+} // namespace
+
+TEST_CASE("greeting: a process with the secret of a role is known by it and its name") {
+  for (const auto as : {role::client, role::operating, role::observer, role::node, role::rank}) {
+    const std::string name = as == role::node || as == role::rank ? "" : "alice";
+    greeting_ends x{holder_of('a'), holder_of_role('a', as, name)};
+    x.run();
+    REQUIRE(x.accepted);
+    REQUIRE(x.initiated);
+    CHECK(x.accepted->peer == peer_identity{as, name});
+    CHECK(x.initiated->peer == peer_identity{role::coordinator});
+    CHECK(x.accepted->key == x.initiated->key);
+    greeting_ends other{holder_of('b'), holder_of_role('a', as, name)};
+    other.run();
+    CHECK(other.why == greeting_refusal::wrong_secret);
+  }
+}
+
+TEST_CASE("greeting: no one climbs to another role or name by a claim") {
+  constexpr size_t role_at = 15, name_at = 48;
+  for (const auto claimed : {role::member, role::coordinator, role::node, role::operating, role::client}) {
+    greeting_ends x{holder_of('a'), holder_of_role('a', role::observer)};
+    x.run([&](int number, wire_bytes& bytes) {
+      if (number == 1)
+        bytes[role_at] = static_cast<std::byte>(claimed) << 4;
+    });
+    CHECK_FALSE(x.accepted);
+    CHECK(x.why == greeting_refusal::wrong_secret);
+  }
+  greeting_ends renamed{holder_of('a'), holder_of_role('a', role::client, "bob")};
+  renamed.run([&](int number, wire_bytes& bytes) {
+    if (number == 1)
+      bytes[name_at] = std::byte{'r'};
+  });
+  CHECK(renamed.why == greeting_refusal::wrong_secret);
+  for (const auto unknown : {std::byte{0}, std::byte{0x80}, std::byte{0xF0}}) {
+    greeting_ends x{holder_of('a'), holder_of_role('a', role::observer)};
+    x.run([&](int number, wire_bytes& bytes) {
+      if (number == 1)
+        bytes[role_at] = unknown;
+    });
+    CHECK_FALSE(x.accepted);
+  }
+}
+
+TEST_CASE("greeting: clients connect to the coordinator only") {
+  for (const auto as : {role::client, role::operating, role::observer, role::node, role::rank})
+    for (const auto kind : {listener_kind::node, listener_kind::bulk_link}) {
+      greeting_ends x{holder_of('a'), holder_of_role('a', as), kind, kind};
+      x.run();
+      const bool is_client = as != role::node && as != role::rank;
+      CHECK(x.accepted.has_value() != is_client);
+      if (is_client)
+        CHECK(x.why == greeting_refusal::may_not_connect);
+    }
+}
+
+TEST_CASE("greeting: a certificate and a secret together allow what both allow") {
+  const trust_authority authority;
+  const auto with = [&](const credentials_ptr& own, const certificate_subject& whose) {
+    auto result = *own;
+    result.tls = authority.identity(whose);
+    return std::make_shared<const credentials>(std::move(result));
+  };
+  const auto listens = with(holder_of('a'), loopback_host());
+  struct combination {
+    role certified, secret;
+    std::optional<role> both; ///< None: they are refused.
+  };
+  for (auto [certified, secret, both] : {combination{role::member, role::member, role::member},
+                                         {role::member, role::observer, role::observer},
+                                         {role::observer, role::member, role::observer},
+                                         {role::client, role::client, role::client},
+                                         {role::client, role::operating, std::nullopt}}) {
+    CAPTURE(name_of(certified));
+    CAPTURE(name_of(secret));
+    const auto own = secret == role::member ? holder_of('a') : holder_of_role('a', secret, "alice");
+    greeting_ends x{listens, with(own, {"alice", certified, {}})};
+    x.certified_initiator = {certified, "alice"};
+    x.run();
+    REQUIRE(x.accepted.has_value() == both.has_value());
+    if (both) {
+      CHECK(x.accepted->peer == peer_identity{*both, "alice"});
+      CHECK(x.initiated->peer == peer_identity{role::coordinator, "host-a"});
+      CHECK(x.accepted->key == x.initiated->key);
+    } else {
+      CHECK(x.why == greeting_refusal::two_roles);
+    }
+  }
+}
+
+TEST_CASE("greeting: nodes with the secret of nodes admit each other and the cluster's own, and no one else") {
+  const auto node = holder_of_role('a', role::node);
+  const auto kind = listener_kind::node;
+  greeting_ends same{node, node, kind, kind};
+  same.run();
+  REQUIRE(same.accepted);
+  CHECK(same.accepted->peer == peer_identity{role::node});
+  CHECK(same.initiated->peer == peer_identity{role::node});
+
+  greeting_ends whole{node, holder_of('a'), kind, kind}; // which proves by the node's secret, and is known as such
+  whole.run();
+  REQUIRE(whole.accepted);
+  CHECK(whole.accepted->peer == peer_identity{role::node});
+  CHECK(whole.initiated->peer == peer_identity{role::node});
+  greeting_ends stranger{node, holder_of('b'), kind, kind};
+  stranger.run();
+  CHECK_FALSE(stranger.accepted);
+
+  greeting_ends rank{node, holder_of_role('a', role::rank), kind, kind};
+  rank.run();
+  CHECK_FALSE(rank.accepted);
+  CHECK(code_of(rank.problem) == errc::unauthenticated);
+  CHECK(contains(render(rank.problem), "has the secret of a node, and cannot check that of a rank"));
+}
+
 TEST_CASE("greeting: other bytes are refused by its first bytes, and named") {
   CHECK(refusal_of("GET / HTTP/1.1\r\nHost: x\r\n\r\n") == greeting_refusal::http);
   CHECK(refusal_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == greeting_refusal::http);
@@ -262,7 +393,7 @@ TEST_CASE("greeting: other bytes are refused by its first bytes, and named") {
   CHECK(refusal_of("ringlink\x01") == greeting_refusal::older_version);
   CHECK(refusal_of("SSH-2.0-OpenSSH_9.2") == greeting_refusal::other_bytes);
   CHECK(refusal_of("ring-ans\x02\0\0\0xxxx") == std::nullopt); // literals end at a zero
-  CHECK(refusal_of(std::string_view{"ring-ans\x02\0\0\0\1\1\0\0", 16}) == greeting_refusal::other_greeting);
+  CHECK(refusal_of(std::string_view{"ring-ans\x03\0\0\0\1\1\0\0", 16}) == greeting_refusal::other_greeting);
   for (auto start : {"G", "ri", "\x16"})
     CHECK(refusal_of(start) == std::nullopt); // more will show
 }
@@ -276,7 +407,7 @@ TEST_CASE("greeting: an initiator names what answers in place of a process of th
   };
   CHECK(code_of(problem_of(std::string_view{"\0\0\0\0\0\0\1\0\0\0\0\0", 12})) == errc::wrong_version);
   CHECK(code_of(problem_of("SSH-2.0-OpenSSH_9.2")) == errc::not_ringmaster);
-  std::string later{"ring-ask\x02\0\0\0\1\0\0\0", 16};
+  std::string later{"ring-ask\x03\0\0\0\1\0\0\0", 16};
   later.resize(challenge_bytes);
   CHECK(code_of(problem_of(later)) == errc::wrong_version);
 }

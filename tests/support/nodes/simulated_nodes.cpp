@@ -91,11 +91,7 @@ void simulated_nodes::start_coordinator() {
     settings.store = store_;
     settings.identity = identity_;
     settings.communicators.recoverable = true;
-    proto::JournalState known;
-    known.set_node_id(run->ids.node_id());
-    known.set_device_id(run->ids.device_id());
-    known.set_comm_id(run->ids.comm_id());
-    settings.ids->start_above(known);
+    settings.ids->start_above(run->ids);
     settings.found = std::move(*run);
   }
   served_ = sys.spawn<fair_coordinator>(std::move(settings));
