@@ -5,6 +5,7 @@
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/text/quantity_text.hpp"
+#include "runtime/trust/private_file.hpp"
 
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
@@ -38,6 +39,11 @@ caf::expected<std::string> contents_of(const std::string& file, const char* what
                                                   "may not read it",
                                                   what, file));
   return result;
+}
+
+caf::expected<std::string> secret_in(const std::string& file, const char* what) {
+  constexpr size_t bytes_max = 1u << 16;
+  return file.empty() ? std::string{} : read_private_file(file, what, bytes_max);
 }
 
 /// "host:port" of an endpoint, and whether it is TLS.
@@ -108,8 +114,8 @@ caf::expected<std::shared_ptr<etcd_client>> etcd_client::make(const etcd_access&
   grpc::SslCredentialsOptions tls;
   TRY(authority, contents_of(to.authority_file, "certificate authority"));
   TRY(certificate, contents_of(to.certificate_file, "certificate"));
-  TRY(key, contents_of(to.key_file, "private key"));
-  TRY(password, contents_of(to.password_file, "password file"));
+  TRY(key, secret_in(to.key_file, "the key file for etcd"));
+  TRY(password, secret_in(to.password_file, "the password file for etcd"));
   tls.pem_root_certs = std::move(*authority);
   tls.pem_cert_chain = std::move(*certificate);
   tls.pem_private_key = std::move(*key);

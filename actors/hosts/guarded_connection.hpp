@@ -1,7 +1,7 @@
 #pragma once
 
 #include "actors/hosts/encrypted_stream.hpp"
-#include "actors/hosts/frame_guard.hpp"
+#include "actors/trust/frame_guard.hpp"
 #include "runtime/health/restart_intensity.hpp"
 #include "runtime/trust/greeting.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/hosts/peer_directory.hpp"
+#include "actors/trust/peer_directory.hpp"
 #include "runtime/text/endpoint.hpp"
 #include "runtime/trust/credentials.hpp"
 #include "runtime/trust/listener_kind.hpp"

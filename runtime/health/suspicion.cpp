@@ -13,14 +13,12 @@ suspicion::suspicion(options opts) : options_(opts) {
 }
 
 void suspicion::on_request(uint64_t number, time_point now) {
-  observe(now);
   expire(now);
   ensure(pending_.empty() || pending_.back().number < number, "requests have rising numbers");
   pending_.push_back({number, now});
 }
 
 void suspicion::on_answer(uint64_t number, duration busy_for, time_point now) {
-  observe(now);
   auto answered = std::find_if(pending_.begin(), pending_.end(), [&](const request& x) { return x.number == number; });
   if (answered == pending_.end())
     return;
@@ -35,7 +33,6 @@ void suspicion::on_answer(uint64_t number, duration busy_for, time_point now) {
 }
 
 suspicion::verdict suspicion::evaluate(time_point now) {
-  observe(now);
   expire(now);
   auto late = latest_answers().late;
   ensure(late <= outcomes_.size(), "no more answers are late than there were");
@@ -45,17 +42,11 @@ suspicion::verdict suspicion::evaluate(time_point now) {
   return {late >= options_.late, text_of(evidence), std::move(evidence)};
 }
 
-/// Detects a pause of the observer itself.
-void suspicion::observe(time_point now) {
-  ensure(!last_seen_ || now >= *last_seen_, "time does not run backwards");
-  const auto gap = last_seen_ ? duration{now - *last_seen_} : duration{0};
-  if (gap > options_.interval + options_.late_after)
-    forgive_pending(now);
-  else if (gap > 2 * options_.interval)
-    for (auto& waiting : pending_)
-      waiting.since = std::min(now, waiting.since
-                                      + std::chrono::duration_cast<time_point::duration>(gap - options_.interval));
-  last_seen_ = now;
+void suspicion::excuse(duration pause, time_point now) {
+  if (pause > options_.late_after)
+    return forgive_pending(now);
+  for (auto& waiting : pending_)
+    waiting.since = std::min(now, waiting.since + std::chrono::duration_cast<time_point::duration>(pause));
 }
 
 void suspicion::forgive_pending(time_point now) {
@@ -65,7 +56,6 @@ void suspicion::forgive_pending(time_point now) {
 }
 
 void suspicion::start_afresh(time_point now) {
-  observe(now);
   forgive_pending(now);
   outcomes_.clear();
 }

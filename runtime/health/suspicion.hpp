@@ -45,10 +45,11 @@ public:
   /// request that has been counted as late changes nothing.
   void on_answer(uint64_t number, duration busy_for, time_point now);
 
-  /// Judges at `now`; call it at each tick, every `interval`. If the call is late by more than an interval, the
-  /// observer itself was paused, and that time counts for no request. If it is late by more than `late_after`, what was
-  /// pending then starts again, and how long a device had been busy before counts no more.
+  /// Judges at `now`; call it at each tick, every `interval`.
   verdict evaluate(time_point now);
+  /// The observer itself was paused for so long until now: that counts for no request. If it is more than `late_after`,
+  /// what is pending starts again, and how long a device had been busy before counts no more.
+  void excuse(duration pause, time_point now);
 
   /// Its last answers, and how many of them were late.
   struct record {
@@ -74,7 +75,6 @@ private:
     duration after{}; ///< For an answer.
   };
 
-  void observe(time_point now);
   void forgive_pending(time_point now);
   void expire(time_point now);
   void count(bool late);
@@ -84,7 +84,6 @@ private:
   std::deque<request> pending_;           ///< Oldest first.
   std::deque<bool> outcomes_;             ///< The last Y; true: late.
   lateness latest_;                       ///< Meaningful if an outcome is late.
-  std::optional<time_point> last_seen_;   ///< The caller's last call.
   std::optional<time_point> fresh_since_; ///< The end of the observer's last pause.
 };
 

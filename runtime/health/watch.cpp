@@ -16,7 +16,8 @@ double seconds(watch::duration x) {
 } // namespace
 
 watch::verdict watch::look(const std::vector<device_id>& devices, time_point now) {
-  observe(now);
+  notice_own_pause(now);
+  next_look_ = now + std::chrono::duration_cast<time_point::duration>(options_.interval);
   verdict result;
   for (auto device : devices)
     if (auto x = devices_.find(device); x != devices_.end())
@@ -44,14 +45,17 @@ void watch::remove(device_id device) {
     processes_.erase(*process);
 }
 
-/// Detects a pause of the observer itself.
-void watch::observe(time_point now) {
-  ensure(!last_look_ || now >= *last_look_, "time does not run backwards");
-  if (next_look_ && now - *next_look_ > options_.interval)
-    for (auto& [number, process] : processes_)
-      process.excuse(now - *next_look_, now);
-  last_look_ = now;
-  next_look_ = now + std::chrono::duration_cast<time_point::duration>(options_.interval);
+/// By how much the next look is late, this process was itself paused, and could hear no answer.
+void watch::notice_own_pause(time_point now) {
+  constexpr duration usual_lateness = std::chrono::milliseconds{10};
+  if (!next_look_ || now - *next_look_ <= usual_lateness)
+    return;
+  const duration pause = now - *next_look_;
+  for (auto& [number, process] : processes_)
+    process.excuse(pause, now);
+  for (auto& [id, device] : devices_)
+    device.suspect.excuse(pause, now);
+  next_look_ = now; // it is due
 }
 
 std::optional<proto::Suspicion> watch::judge(watched& x, time_point now) {
@@ -82,6 +86,7 @@ uint64_t watch::on_request(const std::vector<device_id>& devices, time_point now
 }
 
 void watch::on_report(process_number process, time_point now) {
+  notice_own_pause(now);
   if (processes_[process].on_answer(now) <= options_.late_after)
     return;
   for (auto& [id, device] : devices_)
@@ -93,6 +98,7 @@ void watch::on_answer(const proto::Progress& x, time_point now) {
   auto i = devices_.find(device_id{x.device_id()});
   if (i == devices_.end())
     return;
+  notice_own_pause(now);
   auto& [suspect, latest, process, answered_at] = i->second;
   suspect.on_answer(x.number(), std::chrono::nanoseconds{x.busy() ? x.busy_for_ns() : 0}, now);
   if (x.sequence() != latest.sequence() || x.epoch() != latest.epoch() || x.round() != latest.round()

@@ -142,7 +142,7 @@ private:
     std::optional<time_point> answered_at = std::nullopt;
   };
 
-  void observe(time_point now);
+  void notice_own_pause(time_point now);
   /// None: not to be given up.
   std::optional<proto::Suspicion> judge(watched& x, time_point now);
 
@@ -153,7 +153,7 @@ private:
   std::map<process_number, silence> processes_;
   uint64_t requests_ = 0;
   time_point last_progress_;
-  std::optional<time_point> last_look_, next_look_;
+  std::optional<time_point> next_look_;
 };
 
 } // namespace ringmaster

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/metadata.pb.h"
 #include "runtime/metadata/cluster_metadata.hpp"
+#include "runtime/trust/private_file.hpp"
 #include "tests/etcd/started_etcd.hpp"
 #include "tests/support/text_search.hpp"
 
@@ -240,13 +241,20 @@ TEST_CASE("etcd_store: a user of etcd, with TLS") {
   const auto stranger = open_etcd_store(opts);
   REQUIRE_FALSE(stranger);
   opts.access.user = "root";
-  std::ofstream{file("wrong")} << "another password\n";
-  opts.access.password_file = file("wrong");
+  const auto write = [&](const char* name, std::string_view text) {
+    REQUIRE_FALSE(create_private_file(file(name), name, text));
+    opts.access.password_file = file(name);
+  };
+  write("wrong", "another password\n");
   const auto wrong_password = open_etcd_store(opts);
   REQUIRE_FALSE(wrong_password);
   CHECK(code_of(wrong_password.error()) == errc::unauthenticated);
-  std::ofstream{file("right")} << "a password\n";
-  opts.access.password_file = file("right");
+  write("right", "a password\n");
+  std::filesystem::permissions(file("right"), std::filesystem::perms{0644});
+  const auto open_to_all = open_etcd_store(opts);
+  REQUIRE_FALSE(open_to_all);
+  CHECK(contains(render(open_to_all.error()), file("right")));
+  std::filesystem::permissions(file("right"), std::filesystem::perms{0600});
   auto store = opened(opts);
   CHECK_FALSE(store->commit(std::array{set("a", "1")}));
   CHECK(store->load()->size() == 1);

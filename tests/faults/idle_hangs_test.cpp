@@ -1,5 +1,6 @@
 // Devices that hang and processes that fall silent while nothing is in flight: every survivor knows within 1.5 s. And
 // pauses that are no loss.
+#include "tests/faults/played_seeds.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
 #include "tests/support/trials/collective_trial.hpp"
 
@@ -140,8 +141,9 @@ TEST_CASE("idle hangs: a free device that hangs is replaced before any communica
   CHECK(cluster.end() == "");
 }
 
+// RINGMASTER_SEEDS: another number of them.
 TEST_CASE("idle hangs: random pauses of up to 500 ms of any process, the coordinator's too, are no loss") {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= number_from("RINGMASTER_SEEDS", 20); ++seed) {
     CAPTURE(seed);
     idle_nodes x{seed, {2, 2, 2, 2}};
     std::mt19937_64 random{seed};

@@ -75,18 +75,35 @@ refused_visit visit(const trust_settings& door, const trust_settings& guest, con
   return result;
 }
 
+/// What the actor of another process answers to a process that comes with these.
+caf::expected<uint64_t> sum_of(const trust_settings& guest, uint16_t port, uint64_t number) {
+  trusting_process own{guest};
+  const auto found = connect_to(own.system, {"localhost", port}, 10s);
+  REQUIRE_MESSAGE(found, render(found.error()));
+  caf::expected<uint64_t> result{caf::error{}};
+  caf::scoped_actor self{own.system};
+  self->request(caf::actor_cast<caf::actor>(found->handle), 10s, number)
+    .receive([&](uint64_t sum) { result = sum; }, [&](const caf::error& x) { result = x; });
+  return result;
+}
+
 } // namespace
 
 TEST_CASE("tls connections: two with certificates of one authority exchange messages of any size") {
   certified_hosts hosts;
   const door_of_process door{hosts.of(loopback_host())};
-  trusting_process guest{hosts.of({"alice", role::client, {}})};
-  const auto found = connect_to(guest.system, {"localhost", door.port}, 10s);
-  REQUIRE_MESSAGE(found, render(found.error()));
-  const auto adds = caf::actor_cast<caf::actor>(found->handle);
-  caf::scoped_actor self{guest.system};
-  self->request(adds, 10s, uint64_t{41})
-    .receive([](uint64_t sum) { CHECK(sum == 42); }, [](const caf::error& x) { FAIL(render(x)); });
+  const auto sum = sum_of(hosts.of(loopback_host("host-b")), door.port, 41);
+  REQUIRE_MESSAGE(sum, render(sum.error()));
+  CHECK(*sum == 42);
+}
+
+TEST_CASE("tls connections: the role in a certificate decides what is allowed") {
+  certified_hosts hosts;
+  const door_of_process door{hosts.of(loopback_host())};
+  const auto denied = sum_of(hosts.of({"alice", role::client, {}}), door.port, 41);
+  REQUIRE_FALSE(denied);
+  CHECK(code_of(denied.error()) == errc::permission_denied);
+  CHECK_MESSAGE(contains(render(denied.error()), "a client may send to the coordinator only"), render(denied.error()));
 }
 
 TEST_CASE("tls connections: the environment has the certificate, or names its files") {

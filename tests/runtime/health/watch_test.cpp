@@ -239,6 +239,34 @@ TEST_CASE("watch: where the observer was paused again and again, only the time i
   CHECK(looked < 2800ms);
 }
 
+TEST_CASE("watch: where the observer pauses for less than the limit after each request, no device was late") {
+  for (const bool looks_first : {true, false}) {
+    CAPTURE(looks_first);
+    watch of{{.interval = 300ms, .late_after = 500ms, .late = 3, .window = 5}, 30s};
+    const std::vector<device_id> devices{{1}, {2}, {3}};
+    for (auto device : devices)
+      of.add(device);
+    auto now = watch::time_point{} + 1h;
+    uint64_t latest = 0;
+    const auto hear = [&] {
+      proto::Progress answer;
+      answer.set_number(latest);
+      answer.set_device_id(3);
+      of.on_answer(answer, now);
+    };
+    for (int i = 0; i < 20; ++i) {
+      if (!looks_first)
+        hear();
+      CHECK(of.look(devices, now).suspects.empty());
+      if (looks_first)
+        hear();
+      latest = of.on_request({device_id{3}}, now);
+      of.expect_look(now + 100ms); // sooner than usual
+      now += 100ms + 450ms;
+    }
+  }
+}
+
 TEST_CASE("watch: a process is forgotten with the last of its devices") {
   two_processes x;
   x.tick();

@@ -1,5 +1,5 @@
 // The table of permissions against the interfaces of actors, and frames over real sockets, on loopback.
-#include "actors/hosts/frame_guard.hpp"
+#include "actors/trust/frame_guard.hpp"
 
 #include "actors/configuration/configuration.hpp"
 #include "actors/hosts/connection_watch.hpp"

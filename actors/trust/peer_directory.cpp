@@ -1,4 +1,4 @@
-#include "actors/hosts/peer_directory.hpp"
+#include "actors/trust/peer_directory.hpp"
 
 #include <spdlog/spdlog.h>
 

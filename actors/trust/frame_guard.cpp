@@ -1,4 +1,4 @@
-#include "actors/hosts/frame_guard.hpp"
+#include "actors/trust/frame_guard.hpp"
 
 #include "messages/errc.hpp"
 

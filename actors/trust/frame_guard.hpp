@@ -1,6 +1,6 @@
 #pragma once
 
-#include "actors/hosts/peer_directory.hpp"
+#include "actors/trust/peer_directory.hpp"
 #include "runtime/trust/permissions.hpp"
 
 #include <caf/execution_unit.hpp>
