@@ -145,7 +145,7 @@ using node_actor = caf::typed_actor<
   caf::reacts_to<proto::NodePeers>,
   // COORDINATOR: your devices are in no communicator: exit.
   caf::reacts_to<proto::NodeDrained>,
-  // COORDINATOR: does your process run?
+  // COORDINATOR, another NODE: does your process run, and that of this peer?
   caf::replies_to<proto::AliveRequest>::with<proto::AliveResponse>,
   // PROXY of the coordinator in this process: it is back after a restart.
   caf::reacts_to<proto::ClusterIdentity>,
@@ -165,6 +165,8 @@ using relay_actor = caf::typed_actor<
   caf::reacts_to<operation_orders, std::vector<device_id>>, caf::reacts_to<proto::Release, std::vector<device_id>>,
   caf::reacts_to<proto::Quiesce, std::vector<device_id>>,
   caf::reacts_to<proto::ProgressRequest, std::vector<device_id>>,
+  // COMMUNICATOR: what went wrong, for the log of this process.
+  caf::reacts_to<proto::Verdict>,
   // STREAM: what is for its communicator.
   caf::reacts_to<shared_memory_arrival>, caf::reacts_to<proto::RankReport>, caf::reacts_to<proto::Quiesced>,
   caf::reacts_to<proto::Progress>,
@@ -239,8 +241,8 @@ using coordinator_actor = caf::typed_actor<
   caf::reacts_to<proto::NodeApart>,
   // RELAY: which of its devices live. STREAM without a relay: it lives.
   caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::Progress>,
-  // COMMUNICATOR: a member is lost; I want a spare; results were written.
-  caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
+  // COMMUNICATOR: a member is lost; does its process live? I want a spare; results were written.
+  caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::ProbeRequest>::with<proto::ProbeResponse>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
   caf::reacts_to<proto::OutputsWritten>,
   // INTERNAL: the rank of this number has waited for others for a while.
   caf::reacts_to<atom::tick>, caf::reacts_to<atom::tick, uint64_t>,

@@ -11,6 +11,7 @@
 #include "messages/protobuf_payload.hpp"
 #include "messages/status.pb.h"
 #include "messages/transfer.hpp"
+#include "messages/verdict.pb.h"
 
 #include <caf/type_id.hpp>
 
@@ -159,5 +160,8 @@ CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ClientReturnResponse))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::CallsAcknowledged))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::StoreChanges))
 CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::StoreAnswer))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::Verdict))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ProbeRequest))
+CAF_ADD_TYPE_ID(ringmaster, (ringmaster::proto::ProbeResponse))
 
 CAF_END_TYPE_ID_BLOCK(ringmaster)

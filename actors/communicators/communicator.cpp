@@ -4,6 +4,7 @@
 #include "actors/calls/request_limit.hpp"
 #include "actors/communicators/journal_records.hpp"
 #include "messages/received_handles.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/logging/log.hpp"
 
 #include <algorithm>
@@ -97,6 +98,7 @@ void communicator_state::create_objects() {
   shared_memory_.emplace(self_, options_.movers, *epochs_, options_.id);
   reporter_.emplace(self_, options_, *epochs_, *members_, *watch_, calls_->desk(), *shared_memory_, runner_->outcomes(),
                     waiters_, *limits_, *outbox_);
+  calls_->judge_by([this](errc code, proto::Verdict found) { return judge(code, std::move(found)); });
   ticks_.emplace(self_, options_.suspect.interval, *epochs_, calls_->desk());
   actions_.emplace(self_, options_, *epochs_, *members_, *watch_, *runner_, *calls_, *shared_memory_, waiters_,
                    *reporter_, *ticks_, *outbox_);
@@ -132,12 +134,12 @@ void communicator_state::expire() {
     if (calls_->desk().has(number)) {
       const auto x = calls_->expire(number);
       if (!x.late.empty())
-        actions_->change([&, doing = reporter_->explain()](auto& epochs) {
-          return epochs.overdue(x.late, x.waited, doing);
+        actions_->change([&, cause = reporter_->cause()](auto& epochs) {
+          return epochs.overdue(x.late, x.waited, cause);
         });
     } else if (auto sequence = limits_->take_operation(number)) {
-      actions_->change([&, doing = reporter_->explain()](auto& epochs) {
-        return epochs.overdue({*sequence}, "its limit", doing);
+      actions_->change([&, cause = reporter_->cause()](auto& epochs) {
+        return epochs.overdue({*sequence}, "its limit", cause);
       });
     } else {
       reporter_->expire(number);
@@ -185,8 +187,82 @@ void communicator_state::on_down(const caf::down_msg& x) {
     self_->quit(x.reason); // no client can reach it any longer, but an open request would keep it alive
     return;
   }
-  if (const auto device = members_->device_of(x.source))
-    actions_->lose(*device, render(x.reason), x.reason == caf::exit_reason::user_shutdown ? "" : "monitor", false);
+  const auto device = members_->device_of(x.source);
+  if (!device)
+    return;
+  if (x.reason == caf::exit_reason::user_shutdown)
+    return actions_->note_left(*device, render(x.reason));
+  if (x.reason == caf::exit_reason::remote_link_unreachable)
+    return doubt({members_->in_process_of(*device), proto::Verdict::CRASHED, render(x.reason), "monitor"});
+  actions_->lose({{*device}, proto::Verdict::CRASHED, render(x.reason), "monitor"});
+}
+
+void communicator_state::doubt(epoch_actions::loss x) {
+  auto& members = epochs_->members();
+  std::erase_if(x.devices, [&](auto device) {
+    return (!members.contains(device) && !epochs_->leaving().contains(device)) || !doubted_.insert(device).second;
+  });
+  if (x.devices.empty())
+    return;
+  const auto rank = std::ranges::find(members.ranks(), x.devices.front(), &rank_device::id);
+  const auto node = rank == members.ranks().end() ? std::string{} : rank->metadata.node();
+  auto settle = [this, x = std::move(x)](bool lives) mutable {
+    for (auto device : x.devices)
+      doubted_.erase(device);
+    if (x.suspicion)
+      std::erase_if(x.devices, [this](auto device) { // it has answered meanwhile
+        return watch_->liveness().known(device, now()).silent <= options_.suspect.late_after;
+      });
+    if (x.devices.empty())
+      return;
+    if (lives) {
+      x.kind = proto::Verdict::UNREACHABLE;
+      x.cause += "; other nodes reach it, so its link to the coordinator is cut";
+    }
+    actions_->lose(x);
+  };
+  if (!options_.coordinator || node.empty())
+    return settle(false);
+  constexpr auto limit = std::chrono::milliseconds{200};
+  proto::ProbeRequest request;
+  request.set_node(node);
+  self_->request(options_.coordinator, limit, std::move(request))
+    .then([settle](const proto::ProbeResponse& y) mutable { settle(y.lives()); },
+          [settle](const caf::error&) mutable { settle(false); });
+}
+
+void communicator_state::on_member_lost(const proto::MemberLost& x) {
+  const auto kind = x.lives()           ? proto::Verdict::UNREACHABLE
+                    : x.has_suspicion() ? proto::Verdict::HUNG
+                                        : proto::Verdict::CRASHED;
+  if (x.noticed_by().empty())
+    return actions_->note_left(device_id{x.device_id()}, x.cause());
+  epoch_actions::loss loss{{device_id{x.device_id()}}, kind, x.cause(), x.noticed_by()};
+  if (x.has_suspicion())
+    loss.suspicion = x.suspicion();
+  actions_->lose(loss);
+}
+
+void communicator_state::on_way_lost(const proto::WayLost& x) {
+  auto found = reporter_->waits({});
+  found.set_kind(proto::Verdict::UNREACHABLE);
+  found.set_evidence(x.reason().empty() ? std::string{"members have lost their connection"} : x.reason());
+  for (auto& rank : epochs_->members().ranks())
+    if (std::ranges::find(x.nodes(), rank.metadata.node()) != x.nodes().end())
+      found.add_culprits()->set_device_id(rank.id().value);
+  actions_->change([&](auto& epochs) { return epochs.way_lost(found); });
+}
+
+caf::error communicator_state::judge(errc code, proto::Verdict found) {
+  if (found.sequence() == 0)
+    found.set_sequence(epochs_->operations().latest().next().value);
+  found.set_time_ns(outbox_->unix_ns());
+  for (auto& each : epochs_->judged(found)) {
+    auto& given = std::get<epoch_change::verdict_given>(each).what;
+    actions_->publish(given); // not through `carry_out`, which may ask for the next calls
+    return make_error(code, finding_of(given));
+  }
+  return make_error(code, finding_of(found));
 }
 
 void communicator_state::tick() {
@@ -198,8 +274,15 @@ void communicator_state::tick() {
   const auto found = watch_->look(epochs_->members().present(), now());
   if (!found.overload.empty())
     log_info({.communicator = options_.id.value}, "communicator {}: {}", options_.id.value, found.overload);
-  for (auto& [device, evidence] : found.suspects)
-    actions_->lose(device, text_of(evidence), "suspicion", true, &evidence);
+  for (auto& [device, evidence] : found.suspects) {
+    epoch_actions::loss loss{{device}, proto::Verdict::HUNG, text_of(evidence), "suspicion", true, evidence};
+    if (evidence.cause() != proto::Suspicion::PROCESS_SILENT) {
+      actions_->lose(loss);
+    } else if (epochs_->members().contains(device)) { // else it was lost with another one of its process
+      loss.devices = members_->in_process_of(device);
+      doubt(std::move(loss));
+    }
+  }
   note_slow_members();
   if (outbox_->flush_pending())
     runner_->flush(); // plans that may wait have waited long enough
@@ -211,8 +294,9 @@ void communicator_state::tick() {
   auto& liveness = watch_->liveness();
   if (ticks_->something_runs() && liveness.stalled(now()) && epochs_->state().is_active()) {
     const auto limit_s = std::chrono::duration<double>{liveness.stalled_after()}.count();
-    const auto reason = fmt::format("no progress for {:.1f} s: {}", limit_s, reporter_->explain());
-    actions_->change([&](auto& epochs) { return epochs.stalled(reason); });
+    auto cause = reporter_->cause();
+    cause.set_evidence(fmt::format("no progress for {:.1f} s: {}", limit_s, cause.evidence()));
+    actions_->change([&](auto& epochs) { return epochs.stalled(cause); });
   }
   ticks_->keep_on();
 }
@@ -220,13 +304,6 @@ void communicator_state::tick() {
 void communicator_state::note_slow_members() {
   const auto present = epochs_->members().present();
   for (auto& [device, is_slow, how] : watch_->look_for_slow(present, now())) {
-    const auto rank = std::ranges::find(present, device) - present.begin();
-    const log_subject subject{.device = device.value, .communicator = options_.id.value};
-    if (is_slow)
-      log_warn(subject, "communicator {}: rank {} (device 0x{:x}) is {}", options_.id.value, rank, device,
-               text_of(how));
-    else
-      log_info(subject, "communicator {}: rank {} (device 0x{:x}) is slow no longer", options_.id.value, rank, device);
     proto::Record record;
     auto& slow = *record.mutable_device_slow();
     slow.set_comm_id(options_.id.value);
@@ -234,6 +311,17 @@ void communicator_state::note_slow_members() {
     slow.set_has_ended(!is_slow);
     *slow.mutable_slowness() = how;
     outbox_->journal(std::move(record));
+    if (!is_slow) {
+      log_info({.device = device.value, .communicator = options_.id.value},
+               "communicator {}: rank {} (device 0x{:x}) is slow no longer", options_.id.value,
+               epochs_->members().rank_of(device), device);
+      continue;
+    }
+    auto found = reporter_->waits(device);
+    found.set_kind(proto::Verdict::SLOW);
+    found.set_evidence(text_of(how));
+    found.add_culprits()->set_device_id(device.value);
+    actions_->carry_out(epochs_->judged(found));
   }
 }
 
@@ -287,7 +375,7 @@ void communicator_state::move_data() {
     if (!step.decisions.empty())
       actions_->carry_out(std::move(step.decisions));
     for (auto& [device, why] : step.harmed)
-      actions_->lose(device, render(why), "memory", true);
+      actions_->lose({{device}, proto::Verdict::CRASHED, render(why), "memory", true});
   }
   const auto end = shared_memory_->end_turn();
   if (end.released) {
@@ -357,16 +445,13 @@ communicator_actor::behavior_type communicator_state::handlers() {
       actions_->leave(x, promise);
       return promise;
     },
-    [this](const proto::WayLost& x) {
-      const auto reason = x.reason().empty() ? std::string{"members have lost their connection"} : x.reason();
-      actions_->change([&](auto& epochs) { return epochs.way_lost(reason); });
-    },
+    [this](const proto::WayLost& x) { on_way_lost(x); },
     [this](const proto::CallsAcknowledged& x) {
       runner_->note_acknowledged(sequence_number{x.sequence()});
       reporter_->settle();
     },
     // The coordinator has given the device up, for another communicator.
-    [this](const proto::MemberLost& x) { actions_->lose(device_id{x.device_id()}, x.cause(), x.noticed_by(), false); },
+    [this](const proto::MemberLost& x) { on_member_lost(x); },
     [this](atom::flush) { runner_->flush_gathered(); },
     [this](atom::resume, uint64_t number) {
       if (shared_memory_->is_current(number))

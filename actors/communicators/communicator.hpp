@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,13 @@ private:
   void on_node_report(const proto::ProgressReport& x);
   void on_quiesced(const proto::Quiesced& x);
   void on_down(const caf::down_msg& x);
+  /// The process of these has lost its connection to this one, or is silent: they are lost, once it is known whether it
+  /// lives.
+  void doubt(epoch_actions::loss x);
+  void on_member_lost(const proto::MemberLost& x);
+  void on_way_lost(const proto::WayLost& x);
+  /// The error of calls that fail because of a rank.
+  caf::error judge(errc code, proto::Verdict found);
   void tick();
   void note_slow_members();
   void ask_for_progress();
@@ -89,6 +97,7 @@ private:
   std::optional<status_reporter> reporter_;
   std::optional<watch_ticks> ticks_;
   std::optional<epoch_actions> actions_;
+  std::set<device_id> doubted_; ///< The coordinator was asked whether their process lives.
 };
 
 /// The COMMUNICATOR, which refuses the requests of a process that has too many in its mailbox. To be spawned with its

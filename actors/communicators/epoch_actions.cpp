@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/communicators/journal_records.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/logging/log.hpp"
 #include "runtime/text/quantity_text.hpp"
 
@@ -49,24 +50,55 @@ void epoch_actions::add_member(const gpu_sim::DeviceMetadata& metadata, const de
   calls_.name(device, text_of(metadata));
 }
 
-void epoch_actions::lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence,
-                         const proto::Suspicion* evidence) {
+void epoch_actions::lose(const loss& x) {
+  ensure(!x.noticed_by.empty() && !x.devices.empty(), "a loss is noticed, of members");
+  std::vector<device_id> members;
+  for (auto device : x.devices)
+    if (epochs_.members().contains(device) || epochs_.leaving().contains(device))
+      members.push_back(device);
+  if (members.empty())
+    return;
+  runner_.flush();
+  auto found = reporter_.waits(members.front());
+  found.set_kind(x.kind);
+  found.set_evidence(x.cause);
+  for (auto device : members)
+    tell_coordinator(x, device);
+  carry_out(epochs_.lost(members, found));
+}
+
+void epoch_actions::note_left(device_id device, const std::string& cause) {
   if (!epochs_.members().contains(device) && !epochs_.leaving().contains(device))
     return;
   runner_.flush();
-  if (options_.coordinator) {
-    proto::MemberLost lost;
-    lost.set_comm_id(options_.id.value);
-    lost.set_device_id(device.value);
-    lost.set_cause(cause);
-    lost.set_noticed_by(noticed_by);
-    lost.set_fence(fence);
-    lost.set_noticed_ns(out_.unix_ns());
-    if (evidence != nullptr)
-      *lost.mutable_suspicion() = *evidence;
-    self_->send(options_.coordinator, std::move(lost));
-  }
-  carry_out(epochs_.lost(device, cause, noticed_by.empty()));
+  tell_coordinator({{device}, {}, cause, {}}, device);
+  carry_out(epochs_.lost(device, cause, true));
+}
+
+void epoch_actions::tell_coordinator(const loss& x, device_id device) {
+  if (!options_.coordinator)
+    return;
+  proto::MemberLost lost;
+  lost.set_comm_id(options_.id.value);
+  lost.set_device_id(device.value);
+  lost.set_cause(x.cause);
+  lost.set_noticed_by(x.noticed_by);
+  lost.set_fence(x.fence);
+  lost.set_noticed_ns(out_.unix_ns());
+  lost.set_lives(x.kind == proto::Verdict::UNREACHABLE);
+  if (x.suspicion)
+    *lost.mutable_suspicion() = *x.suspicion;
+  self_->send(options_.coordinator, std::move(lost));
+}
+
+void epoch_actions::publish(const proto::Verdict& x) {
+  log_warn({.communicator = options_.id.value}, "communicator {}: {}", options_.id.value, text_of(x));
+  proto::Record record;
+  *record.mutable_verdict() = x;
+  out_.journal(std::move(record));
+  const auto message = caf::make_message(x);
+  for (auto& relay : members_.relays_elsewhere(epochs_.members().ranks()))
+    out_.send_shared(relay, message);
 }
 
 void epoch_actions::leave(const proto::LeaveRequest& x, client_waiters::leave_promise promise) {

@@ -7,7 +7,9 @@
 #include "actors/communicators/watch_ticks.hpp"
 
 #include <deque>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace ringmaster {
 
@@ -34,9 +36,21 @@ public:
   void carry_out(epoch_change::decisions decisions);
 
   void add_member(const gpu_sim::DeviceMetadata& metadata, const device_handle& handle);
-  /// The coordinator hears of it. Without `noticed_by` the device has left in good order. `evidence`: of a suspicion.
-  void lose(device_id device, const std::string& cause, const std::string& noticed_by, bool fence,
-            const proto::Suspicion* evidence = nullptr);
+  /// How members were lost.
+  struct loss {
+    std::vector<device_id> devices; ///< For one cause; others than members are ignored.
+    proto::Verdict::Kind kind = proto::Verdict::CRASHED;
+    std::string cause;
+    std::string noticed_by;
+    bool fence = false;                             ///< They may be running: the coordinator ends them.
+    std::optional<proto::Suspicion> suspicion = {}; ///< If that is how it was noticed.
+  };
+  /// The coordinator hears of it.
+  void lose(const loss& x);
+  /// A member has left in good order.
+  void note_left(device_id device, const std::string& cause);
+  /// Every survivor hears of it, and the journal.
+  void publish(const proto::Verdict& x);
   /// Without a reason the members stay after all.
   void leave(const proto::LeaveRequest& x, client_waiters::leave_promise promise);
   void destroy(const std::string& reason, client_waiters::destroy_promise promise);
@@ -54,6 +68,8 @@ private:
   void act(epoch_change::end_began& x);
   void act(epoch_change::communicator_aborted& x);
   void act(epoch_change::communicator_gone& x);
+  void act(epoch_change::verdict_given& x) { publish(x.what); }
+  void tell_coordinator(const loss& x, device_id device);
 
   communicator_actor::pointer self_;
   const communicator_options& options_;

@@ -77,6 +77,26 @@ std::optional<device_id> member_directory::device_of(const caf::actor_addr& acto
   return i == handles_.end() ? std::nullopt : std::optional{i->first};
 }
 
+std::vector<device_id> member_directory::in_process_of(device_id device) const {
+  const auto process = handle_of(device).device->node();
+  std::vector<device_id> result;
+  for (auto& [other, handle] : handles_)
+    if (handle.device->node() == process)
+      result.push_back(other);
+  return result;
+}
+
+std::vector<caf::strong_actor_ptr> member_directory::relays_elsewhere(const std::vector<rank_device>& ranks) const {
+  std::vector<caf::strong_actor_ptr> result;
+  for (auto& x : ranks) {
+    const auto known = handles_.find(x.id());
+    const auto relay = x.lost || known == handles_.end() ? nullptr : known->second.relay;
+    if (relay && relay->node() != self_->node() && std::find(result.begin(), result.end(), relay) == result.end())
+      result.push_back(relay);
+  }
+  return result;
+}
+
 audience member_directory::streams_of(const std::vector<device_id>& devices) const {
   audience result{self_};
   for (auto device : devices)

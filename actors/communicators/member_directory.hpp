@@ -30,6 +30,10 @@ public:
   device_handles handles_of(const std::vector<rank_device>& ranks) const;
   /// The device that the actor is; none: no member.
   std::optional<device_id> device_of(const caf::actor_addr& actor) const;
+  /// The members of its process, itself included.
+  std::vector<device_id> in_process_of(device_id device) const;
+  /// The relays of other processes with these ranks, each once.
+  std::vector<caf::strong_actor_ptr> relays_elsewhere(const std::vector<rank_device>& ranks) const;
   audience streams_of(const std::vector<device_id>& devices) const;
   audience devices_of(const std::vector<device_id>& devices) const;
 

@@ -123,6 +123,7 @@ caf::expected<sequence_number> operation_runner::enqueue(proto::CollectiveReques
     enqueued.set_sequence(op.sequence.value);
     *enqueued.mutable_request() = std::move(request);
     enqueued.set_bytes(op.bytes);
+    enqueued.set_by_ranks(op.was_called_by_ranks());
     out_.journal(std::move(record));
   }
   if (waits_for_group_end)

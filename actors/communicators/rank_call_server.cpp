@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/calls/request_limit.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/operations/rank_calls.hpp"
 
 #include <caf/exit_reason.hpp>
@@ -19,6 +20,10 @@ rank_call_server::rank_call_server(communicator_actor::pointer self, const commu
     carry_out_(std::move(carry_out)), desk_(options.id) {
   desk_.look_elsewhere([&options, self](device_id x) {
     return options.waiting->elsewhere(x, options.id, self->clock().now());
+  });
+  desk_.explain_losses([&epochs](device_id x) {
+    const auto* about = epochs.verdicts().about(x);
+    return about == nullptr ? std::string{} : finding_of(*about);
   });
   self->attach_functor([calls = promises_, id = options.id](const caf::error& reason) {
     const bool cluster_ends = reason == caf::exit_reason::user_shutdown; // the coordinator's reason

@@ -31,6 +31,8 @@ public:
 
   const call_desk& desk() const { return desk_; }
   void name(device_id device, std::string text) { desk_.name(device, std::move(text)); }
+  /// See `admission::judge_by`.
+  void judge_by(std::function<caf::error(errc, proto::Verdict)> judge) { desk_.judge_by(std::move(judge)); }
   void call(const proto::RankCall& x, promise_type promise);
 
   /// The communicator was built again: these were the ranks before the epoch that it opens, and these calls are known.

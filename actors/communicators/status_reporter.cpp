@@ -1,6 +1,7 @@
 #include "actors/communicators/status_reporter.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "runtime/epochs/wait_chain.hpp"
 
 #include <fmt/format.h>
 
@@ -26,6 +27,8 @@ gpu_sim::GetCommStatusResponse status_reporter::status() const {
   result.set_epoch(latest.value);
   for (auto& x : *epochs_.members().in(latest))
     *result.add_devices() = x.metadata;
+  for (auto& x : epochs_.verdicts().latest())
+    *result.add_verdicts() = x;
   return result;
 }
 
@@ -50,6 +53,7 @@ proto::CommunicatorStatus status_reporter::whole_status() const {
   result.set_deterministic(options_.deterministic);
   result.set_status(latest.status());
   result.set_error(latest.error());
+  *result.mutable_verdicts() = latest.verdicts();
   result.set_operations_ended(outcomes_.succeeded());
   result.set_operations_failed(outcomes_.failed());
   if (epochs_.operations().nothing_in_flight() && outcomes_.any_ended())
@@ -60,6 +64,24 @@ proto::CommunicatorStatus status_reporter::whole_status() const {
     route.set_bytes(x.bytes);
     route.set_bytes_per_s(x.bytes_per_s);
   }
+  return result;
+}
+
+proto::Verdict status_reporter::waits(device_id at) const {
+  const auto now = status_of(view());
+  auto result = waits_in(now);
+  if (result.sequence() == 0 && calls_.open() > 0)
+    result = calls_.waits_in_calls(epochs_.operations().latest().next());
+  else
+    note_step(result, now, static_cast<uint32_t>(epochs_.members().rank_of(at)));
+  result.set_time_ns(out_.unix_ns());
+  return result;
+}
+
+proto::Verdict status_reporter::cause() const {
+  auto result = cause_in(status_of(view()), epochs_.members().ranks(), options_.suspect.late_after);
+  result.set_evidence(explain());
+  result.set_time_ns(out_.unix_ns());
   return result;
 }
 

@@ -27,6 +27,10 @@ public:
   /// The same, for the host: once it has heard of the end of its calls, the next call starts a new batch.
   gpu_sim::GetCommStatusResponse report_outcome();
   proto::CommunicatorStatus whole_status() const;
+  /// Who waits for whom: in the first operation in flight, at which this device stands, else with calls.
+  proto::Verdict waits(device_id at) const;
+  /// The cause of an operation that does not end: see `cause_in`. The evidence is what ranks do, in words.
+  proto::Verdict cause() const;
   /// What ranks do and wait for, in words.
   std::string explain() const { return ringmaster::explain(view(), options_.id); }
 

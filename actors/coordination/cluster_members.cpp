@@ -2,6 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/coordination/coordinator.hpp"
+#include "actors/coordination/indirect_probe.hpp"
 #include "messages/metadata.pb.h"
 #include "messages/received_handles.hpp"
 #include "runtime/coordination/join_checks.hpp"
@@ -133,6 +134,8 @@ void cluster_members::nodes_disconnected(const proto::NodeApart& x) {
   proto::WayLost lost;
   lost.set_reason(fmt::format("nodes {} and {} have no direct connection to each other: {}", devices.name_of(node),
                               x.peer(), x.why()));
+  lost.add_nodes(devices.name_of(node));
+  lost.add_nodes(x.peer());
   for (auto id : devices.shared_by(node, x.peer()))
     if (auto communicator = coordinator_.communicator_of(id))
       self->send(*communicator, lost);
@@ -162,6 +165,11 @@ void cluster_members::device_ready(const proto::DeviceReady& x, const device_han
   auto metadata = x.metadata();
   if (handle.device->node() != coordinator_.self->node())
     metadata.set_place(devices.place_of(node));
+  if (const auto its = devices.nodes().find(node); its != devices.nodes().end()) {
+    metadata.set_node(its->second.about.name());
+    metadata.set_host(its->second.about.hostname());
+    metadata.set_pid(its->second.about.pid());
+  }
   if (const auto* known = devices.find(id_of(metadata)); known != nullptr && known->handle.device == handle.device)
     return; // its node said so when it came back
   devices.joined({metadata, handle, node, {}});
@@ -316,12 +324,23 @@ void cluster_members::note_missing(device_id id, const proto::StoredDevice& devi
 
 void cluster_members::member_lost(const proto::MemberLost& x) {
   device_end how{x.cause(), x.noticed_by(), x.noticed_ns()};
+  how.lives = x.lives();
   if (x.has_suspicion())
     how.suspicion = x.suspicion();
   if (x.fence())
     fence(device_id{x.device_id()}, how);
   else
     device_gone(device_id{x.device_id()}, how); // unless the coordinator's own monitor was faster
+}
+
+caf::result<proto::ProbeResponse> cluster_members::probe(const proto::ProbeRequest& x) {
+  auto promise = coordinator_.self->make_response_promise<proto::ProbeResponse>();
+  probe_by_others(coordinator_, x.node(), [promise](bool lives) mutable {
+    proto::ProbeResponse answer;
+    answer.set_lives(lives);
+    promise.deliver(std::move(answer));
+  });
+  return promise;
 }
 
 void cluster_members::fence(device_id id, const device_end& how) {
@@ -337,6 +356,7 @@ void cluster_members::fence(device_id id, const device_end& how) {
   lost.set_device_id(id.value);
   lost.set_cause(how.cause);
   lost.set_noticed_by(how.noticed_by);
+  lost.set_lives(how.lives);
   if (how.suspicion)
     *lost.mutable_suspicion() = *how.suspicion;
   for (auto number : all)

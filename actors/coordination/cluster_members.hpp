@@ -30,6 +30,7 @@ struct device_end {
   std::string noticed_by; ///< Empty: it has left in good order.
   uint64_t noticed_ns = 0;
   std::optional<proto::Suspicion> suspicion = {}; ///< If that is how it was noticed.
+  bool lives = false;                             ///< Its process cannot be reached, but others reach it.
 };
 
 /// How nodes and devices join the cluster, and how they leave it. They are in the coordinator's `devices`.
@@ -49,6 +50,8 @@ public:
 
   /// A device is lost, or suspected to be.
   void member_lost(const proto::MemberLost& x);
+  /// Whether other nodes reach the process of a device that does not answer its communicator.
+  caf::result<proto::ProbeResponse> probe(const proto::ProbeRequest& x);
   /// Ends a device that may still be running, and counts it as lost.
   void fence(device_id id, const device_end& how);
   /// An actor has ended. Returns whether it was a device or a node.

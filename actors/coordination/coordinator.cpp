@@ -333,6 +333,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
     [&state](const proto::ProgressReport& x) { state.liveness.on_report(x); },
     [&state](const proto::Progress& x) { state.liveness.on_progress(x); },
     [&state](const proto::MemberLost& x) { state.members.member_lost(x); },
+    [&state](const proto::ProbeRequest& x) { return state.members.probe(x); },
     [&state](const proto::SpareRequest& x) { return state.spares.request(x); },
     [&state](const proto::OutputsWritten& x) {
       for (auto& range : x.ranges())

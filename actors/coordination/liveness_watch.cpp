@@ -2,6 +2,7 @@
 
 #include "actors/communicators/audience.hpp"
 #include "actors/coordination/coordinator.hpp"
+#include "actors/coordination/indirect_probe.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/logging/log.hpp"
 
@@ -40,8 +41,32 @@ void liveness_watch::look() {
   const auto found = watch_->look({watched_.begin(), watched_.end()}, coordinator_.self->clock().now());
   if (!found.overload.empty())
     log_info({}, "the cluster: {}", found.overload);
-  for (auto& [device, evidence] : found.suspects)
-    coordinator_.members.fence(device, {text_of(evidence), "suspicion", coordinator_.now_ns(), evidence});
+  std::map<std::string, std::vector<std::pair<device_id, proto::Suspicion>>> silent;
+  for (auto& [device, evidence] : found.suspects) {
+    const auto* known = coordinator_.devices.find(device);
+    if (evidence.cause() == proto::Suspicion::PROCESS_SILENT && known != nullptr)
+      silent[coordinator_.devices.name_of(known->node)].emplace_back(device, evidence);
+    else
+      coordinator_.members.fence(device, {text_of(evidence), "suspicion", coordinator_.now_ns(), evidence});
+  }
+  for (auto& [node, suspects] : silent)
+    doubt(node, std::move(suspects));
+}
+
+void liveness_watch::doubt(const std::string& node, std::vector<std::pair<device_id, proto::Suspicion>> suspects) {
+  if (!probed_.insert(node).second)
+    return;
+  probe_by_others(coordinator_, node, [this, node, suspects = std::move(suspects)](bool lives) {
+    probed_.erase(node);
+    const auto limit = coordinator_.options.communicators.suspect.late_after;
+    for (auto& [device, evidence] : suspects) {
+      if (!watched_.contains(device) || watch_->liveness().known(device, coordinator_.self->clock().now()).silent <= limit)
+        continue; // it has answered, or is gone
+      device_end how{text_of(evidence), "suspicion", coordinator_.now_ns(), evidence};
+      how.lives = lives;
+      coordinator_.members.fence(device, how);
+    }
+  });
 }
 
 void liveness_watch::ask() {

@@ -4,6 +4,9 @@
 
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace ringmaster {
 
@@ -26,6 +29,8 @@ public:
 
 private:
   void look();
+  /// The whole process of these has been silent for too long: they are given up when it is known whether it lives.
+  void doubt(const std::string& node, std::vector<std::pair<device_id, proto::Suspicion>> suspects);
   void ask();
   void wait(caf::timespan time);
 
@@ -33,6 +38,7 @@ private:
   std::optional<member_watch> watch_;
   std::set<device_id> watched_;
   std::set<device_id> owing_; ///< They have not answered the latest request.
+  std::set<std::string> probed_; ///< Nodes that others are asking.
   uint64_t latest_request_ = 0;
   uint64_t timer_ = 0;
 };

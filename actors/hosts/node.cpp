@@ -216,6 +216,7 @@ void node_state::visited(const std::string& peer_name, const caf::strong_actor_p
   auto& known = visitors_[peer_name];
   known.where.set_name(peer_name);
   known.met = peer->address();
+  acquaintances_[peer_name] = {known.met};
   self->monitor(caf::actor_cast<caf::actor>(peer));
   proto::NodeApart noted;
   noted.set_peer(options.name);
@@ -248,6 +249,7 @@ void node_state::met(const proto::NodeApart& x, const caf::strong_actor_ptr& pee
     visit.set_peer(options.name);
     self->send(caf::actor_cast<node_actor>(peer), std::move(visit), self->ctrl());
     known->second.met = peer->address();
+    acquaintances_[x.peer()] = {known->second.met};
     known->second.visit_noted = false;
     known->second.warned = false;
     self->monitor(caf::actor_cast<caf::actor>(peer));
@@ -309,7 +311,53 @@ void node_state::lost_way(known_peer& peer, const caf::error& why) {
     link->doubt(there.link_process);
 }
 
+caf::result<proto::AliveResponse> node_state::alive(const proto::AliveRequest& x) {
+  constexpr auto limit = std::chrono::milliseconds{50};
+  const auto known = acquaintances_.find(x.peer());
+  const auto address = known == acquaintances_.end() ? caf::actor_addr{} : known->second.address;
+  const auto peer = caf::actor_cast<node_actor>(address);
+  if (!peer) {
+    proto::AliveResponse answer;
+    answer.set_peer_lives(known != acquaintances_.end() && known->second.lost_coordinator);
+    return answer;
+  }
+  const auto number = ++last_probe_;
+  auto promise = self->make_response_promise<proto::AliveResponse>();
+  probes_.emplace(number, open_probe{address, promise});
+  self->request(peer, limit, proto::AliveRequest{})
+    .then([this, number](const proto::AliveResponse&) { answer_probe(number, true); },
+          [this, number](const caf::error& why) { // its process says that the node has ended, or it is silent
+            answer_probe(number, why != caf::sec::request_timeout);
+          });
+  return promise;
+}
+
+void node_state::answer_probe(uint64_t number, bool lives) {
+  auto probe = probes_.extract(number);
+  if (!probe)
+    return; // the connection to the peer was lost meanwhile
+  proto::AliveResponse answer;
+  answer.set_peer_lives(lives);
+  probe.mapped().promise.deliver(std::move(answer));
+}
+
+void node_state::note_end(const caf::down_msg& x) {
+  constexpr size_t known_max = 4096;
+  const bool has_lost_coordinator = code_of(x.reason) == errc::unreachable; // a node ends so; its process lives
+  for (auto next = probes_.begin(); next != probes_.end();) {
+    const auto probe = next++; // a request to an actor that is gone would wait for its limit
+    if (probe->second.peer == x.source)
+      answer_probe(probe->first, has_lost_coordinator);
+  }
+  for (auto& [its_name, known] : acquaintances_)
+    if (known.address == x.source)
+      known = {nullptr, has_lost_coordinator};
+  if (acquaintances_.size() > known_max)
+    std::erase_if(acquaintances_, [](auto& known) { return !known.second.address; });
+}
+
 void node_state::on_down(const caf::down_msg& x) {
+  note_end(x);
   auto lost = std::find_if(peers_.begin(), peers_.end(), [&](auto& y) { return y.second.met == x.source; });
   if (lost != peers_.end()) {
     // It may have ended: then the coordinator knows it as well, and takes it off the list.
@@ -352,7 +400,7 @@ node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, no
   return {
     [&state](const proto::NodePeers& x) { state.meet(x); },
     [&state](const proto::NodeDrained&) { state.end(caf::exit_reason::user_shutdown); },
-    [](const proto::AliveRequest&) { return proto::AliveResponse{}; },
+    [&state](const proto::AliveRequest& x) { return state.alive(x); },
     [&state](const proto::ClusterIdentity& x) { state.rejoin(x); },
     [&state](const proto::Adopt& x, const caf::strong_actor_ptr& host) {
       if (state.options.coordinator || !host)

@@ -6,6 +6,9 @@
 #include "runtime/memory/mapped_memory.hpp"
 #include "runtime/text/endpoint.hpp"
 
+#include <caf/result.hpp>
+#include <caf/typed_response_promise.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -60,6 +63,8 @@ public:
   void visited(const std::string& peer_name, const caf::strong_actor_ptr& peer);
   /// What has become of a try to connect.
   void met(const proto::NodeApart& x, const caf::strong_actor_ptr& peer);
+  /// Whether this process runs, and that of the peer in the request, as far as it is reached directly.
+  caf::result<proto::AliveResponse> alive(const proto::AliveRequest& x);
   void on_down(const caf::down_msg& x);
   /// Ends with the devices, in good order.
   void end(const caf::error& reason);
@@ -103,6 +108,15 @@ private:
   /// The connection with this node is gone: says so, and bulk connections do not wait until they notice, too.
   void lost_way(known_peer& peer, const caf::error& why);
 
+  /// A node to which there is, or was, a connection.
+  struct acquaintance {
+    caf::actor_addr address;       ///< Null: its node has ended, or the connection.
+    bool lost_coordinator = false; ///< It has ended, because it had no connection to the coordinator: its process lives.
+  };
+  /// A node that was met is down, for this reason.
+  void note_end(const caf::down_msg& x);
+  void answer_probe(uint64_t number, bool lives);
+
   proto::NodeJoinRequest about() const;
   void joined(const proto::NodeJoinResponse& x, const caf::strong_actor_ptr& journal);
 
@@ -114,6 +128,14 @@ private:
   std::map<std::string, known_peer> peers_;    ///< Those that we connect to, by name.
   std::map<std::string, known_peer> visitors_; ///< Those that have connected to us.
   std::map<std::string, known_place> places_;  ///< Of all nodes, as the coordinator tells them.
+  struct open_probe {
+    caf::actor_addr peer;
+    caf::typed_response_promise<proto::AliveResponse> promise;
+  };
+  /// By name, also of those that the coordinator has taken off its list: it asks about them.
+  std::map<std::string, acquaintance> acquaintances_;
+  std::map<uint64_t, open_probe> probes_; ///< Of peers, for the coordinator.
+  uint64_t last_probe_ = 0;
 };
 
 node_actor::behavior_type node(node_actor::stateful_pointer<node_state> self, node_options options);

@@ -2,7 +2,9 @@
 
 #include "messages/received_handles.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/logging/log.hpp"
 
 #include <caf/make_actor.hpp>
 #include <caf/monitorable_actor.hpp>
@@ -268,6 +270,9 @@ relay_actor::behavior_type forwarding_relay(relay_actor::stateful_pointer<relay_
     [](const membership&, const device_ids&) {},            // the same
     [&state](const operation_orders& x, const device_ids& devices) { state.expect(x, devices); },
     [](const proto::Release&, const device_ids&) {},
+    [](const proto::Verdict& x) {
+      log_warn({.communicator = x.comm_id()}, "communicator {}: {}", x.comm_id(), text_of(x));
+    },
     [&state](const proto::Quiesce& x, const device_ids&) { state.stop(x); },
     [&state](const proto::ProgressRequest& x, const device_ids& devices) { state.ask_progress(x, devices); },
     [&state](const shared_memory_arrival& x) { state.on_arrival(x); },

@@ -66,7 +66,7 @@ public:
   void write_to(proto::RankReport& x) {
     x.set_started_ns(started_ns_);
     x.set_bytes_received(received_.total());
-    if (x.phase() == proto::RankReport::FINISHED)
+    if (x.phase() == proto::RankReport::FINISHED || x.phase() == proto::RankReport::COMMITTED)
       received_.write_to(x);
     if (x.phase() == proto::RankReport::COMMITTED && walks_.size() > 1)
       for (auto& each : walks_)

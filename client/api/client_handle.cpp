@@ -3,6 +3,7 @@
 #include "client/api/handles.hpp"
 #include "messages/message_json.hpp"
 #include "messages/wire_ids.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/journal_store.hpp"
 #include "runtime/journal/record_text.hpp"
@@ -14,6 +15,7 @@ namespace ringmaster::api {
 
 static_assert(static_cast<int>(collective_kind::send_recv) == proto::SEND_RECV);
 static_assert(static_cast<int>(failure_policy::abort) == proto::ABORT);
+static_assert(static_cast<int>(fault_kind::broken) == proto::Verdict::BROKEN);
 static_assert(static_cast<int>(fault::kind::slow) == proto::FaultRequest::SLOW);
 
 namespace {
@@ -34,15 +36,15 @@ void set_collective(proto::Collective& to, const collective_call& call, size_t r
       to.add_factors(call.how.factor);
 }
 
-communicator_status status_of(const gpu_sim::GetCommStatusResponse& x) {
-  communicator_status result;
-  result.in_progress = x.status() == gpu_sim::IN_PROGRESS;
-  if (x.status() == gpu_sim::FAILED)
-    result.failed = public_error(error_in(x) ? error_in(x) : make_error(errc::aborted, "an operation failed"));
+fault_verdict verdict_of(const proto::Verdict& x) {
+  fault_verdict result;
+  result.number = x.number();
+  result.kind = static_cast<fault_kind>(x.kind());
   result.epoch = epoch_number{x.epoch()};
-  result.devices = infos_of(x.devices());
-  result.event = x.asyncerror();
-  result.operations_in_flight = x.operationsinflight();
+  result.operation = sequence_number{x.sequence()};
+  result.text = text_of(x);
+  for (auto& each : x.culprits())
+    result.culprits.push_back({each.rank(), device_id{each.device_id()}, each.node(), each.host(), each.pid()});
   return result;
 }
 
@@ -80,6 +82,20 @@ gpu_sim::CommInitRequest request_of(const communicator_options& options) {
 }
 
 } // namespace
+
+communicator_status public_status(const gpu_sim::GetCommStatusResponse& x) {
+  communicator_status result;
+  result.in_progress = x.status() == gpu_sim::IN_PROGRESS;
+  if (x.status() == gpu_sim::FAILED)
+    result.failed = public_error(error_in(x) ? error_in(x) : make_error(errc::aborted, "an operation failed"));
+  result.epoch = epoch_number{x.epoch()};
+  result.devices = infos_of(x.devices());
+  result.event = x.asyncerror();
+  result.operations_in_flight = x.operationsinflight();
+  for (auto& each : x.verdicts())
+    result.verdicts.push_back(verdict_of(each));
+  return result;
+}
 
 std::string_view name_of(collective_kind kind) {
   return ringmaster::name_of(static_cast<proto::CollectiveKind>(kind));
@@ -249,14 +265,14 @@ expected<communicator_status> communicator::status() {
   auto answer = its_.client()->calls.status(its_->id);
   if (!answer)
     return public_error(answer.error());
-  return status_of(*answer);
+  return public_status(*answer);
 }
 
 expected<communicator_status> communicator::wait(std::chrono::nanoseconds within) {
   auto answer = its_.client()->calls.wait(its_->id, within);
   if (!answer)
     return public_error(answer.error());
-  auto result = status_of(*answer);
+  auto result = public_status(*answer);
   ensure(!result.in_progress, "a wait that succeeds leaves nothing in flight");
   if (result.failed)
     return *result.failed;

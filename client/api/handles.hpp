@@ -33,6 +33,8 @@ expected<T> public_result(caf::expected<T>&& x) {
   return std::move(*x);
 }
 
+communicator_status public_status(const gpu_sim::GetCommStatusResponse& x);
+
 device_info info_of(const gpu_sim::DeviceMetadata& x);
 std::vector<device_info> infos_of(const google::protobuf::RepeatedPtrField<gpu_sim::DeviceMetadata>& x);
 

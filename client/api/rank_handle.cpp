@@ -196,6 +196,13 @@ expected<void> rank_communicator::destroy() {
   return public_result(state_->host()->calls.destroy(id()));
 }
 
+expected<communicator_status> rank_communicator::status() {
+  const auto found = state_->host()->calls.members(id());
+  if (!found)
+    return public_error(found.error());
+  return public_status(*found);
+}
+
 expected<void> rank_communicator::update() {
   return public_result(state_->calls->update());
 }

@@ -42,6 +42,37 @@ struct collective_call {
   std::chrono::nanoseconds timeout{0}; ///< Limit from call to end; 0: the communicator's.
 };
 
+/// What a rank did that made an operation or the group fail.
+enum class fault_kind : int {
+  unknown = 0,     ///< No rank is known to be the cause.
+  crashed = 1,     ///< The device or its process exited.
+  hung = 2,        ///< It stopped answering, or makes no progress.
+  slow = 3,        ///< It works much more slowly than the others.
+  unreachable = 4, ///< Its process lives, but a connection to it is cut.
+  called_else = 5, ///< Its call does not match the others' calls.
+  never_called = 6, ///< The others waited for its call until their limit.
+  broken = 7       ///< A step of the operation failed on it.
+};
+
+/// One failure of a communicator, the same for all of its ranks.
+struct fault_verdict {
+  /// A rank that is the cause.
+  struct culprit {
+    uint32_t rank = 0; ///< In `epoch`.
+    device_id device{};
+    std::string node{}; ///< These three: empty or 0 if they are not known.
+    std::string host{};
+    uint64_t pid = 0;
+  };
+
+  uint64_t number = 0;              ///< From 1 in each communicator.
+  fault_kind kind = fault_kind::unknown;
+  epoch_number epoch{};             ///< Before the failure.
+  std::vector<culprit> culprits{};  ///< In rank order; none: not known.
+  sequence_number operation{};      ///< That waited; 0: none was under way.
+  std::string text{};               ///< One paragraph for people, with what was done.
+};
+
 /// State of a communicator.
 struct communicator_status {
   bool in_progress = false;           ///< Operations are in flight.
@@ -50,6 +81,7 @@ struct communicator_status {
   std::vector<device_info> devices{}; ///< In rank order, of `epoch`.
   std::string event{};                ///< What happened to the communicator, such as the loss of a rank; for people.
   uint32_t operations_in_flight = 0;  ///< Enqueued and not finished.
+  std::vector<fault_verdict> verdicts{};    ///< The latest failures, oldest first.
 };
 
 /// A communicator over devices of a cluster, called by the host for all ranks: NCCL's communicators in one process. The

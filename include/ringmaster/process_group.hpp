@@ -2,6 +2,7 @@
 
 #include <ringmaster/cluster.hpp>
 #include <ringmaster/collectives.hpp>
+#include <ringmaster/communicator.hpp>
 #include <ringmaster/memory.hpp>
 #include <ringmaster/work.hpp>
 
@@ -84,6 +85,9 @@ public:
   expected<std::optional<rank_communicator>> split(int32_t color, int64_t key = 0);
   /// Destroys the communicator for all ranks. One rank calls it, after its last operation.
   expected<void> destroy();
+  /// State of the communicator, with the latest verdicts: which rank was the cause of a failure, the same for all ranks.
+  /// One rank may call it alone. Errors: device_lost where the coordinator has exited, unknown_communicator.
+  expected<communicator_status> status();
   /// Rank, size and epoch of now, after a loss. All ranks call it between the same two calls. Errors: device_lost where
   /// this rank is no longer a member.
   expected<void> update();

@@ -1,5 +1,6 @@
 #include "runtime/epochs/epoch_change.hpp"
 
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
@@ -26,13 +27,13 @@ std::string ids_text(const Devices& devices) {
 } // namespace
 
 epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, std::vector<rank_device> ranks)
-  : owner_(owner), policy_(policy), operations_(owner), members_(std::move(ranks)) {
+  : owner_(owner), policy_(policy), operations_(owner), members_(std::move(ranks)), verdicts_(owner) {
   check();
 }
 
 epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, recovered_communicator&& from)
   : owner_(owner), policy_(policy), operations_(owner), state_(epoch_number{from.epoch.value - 1}),
-    members_(std::move(from.ranks), epoch_number{from.epoch.value - 1}) {
+    members_(std::move(from.ranks), epoch_number{from.epoch.value - 1}), verdicts_(owner) {
   ensure(from.epoch > epoch_number{1}, "a communicator that is built again had an epoch");
   operations_.restore(std::move(from.operations), from.latest);
   check();
@@ -44,7 +45,10 @@ epoch_change::decisions epoch_change::resume(const std::vector<std::pair<device_
   std::string reasons = "the coordinator was restarted";
   for (auto& [device, cause] : lost) {
     ensure(members_.contains(device), "a member that has not come back has a rank");
-    const auto reason = take_rank_of(device, cause, "was lost");
+    proto::Verdict found;
+    found.set_evidence(cause);
+    const auto reason = finding_of(verdicts_.open(verdict_on({device}, std::move(found))));
+    take_rank_of(device, reason);
     losses_.add(reason);
     reasons += "; " + reason;
   }
@@ -97,55 +101,112 @@ caf::error epoch_change::end_error() const {
 // -- members that are lost, and how the others stop -----------------------------
 
 epoch_change::decisions epoch_change::lost(device_id device, const std::string& cause, bool left) {
-  decisions out;
-  const auto verb = left ? "left" : "was lost";
-  if (departures_.end_replacing(device)) { // its rank goes on waiting for a spare
-    losses_.add(fmt::format("rank {} ({}) {} when it was to leave: {}", members_.rank_of(device),
-                            members_.name_of(device), verb, cause));
-    out.emplace_back(members_left{{device}, state_.epoch(), {}});
-    check();
-    return out;
+  if (!left || departures_.is_being_replaced(device) || !members_.contains(device)) {
+    proto::Verdict found;
+    found.set_evidence(cause);
+    return lost({device}, found);
   }
-  if (!members_.contains(device))
-    return out; // reported before: fencing a suspect also makes its monitor report
+  decisions out;
   if (departures_.take_back(device))
     out.emplace_back(members_left{{device}, state_.epoch(), {}});
-  const auto reason = take_rank_of(device, cause, verb);
-  if (state_.phase() == phase::aborted)
+  const auto reason = fmt::format("rank {} ({}) left: {}", members_.known_rank_of(device), members_.name_of(device),
+                                  cause);
+  take_rank_of(device, reason);
+  go_on_after_loss(out, {device}, reason);
+  return out;
+}
+
+epoch_change::decisions epoch_change::lost(const std::vector<device_id>& devices, const proto::Verdict& found) {
+  decisions out;
+  std::vector<device_id> members;
+  for (auto device : devices)
+    if (departures_.end_replacing(device)) { // its rank goes on waiting for a spare
+      losses_.add(fmt::format("rank {} ({}) was lost when it was to leave: {}", members_.rank_of(device),
+                              members_.name_of(device), found.evidence()));
+      out.emplace_back(members_left{{device}, state_.epoch(), {}});
+    } else if (members_.contains(device)) {
+      members.push_back(device);
+      if (departures_.take_back(device))
+        out.emplace_back(members_left{{device}, state_.epoch(), {}});
+    } // else it was reported before: fencing a suspect also makes its monitor report
+  check();
+  if (members.empty())
     return out;
+  auto whole = verdict_on(members, found);
+  whole.set_evidence(whole.evidence() + outputs_lost_with(members));
+  const auto reason = state_.phase() == phase::aborted ? finding_of(whole) : finding_of(verdicts_.open(whole));
+  for (auto device : members)
+    take_rank_of(device, reason);
+  go_on_after_loss(out, members, reason);
+  return out;
+}
+
+void epoch_change::go_on_after_loss(decisions& out, const std::vector<device_id>& devices, const std::string& reason) {
+  if (state_.phase() == phase::aborted)
+    return;
   if (state_.phase() == phase::ending) {
     end_operations(out, operations_.take_committed(members_.ranks()));
     if (state_.all_have_stopped())
-      all_stopped(out); // it was the last that had not stopped
+      all_stopped(out); // they were the last that had not stopped
     check();
-    return out;
+    return;
   }
   losses_.add(reason);
   go_on_without(out, reason);
   // After the stop: clients that wait for these operations hear of the new epoch.
   end_operations(out, operations_.take_committed(members_.ranks()));
   finish_end(out);
-  ensure(!members_.contains(device) && state_.has_stopped(device), "a lost device is no member");
+  for (auto device : devices)
+    ensure(!members_.contains(device) && state_.has_stopped(device), "a lost device is no member");
   check();
-  return out;
 }
 
-std::string epoch_change::take_rank_of(device_id device, const std::string& cause, const char* verb) {
-  auto reason = fmt::format("rank {} ({}) {}: {}", members_.known_rank_of(device), members_.name_of(device), verb,
-                            cause);
+proto::Verdict epoch_change::completed(proto::Verdict found) const {
+  found.set_epoch(members_.latest_epoch().value);
+  auto& known = *members_.in(members_.latest_epoch());
+  for (auto& x : *found.mutable_culprits()) {
+    const device_id device{x.device_id()};
+    x.set_rank(static_cast<uint32_t>(members_.known_rank_of(device)));
+    auto rank = std::find_if(known.begin(), known.end(), [=](auto& y) { return y.id() == device; });
+    if (rank == known.end())
+      continue;
+    x.set_node(rank->metadata.node());
+    x.set_host(rank->metadata.host());
+    x.set_pid(rank->metadata.pid());
+    x.set_local(rank->metadata.place().empty());
+  }
+  return found;
+}
+
+proto::Verdict epoch_change::verdict_on(const std::vector<device_id>& devices, proto::Verdict found) const {
+  ensure(!devices.empty(), "a loss is of members");
+  found.clear_culprits();
+  for (auto device : devices)
+    found.add_culprits()->set_device_id(device.value);
+  return completed(std::move(found));
+}
+
+std::string epoch_change::outputs_lost_with(const std::vector<device_id>& devices) const {
+  std::string result;
+  if (policy_ != proto::REPLACE || state_.is_ending())
+    return result;
+  for (auto& op : operations_.in_flight())
+    if (op.state == operation::phase::decided
+        && std::any_of(devices.begin(), devices.end(), [&](auto x) { return op.committed.count(x) == 0; }))
+      result += fmt::format("; its output of operation #{} is lost", op.sequence);
+  return result;
+}
+
+void epoch_change::take_rank_of(device_id device, const std::string& reason) {
   if (policy_ == proto::REPLACE && !state_.is_ending()) {
     members_.mark_lost(device);
     spares_.add(device);
-    for (auto& op : operations_.in_flight())
-      if (op.state == operation::phase::decided && op.committed.count(device) == 0)
-        reason += fmt::format("; its output of operation #{} is lost", op.sequence);
   } else {
     members_.remove(device);
-    operations_.drop(device);
+    operations_.drop(device, reason);
   }
   state_.note_stopped(device);
   operations_.batch().note_lost(device);
-  return reason;
 }
 
 void epoch_change::go_on_without(decisions& out, const std::string& reason) {
@@ -199,7 +260,10 @@ void epoch_change::all_stopped(decisions& out) {
     if (op.state == operation::phase::running && op.attempts > 0)
       opened.rerun.push_back(op.sequence);
   members_.open(state_.epoch());
+  auto verdicts = verdicts_.close(opened.epoch, members_.ranks().size(), opened.rerun);
   out.emplace_back(std::move(opened));
+  for (auto& x : verdicts)
+    out.emplace_back(verdict_given{std::move(x)});
 }
 
 // -- members that are replaced ----------------------------------------------------
@@ -246,6 +310,8 @@ epoch_change::decisions epoch_change::spare(const proto::SpareResponse& x, devic
   if (!was_leaving || !x.inputs_restored())
     operations_.batch().note_spare(id_of(x.device()));
   spares_.remove(lost);
+  if (!was_leaving)
+    verdicts_.note_spare(id_of(x.device()));
   operations_.replace(lost, old_min, x.device(), [&](const operation& op) {
     if (!x.inputs_restored())
       return make_error(errc::device_lost, x.inputs_error());
@@ -339,7 +405,7 @@ epoch_change::decisions epoch_change::let_leave() {
     }
     losses_.add(reason);
     members_.remove(device);
-    operations_.drop(device);
+    operations_.drop(device, reason);
     operations_.batch().note_lost(device);
     gone.push_back(device);
   }
@@ -373,9 +439,15 @@ epoch_change::decisions epoch_change::reported(const proto::RankReport& x) {
   if (x.phase() == proto::RankReport::BROKEN) {
     if (op.state != operation::phase::running)
       return out;
-    const auto reason = error_from_wire(x.code(), x.error());
-    operations_.cancel(op, with_context(fmt::format("rank {} ({})", x.rank(), members_.name_of(device)),
-                                        reason ? reason : make_error(errc::refused, "it gave no reason")));
+    const auto given = error_from_wire(x.code(), x.error());
+    const auto reason = given ? given : make_error(errc::refused, "it gave no reason");
+    proto::Verdict found;
+    found.set_kind(proto::Verdict::BROKEN);
+    found.set_evidence(render(reason));
+    found.set_sequence(op.sequence.value);
+    found.set_operation(std::string{ringmaster::name_of(op.what().kind())});
+    const auto& whole = verdicts_.open(verdict_on({device}, std::move(found)));
+    operations_.cancel(op, make_error(static_cast<errc>(wire_code(reason)), finding_of(whole)));
     stop_members(out, fmt::format("operation #{} failed", op.sequence));
     return out;
   }
@@ -399,6 +471,8 @@ void epoch_change::end_operations(decisions& out, std::vector<operation> ended) 
     const bool is_cancelled = op.state == operation::phase::cancelled;
     ensure(op.state != operation::phase::running, "an operation is decided or cancelled before it ends");
     ensure(!is_cancelled || op.error, "a cancelled operation has its error");
+    if (is_cancelled)
+      verdicts_.note_failed(op.sequence);
     if (op.epoch == epoch_number{})
       op.epoch = state_.epoch();
     const bool wrote_in_part = is_cancelled && op.attempts > 0 && !(op.in_place() && replaces_input(op.what().kind()));
@@ -409,41 +483,51 @@ void epoch_change::end_operations(decisions& out, std::vector<operation> ended) 
 }
 
 epoch_change::decisions epoch_change::overdue(const std::vector<sequence_number>& sequences, const std::string& limit,
-                                              const std::string& doing) {
+                                              proto::Verdict found) {
   decisions out;
   ensure(!limit.empty(), "an operation is late by a limit");
-  std::vector<sequence_number> cancelled;
+  std::vector<sequence_number> late;
   for (auto sequence : sequences)
-    if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running) {
-      operations_.cancel(*op, make_error(errc::timed_out, fmt::format("operation #{} has not ended within {}: {}",
-                                                                      sequence, limit, doing)));
-      cancelled.push_back(sequence);
-    }
+    if (auto op = operations_.find(sequence); op != nullptr && op->state == operation::phase::running)
+      late.push_back(sequence);
+  if (late.empty())
+    return out;
+  const bool one = late.size() == 1;
+  found.set_evidence(fmt::format("operation{} #{} {} not ended within {}: {}", one ? "" : "s", fmt::join(late, ", #"),
+                                 one ? "has" : "have", limit, found.evidence()));
+  const auto reason = make_error(errc::timed_out, finding_of(verdicts_.open(completed(std::move(found)))));
+  for (auto sequence : late)
+    operations_.cancel(*operations_.find(sequence), reason);
   // Streams that are being stopped do not know that these are cancelled: they are stopped again, for a higher epoch.
-  if (!cancelled.empty() && (state_.is_active() || state_.phase() == phase::quiescing))
-    stop_members(out, fmt::format("operation #{} took too long", fmt::join(cancelled, ", #")));
+  if (state_.is_active() || state_.phase() == phase::quiescing)
+    stop_members(out, fmt::format("operation #{} took too long", fmt::join(late, ", #")));
   check();
   return out;
 }
 
-epoch_change::decisions epoch_change::way_lost(const std::string& reason) {
+epoch_change::decisions epoch_change::way_lost(const proto::Verdict& found) {
   decisions out;
-  ensure(!reason.empty(), "a lost connection has a reason");
+  ensure(!found.evidence().empty(), "a lost connection has a reason");
   if (state_.is_active() && !operations_.nothing_in_flight())
-    stop_members(out, reason);
+    stop_members(out, finding_of(verdicts_.open(completed(found))));
   check();
   return out;
 }
 
-epoch_change::decisions epoch_change::stalled(const std::string& reason) {
+epoch_change::decisions epoch_change::stalled(const proto::Verdict& found) {
   decisions out;
-  ensure(!reason.empty(), "a stall has a reason");
+  ensure(!found.evidence().empty(), "a stall has a reason");
   if (!state_.is_active())
     return out;
+  const auto reason = finding_of(verdicts_.open(completed(found)));
   operations_.cancel_running(make_error(errc::timed_out, reason));
   stop_members(out, reason);
   check();
   return out;
+}
+
+epoch_change::decisions epoch_change::judged(const proto::Verdict& found) {
+  return {verdict_given{verdicts_.note(completed(found))}};
 }
 
 epoch_change::decisions epoch_change::group_closed() {
@@ -538,6 +622,8 @@ void epoch_change::finish_end(decisions& out) {
     state_.enter(phase::aborted);
     if (!end_.is_asked_for())
       out.emplace_back(communicator_aborted{end_.reason()});
+    for (auto& x : verdicts_.close_at_end())
+      out.emplace_back(verdict_given{std::move(x)});
   }
   if (end_.note_gone())
     out.emplace_back(communicator_gone{end_.reason()});

@@ -8,6 +8,7 @@
 #include "runtime/epochs/loss_log.hpp"
 #include "runtime/epochs/rank_history.hpp"
 #include "runtime/epochs/spare_search.hpp"
+#include "runtime/health/verdict_log.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/operations/operation_queue.hpp"
 
@@ -92,8 +93,13 @@ public:
   struct communicator_gone {
     std::string reason;
   };
-  using decision = std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted,
-                                epoch_opened, members_left, end_began, communicator_aborted, communicator_gone>;
+  /// It is complete: what was done about the failure is in it. Every survivor is to hear of it.
+  struct verdict_given {
+    proto::Verdict what;
+  };
+  using decision =
+    std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted, epoch_opened,
+                 members_left, end_began, communicator_aborted, communicator_gone, verdict_given>;
   using decisions = std::vector<decision>;
 
   /// Opens epoch 1 over these.
@@ -115,19 +121,26 @@ public:
   caf::error end_error() const;
   /// The losses so far, the latest of very many; after the end, its reason.
   std::string async_error() const;
+  const verdict_log& verdicts() const { return verdicts_; }
+  /// The verdict with what is known of its culprits, which have their devices: rank, node, host, process.
+  proto::Verdict completed(proto::Verdict found) const;
 
   // -- members --
 
   /// The communicator was built again: stops all streams for a new epoch. `lost`: members that have not come back, and
   /// why.
   decisions resume(const std::vector<std::pair<device_id, std::string>>& lost);
-  /// `left`: the device shut down in good order, which has the same consequences.
+  /// These are lost for one cause: `found` has all of the verdict but the culprits and the epoch.
+  decisions lost(const std::vector<device_id>& devices, const proto::Verdict& found);
+  /// The same for one, of whose cause only a text is known. `left`: the device shut down in good order, which has the
+  /// same consequences.
   decisions lost(device_id device, const std::string& cause, bool left = false);
   decisions quiesced(device_id device, epoch_number epoch);
   decisions spare(const proto::SpareResponse& x, device_id lost);
   decisions no_spare(const std::string& why);
-  /// Messages between members may have been lost, but no member: running operations run again.
-  decisions way_lost(const std::string& reason);
+  /// Messages between members may have been lost, but no member: running operations run again. The culprits are the
+  /// members that cannot reach each other, the evidence is the reason.
+  decisions way_lost(const proto::Verdict& found);
   /// These leave once nothing is in flight; devices that are no members count as left. Error: refused.
   caf::error ask_to_leave(const std::vector<device_id>& devices, const std::string& reason);
   /// Those that have not left yet stay.
@@ -140,10 +153,12 @@ public:
 
   /// Reports of older epochs are ignored.
   decisions reported(const proto::RankReport& x);
-  /// Those that are still running fail. `doing`: what they were waiting for.
-  decisions overdue(const std::vector<sequence_number>& sequences, const std::string& limit, const std::string& doing);
-  /// No rank has made progress for too long: all running operations fail.
-  decisions stalled(const std::string& reason);
+  /// Those that are still running fail. `found`: the cause; its evidence says what they were waiting for.
+  decisions overdue(const std::vector<sequence_number>& sequences, const std::string& limit, proto::Verdict found);
+  /// No rank has made progress for too long: all running operations fail. The evidence is the reason.
+  decisions stalled(const proto::Verdict& found);
+  /// A verdict about which nothing else is done: about calls, or about a slow device.
+  decisions judged(const proto::Verdict& found);
   /// Calls that waited for GroupEnd are in flight: those that were cancelled meanwhile end.
   decisions group_closed();
   /// The data of a shared-memory operation starts to move: the operation is decided, and members are not stopped before
@@ -172,8 +187,14 @@ private:
   }
   /// What holds between any two events.
   void check() const;
-  /// The member loses its rank, or waits for a spare. Returns the sentence about it.
-  std::string take_rank_of(device_id device, const std::string& cause, const char* verb);
+  /// The sentence about the loss of these.
+  proto::Verdict verdict_on(const std::vector<device_id>& devices, proto::Verdict found) const;
+  /// The member loses its rank, or waits for a spare, for this reason.
+  void take_rank_of(device_id device, const std::string& reason);
+  /// What is lost with these.
+  std::string outputs_lost_with(const std::vector<device_id>& devices) const;
+  /// These have lost their ranks.
+  void go_on_after_loss(decisions& out, const std::vector<device_id>& devices, const std::string& reason);
   /// After losses: ends, or stops the others.
   void go_on_without(decisions& out, const std::string& reason);
   /// Stops all members for a new epoch, or defers that until data has been moved.
@@ -195,6 +216,7 @@ private:
   departures departures_;
   spare_search spares_;
   loss_log losses_;
+  verdict_log verdicts_;
   communicator_end end_;
 };
 

@@ -13,9 +13,9 @@ namespace {
 
 using proto::Record;
 
-constexpr std::array<std::string_view, 14> kinds{"coordinator", "node",     "device",     "communicator", "epoch",
+constexpr std::array<std::string_view, 15> kinds{"coordinator", "node",     "device",     "communicator", "epoch",
                                                  "operation",   "rank",     "checkpoint", "call",         "command",
-                                                 "fault",       "training", "audit",      "unknown"};
+                                                 "fault",       "training", "audit",      "verdict",      "unknown"};
 
 operation_key key(uint64_t communicator, uint64_t sequence) {
   return {communicator_id{communicator}, sequence_number{sequence}};
@@ -60,6 +60,7 @@ std::string_view kind_of(const Record& record) {
     case Record::kFaultInjected: return "fault";
     case Record::kTrainingStep: return "training";
     case Record::kAudit: return "audit";
+    case Record::kVerdict: return "verdict";
     case Record::EVENT_NOT_SET: break;
   }
   return "unknown";
@@ -85,6 +86,7 @@ std::optional<communicator_id> communicator_of(const Record& record) {
   switch (record.event_case()) {
     case Record::kCommunicatorCreated: return communicator_id{record.communicator_created().comm_id()};
     case Record::kDeviceSlow: return communicator_id{record.device_slow().comm_id()};
+    case Record::kVerdict: return communicator_id{record.verdict().comm_id()};
     case Record::kEpochOpened: return communicator_id{record.epoch_opened().comm_id()};
     case Record::kCommunicatorAborted: return communicator_id{record.communicator_aborted().comm_id()};
     case Record::kCallsRefused: return communicator_id{record.calls_refused().comm_id()};
@@ -119,6 +121,10 @@ bool concerns(const Record& record, device_id device) {
     case Record::kCommandEnded: return record.command_ended().device_id() == device.value;
     case Record::kFaultInjected: return record.fault_injected().device_id() == device.value;
     case Record::kAudit: return record.audit().device_id() == device.value;
+    case Record::kVerdict: {
+      auto& culprits = record.verdict().culprits();
+      return std::any_of(culprits.begin(), culprits.end(), [&](auto& x) { return x.device_id() == device.value; });
+    }
     default: return false;
   }
 }

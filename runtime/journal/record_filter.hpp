@@ -24,7 +24,7 @@ struct operation_key {
 /// The kind of a record: one of record_kinds().
 std::string_view kind_of(const proto::Record& record);
 /// "coordinator", "node", "device", "communicator", "epoch", "operation", "rank", "checkpoint", "call", "command",
-/// "fault", "training", "audit", and "unknown" for records of a later version.
+/// "fault", "training", "audit", "verdict", and "unknown" for records of a later version.
 std::span<const std::string_view> record_kinds();
 /// Errors: invalid_argument, naming what is allowed, if the kind is neither empty nor one of record_kinds().
 caf::error check_kind(const std::string& kind);

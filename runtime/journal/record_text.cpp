@@ -2,6 +2,7 @@
 
 #include "messages/message_json.hpp"
 #include "runtime/health/slow_devices.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -115,10 +116,7 @@ std::string text(const proto::EpochOpened& x) {
 }
 
 std::string text(const proto::OperationEnqueued& x) {
-  auto& r = x.request().collective();
-  return fmt::format("{} enqueued: {} {} of {} {}{}, {} a rank", operation_words(x.request().comm_id(), x.sequence()),
-                     plain(r.algorithm()), lower_case(proto::CollectiveKind_Name(r.kind())), r.count(),
-                     name_of(r.datatype()), reduction_text(r), bytes_text(x.bytes()));
+  return fmt::format("{} enqueued: {}", operation_words(x.request().comm_id(), x.sequence()), call_text(x));
 }
 
 std::string text(const proto::RankReport& x) {
@@ -249,6 +247,8 @@ std::string event_text(const Record& record, const record_text_options& opts) {
                          because(record.fault_injected().what()));
     case Record::kTrainingStep: return text(record.training_step());
     case Record::kAudit: return text(record.audit());
+    case Record::kVerdict:
+      return fmt::format("communicator {}: {}", record.verdict().comm_id(), plain(ringmaster::text_of(record.verdict())));
     case Record::EVENT_NOT_SET: break;
   }
   return "an event that a later version wrote";
@@ -272,6 +272,17 @@ std::string time_text(const Record& record, const record_text_options& opts) {
 }
 
 } // namespace
+
+std::string time_of(const Record& record, std::chrono::seconds utc_offset) {
+  return time_text(record, {.relative_to_ns = {}, .utc_offset = utc_offset, .ranks_took_ns = {}});
+}
+
+std::string call_text(const proto::OperationEnqueued& x) {
+  auto& r = x.request().collective();
+  return fmt::format("{} {} of {} {}{}, {} a rank", plain(r.algorithm()),
+                     lower_case(proto::CollectiveKind_Name(r.kind())), r.count(), name_of(r.datatype()),
+                     reduction_text(r), bytes_text(x.bytes()));
+}
 
 std::string training_name(uint64_t run) {
   constexpr uint64_t short_enough = 1'000'000;
@@ -298,6 +309,7 @@ tone tone_of(const Record& record) {
     case Record::kCommunicatorAborted:
     case Record::kCallsRefused:
     case Record::kCommunicatorRefused:
+    case Record::kVerdict:
     case Record::kDeviceDied: return tone::bad;
     case Record::kEpochOpened: return record.epoch_opened().epoch() > 1 ? tone::warning : tone::plain;
     case Record::kDeviceSlow: return record.device_slow().has_ended() ? tone::plain : tone::warning;

@@ -25,6 +25,12 @@ std::string text_of(const proto::Record& record, const record_text_options& opts
 /// The same without the time.
 std::string sentence_of(const proto::Record& record);
 
+/// "14:03:21.250": the time of the record.
+std::string time_of(const proto::Record& record, std::chrono::seconds utc_offset);
+
+/// What was called: "ring all_reduce of 512 float64, sum, 4 KiB a rank".
+std::string call_text(const proto::OperationEnqueued& x);
+
 /// The short name of a training run. Runs are numbered by the nanosecond of their start; the name is six hexadecimal
 /// digits made of it. A small number is its own name.
 std::string training_name(uint64_t run);

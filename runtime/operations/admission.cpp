@@ -1,11 +1,14 @@
 #include "runtime/operations/admission.hpp"
 
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/operations/rank_calls.hpp"
 #include "runtime/schedule/collective.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
+#include <ranges>
 
 namespace ringmaster {
 
@@ -36,7 +39,25 @@ device_id admission::device_of(epoch_number epoch, uint32_t rank) const {
 }
 
 caf::error admission::loss_of(device_id device) const {
-  return is_member(device) ? caf::error{} : make_error(errc::device_lost, name_of_rank(device) + " was lost");
+  return is_member(device) ? caf::error{}
+                           : make_error(errc::device_lost, name_of_rank(device) + " was lost" + loss_text(device));
+}
+
+std::string admission::loss_text(device_id device) const {
+  const auto why = losses_ ? losses_(device) : std::string{};
+  return why.empty() ? why : ": " + why;
+}
+
+caf::error admission::error_of(errc code, proto::Verdict found) const {
+  return judge_ ? judge_(code, std::move(found)) : make_error(code, finding_of(found));
+}
+
+void admission::add_culprits(proto::Verdict& to, const std::vector<device_id>& devices) const {
+  for (auto device : devices) {
+    auto& culprit = *to.add_culprits();
+    culprit.set_device_id(device.value);
+    culprit.set_rank(rank_of(device).value_or(0));
+  }
 }
 
 std::string admission::name_of_rank(device_id device) const {
@@ -63,7 +84,8 @@ void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
   for (auto device : before) {
     if (is_member(device))
       continue;
-    const auto why = make_error(errc::device_lost, fmt::format("device 0x{:x} was lost", device));
+    const auto why = make_error(errc::device_lost,
+                                fmt::format("device 0x{:x} was lost{}", device, loss_text(device)));
     auto calls = queues_.find(device);
     if (calls != queues_.end()) {
       for (auto& call : calls->second)
@@ -120,7 +142,8 @@ caf::error admission::call(uint64_t ticket, device_id device, epoch_number epoch
       auto why = peer == device           ? "a rank cannot send to itself; copy within the device instead"
                  : then == history_.end() ? fmt::format("epoch {} is not known", epoch)
                  : part.what.collective().peer() < then->second.size()
-                   ? fmt::format("device 0x{:x} was lost", then->second[part.what.collective().peer()])
+                   ? fmt::format("device 0x{:x} was lost{}", then->second[part.what.collective().peer()],
+                                 loss_text(then->second[part.what.collective().peer()]))
                    : fmt::format("there are ranks 0 to {}", then->second.size() - 1);
       verdicts_.push_back({{part}, invalid(fmt::format("{}: {}", name_of(part.what), why))});
       continue;
@@ -243,8 +266,21 @@ void admission::judge(std::vector<call_part> parts) {
   if (difference) {
     const bool same = std::all_of(parts.begin(), parts.end(),
                                   [&](auto& x) { return name_of(x.what) == name_of(parts.front().what); });
-    problem = invalid(fmt::format("{}the ranks' calls do not match, and nothing has been moved: {}",
-                                  same ? name_of(parts.front().what) + ": " : "", *difference));
+    const auto odd = odd_ones_of(parts);
+    proto::Verdict found;
+    found.set_kind(proto::Verdict::CALLED_ELSE);
+    found.set_evidence(fmt::format("{}the ranks' calls do not match, and nothing has been moved: {}",
+                                   same ? name_of(parts.front().what) + ": " : "", *difference));
+    std::vector<device_id> devices;
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (std::ranges::find(odd, i) != odd.end())
+        devices.push_back(parts[i].device);
+      else
+        found.set_operation(name_of(parts[i].what)); // as most have called
+    add_culprits(found, devices);
+    for (size_t i = 0; i < odd.size(); ++i)
+      found.mutable_culprits(static_cast<int>(i))->set_call(name_of(parts[odd[i]].what));
+    problem = error_of(errc::invalid_argument, std::move(found));
   }
   verdicts_.push_back({std::move(parts), std::move(problem)});
 }
@@ -260,9 +296,15 @@ bool admission::find_standstill() {
     for (auto& x : open)
       stuck.push_back(x.where);
   }
-  const auto why = invalid(
+  proto::Verdict found;
+  found.set_kind(proto::Verdict::CALLED_ELSE);
+  found.set_evidence(
     fmt::format("the ranks' calls do not match, and nothing has been moved: each waits for one that can never come: {}",
                 fmt::join(texts, ", ")));
+  add_culprits(found, odd_ones());
+  for (auto& x : *found.mutable_culprits())
+    x.set_call(text_of(queues_.at(device_id{x.device_id()}).front().open.front()));
+  const auto why = error_of(errc::invalid_argument, std::move(found));
   for (auto& where : stuck)
     fail(where, why);
   return true;
@@ -321,34 +363,165 @@ std::map<device_id, std::string> admission::waiting(sequence_number number) cons
   return result;
 }
 
+std::vector<device_id> admission::odd_ones() const {
+  std::map<key, std::vector<device_id>> alike; // by what they wait with
+  for (auto device : ranks_)
+    alike[queues_.at(device).front().open.front().where].push_back(device);
+  size_t most = 0;
+  for (auto& [where, devices] : alike)
+    most = std::max(most, devices.size());
+  const bool is_tie = std::ranges::count_if(alike, [=](auto& x) { return x.second.size() == most; }) > 1;
+  std::vector<device_id> result;
+  for (auto device : ranks_)
+    if (is_tie || alike.at(queues_.at(device).front().open.front().where).size() < most)
+      result.push_back(device);
+  return result;
+}
+
+admission::obstacle admission::obstacle_of(device_id device, const entry& call, sequence_number number) const {
+  auto& queue = queues_.at(device);
+  auto& x = call.open.front();
+  obstacle result;
+  result.what = x.where.from == device_id{} ? name_of(x.part.what)
+                : x.part.what.receives()    ? fmt::format("send to rank {}", *rank_of(device))
+                                            : fmt::format("receive from rank {}", *rank_of(device));
+  result.behind_own_call = &call != &queue.front();
+  for (auto& before : queue) {
+    if (&before == &call)
+      break;
+    number.value += before.open.size();
+  }
+  result.number = number;
+  const auto others = x.where.from == device_id{} ? ranks_ : std::vector<device_id>{x.where.from, x.where.to};
+  for (auto other : others) {
+    const auto has = called_.find({other, key{x.where.from, x.where.to, 0}});
+    if (has == called_.end() || has->second <= x.where.index)
+      result.missing.push_back(other);
+    else if (other != device && front(other, x.where) == nullptr)
+      result.blocked.push_back(other);
+  }
+  return result;
+}
+
+std::string admission::text_of(const obstacle& x) const {
+  std::vector<std::string> result;
+  for (auto device : x.missing)
+    result.push_back(fmt::format("{} has not called {} #{}{}", name_of_rank(device), x.what, x.number,
+                                 elsewhere_ ? elsewhere_(device) : ""));
+  if (result.empty()) // calls after another one wait for the same ranks
+    for (auto device : x.blocked)
+      result.push_back(fmt::format("{} has called {} before it, which still waits", name_of_rank(device),
+                                   text_of(queues_.at(device).front().open.front())));
+  return fmt::format("{}", fmt::join(result, ", "));
+}
+
 std::string admission::waits_for(uint64_t ticket, sequence_number number) const {
   for (auto& [device, queue] : queues_)
-    for (auto call = queue.begin(); call != queue.end(); ++call) {
-      if (call->ticket != ticket)
-        continue;
-      auto& x = call->open.front();
-      for (auto before = queue.begin(); before != call; ++before)
-        number.value += before->open.size();
-      std::vector<std::string> missing, blocked; // calls after another one wait for the same ranks
-      auto others = x.where.from == device_id{} ? ranks_ : std::vector<device_id>{x.where.from, x.where.to};
-      for (auto other : others) {
-        auto has = called_.find({other, key{x.where.from, x.where.to, 0}});
-        bool has_called = has != called_.end() && has->second > x.where.index;
-        auto what = x.where.from == device_id{} ? name_of(x.part.what)
-                    : x.part.what.receives()    ? fmt::format("send to rank {}", *rank_of(device))
-                                                : fmt::format("receive from rank {}", *rank_of(device));
-        if (!has_called)
-          missing.push_back(fmt::format("{} has not called {} #{}{}", name_of_rank(other), what, number,
-                                        elsewhere_ ? elsewhere_(other) : ""));
-        else if (other != device && front(other, x.where) == nullptr)
-          blocked.push_back(fmt::format("{} has called {} before it, which still waits", name_of_rank(other),
-                                        text_of(queues_.at(other).front().open.front())));
+    for (auto& call : queue)
+      if (call.ticket == ticket) {
+        const auto found = obstacle_of(device, call, number);
+        const bool is_own = found.missing.empty() && found.blocked.empty() && found.behind_own_call;
+        return is_own ? fmt::format("its own call of {} still waits", text_of(queue.front().open.front()))
+                      : text_of(found);
       }
-      if (missing.empty())
-        missing = std::move(blocked);
-      if (missing.empty() && call != queue.begin())
-        missing.push_back(fmt::format("its own call of {} still waits", text_of(queue.front().open.front())));
-      return fmt::format("{}", fmt::join(missing, ", "));
+  return {};
+}
+
+double admission::support_of(device_id device, const entry& call) const {
+  const auto missing = obstacle_of(device, call, {}).missing.size();
+  const auto is_collective = call.open.front().where.from == device_id{};
+  const auto others = is_collective ? ranks_.size() - 1 : 1;
+  return static_cast<double>(others - missing + 1) / static_cast<double>(others + 1);
+}
+
+admission::root admission::root_of(device_id device, const entry& call, sequence_number number) const {
+  std::map<device_id, const entry*> seen{{device, &call}};
+  std::deque<device_id> to_see{device};
+  std::vector<device_id> in_circle; // they wait for the first one
+  root result;
+  while (!to_see.empty()) {
+    const auto at = to_see.front();
+    to_see.pop_front();
+    const auto found = obstacle_of(at, *seen.at(at), number);
+    auto others = found.missing;
+    others.insert(others.end(), found.blocked.begin(), found.blocked.end());
+    if (found.behind_own_call && at == device && &call != &queues_.at(at).front())
+      return root_of(at, queues_.at(at).front(), number);
+    for (auto other : others) {
+      const auto queue = queues_.find(other);
+      if (other == device)
+        in_circle.push_back(at);
+      else if (queue != queues_.end() && seen.emplace(other, &queue->second.front()).second)
+        to_see.push_back(other);
+      else if (queue == queues_.end() && std::ranges::find(result.culprits, other) == result.culprits.end()) {
+        result.kind = proto::Verdict::NEVER_CALLED;
+        result.culprits.push_back(other);
+        result.what = found.what;
+        result.number = found.number;
+      }
+    }
+  }
+  if (in_circle.empty())
+    return result;
+  // None of them can go on: the one whose call the fewest others have made called something else.
+  in_circle.push_back(device);
+  const auto least = std::ranges::min(in_circle | std::views::transform([&](auto x) {
+                                        return support_of(x, *seen.at(x));
+                                      }));
+  result = {proto::Verdict::CALLED_ELSE, {}, number, {}};
+  for (auto x : in_circle)
+    if (support_of(x, *seen.at(x)) == least)
+      result.culprits.push_back(x);
+    else
+      result.what = text_of(seen.at(x)->open.front());
+  return result;
+}
+
+proto::Verdict admission::waits_in_calls(sequence_number number) const {
+  proto::Verdict result;
+  for (auto device : ranks_) {
+    const auto queue = queues_.find(device);
+    if (queue == queues_.end())
+      continue;
+    const auto found = obstacle_of(device, queue->second.front(), number);
+    auto& wait = *result.add_waits();
+    wait.set_rank(*rank_of(device));
+    wait.set_what(text_of(queue->second.front().open.front()));
+    for (auto other : found.missing.empty() ? found.blocked : found.missing)
+      if (const auto rank = rank_of(other))
+        wait.add_waits_for(*rank);
+    result.set_sequence(number.value);
+    result.set_operation(wait.what());
+  }
+  return result;
+}
+
+caf::error admission::lateness_of(uint64_t ticket, sequence_number number, const std::string& evidence) const {
+  for (auto& [device, queue] : queues_)
+    for (auto& call : queue) {
+      if (call.ticket != ticket)
+        continue;
+      const auto waits = waits_for(ticket, number);
+      const auto cause = root_of(device, call, number);
+      auto found = waits_in_calls(number);
+      found.set_kind(cause.kind);
+      found.set_evidence(fmt::format("{}; {}", waits, evidence));
+      add_culprits(found, cause.culprits);
+      if (!cause.culprits.empty()) {
+        found.set_sequence(cause.number.value);
+        found.set_operation(cause.what);
+      }
+      for (auto& x : *found.mutable_culprits()) {
+        const device_id culprit{x.device_id()};
+        const auto its = queues_.find(culprit);
+        x.set_call(its != queues_.end() ? text_of(its->second.front().open.front())
+                   : elsewhere_         ? elsewhere_(culprit)
+                                        : "");
+      }
+      const auto direct = obstacle_of(device, call, number);
+      if (cause.kind == proto::Verdict::NEVER_CALLED && direct.missing == cause.culprits)
+        found.set_evidence(evidence); // the finding says what is missing
+      return error_of(errc::timed_out, std::move(found));
     }
   return {};
 }

@@ -3,6 +3,7 @@
 #include "messages/collective.pb.h"
 #include "messages/errc.hpp"
 #include "messages/ids.hpp"
+#include "messages/verdict.pb.h"
 #include "runtime/invariants/ensure.hpp"
 
 #include <cstdint>
@@ -52,6 +53,13 @@ public:
   /// `look` says where the rank of a device that has not called waits instead, for messages: see `waiting_ranks`.
   void look_elsewhere(std::function<std::string(device_id)> look) { elsewhere_ = std::move(look); }
 
+  /// `judge` makes the error of calls that fail because of a rank: the verdict has the culprits' devices and ranks, or
+  /// none. Without it the error has the verdict's finding.
+  void judge_by(std::function<caf::error(errc, proto::Verdict)> judge) { judge_ = std::move(judge); }
+
+  /// `look` says why a device was lost, for messages; empty: it is not known.
+  void explain_losses(std::function<std::string(device_id)> look) { losses_ = std::move(look); }
+
   /// A call of one rank: one part, or those of a group. Error: unknown_device, if the caller has no rank. A call for an
   /// epoch that is not known fails for all ranks, and keeps its place in their order. `next()` has the verdicts.
   caf::error call(uint64_t ticket, device_id device, epoch_number epoch, std::vector<proto::RankCall::Part> parts);
@@ -66,6 +74,13 @@ public:
 
   /// What is missing: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
   std::string waits_for(uint64_t ticket, sequence_number number) const;
+
+  /// The error of a call whose limit has passed: its culprits are the ranks at the end of the wait chain, which have
+  /// not called what others wait for. `evidence`: more for its text. None: it does not wait for other ranks' calls.
+  caf::error lateness_of(uint64_t ticket, sequence_number number, const std::string& evidence) const;
+
+  /// The ranks that wait with calls, and for whom. `number`: of the next operation.
+  proto::Verdict waits_in_calls(sequence_number number) const;
 
   /// By device, the call that its rank waits with: "all_reduce #17". `number`: of the next operation.
   std::map<device_id, std::string> waiting(sequence_number number) const;
@@ -99,6 +114,30 @@ private:
     std::set<device_id> owed; ///< Devices that have not called it yet.
   };
 
+  /// Why a call waits.
+  struct obstacle {
+    std::string what;               ///< The missing calls: "all_reduce", "send to rank 1".
+    std::vector<device_id> missing; ///< They have not called it.
+    std::vector<device_id> blocked; ///< They have, after another call that still waits.
+    bool behind_own_call = false;   ///< Its own rank has called something before it, which still waits.
+    sequence_number number;         ///< Of the operation that it is to become.
+  };
+  obstacle obstacle_of(device_id device, const entry& call, sequence_number number) const;
+  std::string text_of(const obstacle& x) const;
+  /// What a call waits for in the end: along the ranks that it waits for, those that these wait for, and so on.
+  struct root {
+    proto::Verdict::Kind kind = proto::Verdict::UNKNOWN;
+    std::string what;               ///< The call that culprits have not made.
+    sequence_number number;
+    std::vector<device_id> culprits;
+  };
+  root root_of(device_id device, const entry& call, sequence_number number) const;
+  /// The share of a call's ranks that have made it.
+  double support_of(device_id device, const entry& call) const;
+  void add_culprits(proto::Verdict& to, const std::vector<device_id>& devices) const;
+  caf::error error_of(errc code, proto::Verdict found) const;
+  std::string loss_text(device_id device) const;
+
   bool is_member(device_id device) const { return rank_of(device).has_value(); }
   std::optional<uint32_t> rank_of(device_id device) const;
   /// The device that had that rank then, or the one that replaced it; 0: none.
@@ -113,6 +152,8 @@ private:
   bool match_transfer();
   /// Every rank waits with a call, and none can ever match: they fail.
   bool find_standstill();
+  /// Of ranks that each wait with a call: those that do not wait with what most wait with; all if there is no such call.
+  std::vector<device_id> odd_ones() const;
   void judge(std::vector<call_part> parts);
   std::string text_of(const open_part& x) const;
 
@@ -120,7 +161,9 @@ private:
   std::map<epoch_number, std::vector<device_id>> history_; ///< Devices in rank order, by epoch.
   std::map<device_id, device_id> replaced_by_;
   std::map<device_id, std::string> names_;
-  std::function<std::string(device_id)> elsewhere_;      ///< May be empty.
+  std::function<std::string(device_id)> elsewhere_;      ///< These three may be empty.
+  std::function<std::string(device_id)> losses_;
+  std::function<caf::error(errc, proto::Verdict)> judge_;
   std::map<device_id, std::deque<entry>> queues_;        ///< By device; never empty ones.
   std::map<std::pair<device_id, key>, uint64_t> called_; ///< By device and channel (its index is 0).
   std::map<key, failure> failed_;

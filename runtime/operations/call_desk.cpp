@@ -216,9 +216,9 @@ call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequen
   for (auto& [sequence, under_way] : under_way_)
     if (entry.limited && std::any_of(under_way.begin(), under_way.end(), is_it))
       result.late.push_back(sequence);
-  if (auto missing = admission_.waits_for(ticket, next_sequence); !missing.empty())
-    admission_.give_up(ticket, make_error(errc::timed_out,
-                                          fmt::format("{}; {}; waiting for {}", missing, last_ended, result.waited)));
+  if (!admission_.waits_for(ticket, next_sequence).empty())
+    admission_.give_up(ticket, admission_.lateness_of(ticket, next_sequence,
+                                                      fmt::format("{}; waiting for {}", last_ended, result.waited)));
   return result;
 }
 

@@ -58,6 +58,9 @@ public:
   void name(device_id device, std::string text) { admission_.name(device, std::move(text)); }
   /// See `admission::look_elsewhere`.
   void look_elsewhere(std::function<std::string(device_id)> look) { admission_.look_elsewhere(std::move(look)); }
+  /// See `admission`.
+  void judge_by(std::function<caf::error(errc, proto::Verdict)> judge) { admission_.judge_by(std::move(judge)); }
+  void explain_losses(std::function<std::string(device_id)> look) { admission_.explain_losses(std::move(look)); }
   /// While paused, because members change, nothing starts.
   void pause(bool paused) { paused_ = paused; }
 
@@ -104,6 +107,8 @@ public:
   std::map<device_id, std::string> waiting_ranks(sequence_number next_sequence) const {
     return admission_.waiting(next_sequence);
   }
+  /// The ranks that wait with calls, and for whom.
+  proto::Verdict waits_in_calls(sequence_number next_sequence) const { return admission_.waits_in_calls(next_sequence); }
 
 private:
   /// A call of one rank that has not been answered.

@@ -144,11 +144,11 @@ void operation_queue::cancel_all(const caf::error& error) {
   ensure(waiting_.empty() && !group_open_, "after the end no group is open");
 }
 
-void operation_queue::drop(device_id device) {
+void operation_queue::drop(device_id device, const std::string& because) {
   each([&](operation& op) {
     if (op.state == operation::phase::running)
       if (auto why = op.drop(device))
-        cancel(op, with_context(fmt::format("operation #{}", op.sequence), why));
+        cancel(op, make_error(code_of(why), fmt::format("operation #{}: {}: {}", op.sequence, render(why), because)));
   });
 }
 

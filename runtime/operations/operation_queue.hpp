@@ -58,8 +58,9 @@ public:
   void cancel_running(const caf::error& error);
   /// Like `cancel_running`, including operations that wait for GroupEnd, which never comes.
   void cancel_all(const caf::error& error);
-  /// The device loses its rank in all running operations. Those that cannot go on without it are cancelled.
-  void drop(device_id device);
+  /// The device loses its rank in all running operations. Those that cannot go on without it are cancelled;
+  /// their errors end with `because`.
+  void drop(device_id device, const std::string& because);
   /// Another device takes the lost one's ranks, with the same offsets in its memory. `input_error(op)`: why the spare
   /// lacks the operation's input.
   void replace(device_id lost, uint64_t old_min, const gpu_sim::DeviceMetadata& spare,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <ranges>
 
 namespace ringmaster {
 
@@ -51,7 +52,53 @@ std::optional<std::string> expected_counts(std::span<const call_part> parts, std
   return std::nullopt;
 }
 
+/// All that the calls of one operation have in common.
+std::string signature_of(const call_part& x) {
+  auto& what = x.what.collective();
+  const auto kind = x.what.split() ? -1 : static_cast<int>(what.kind());
+  const bool is_transfer = kind == proto::SEND_RECV;
+  const auto counts = is_transfer || kind == proto::ALL_TO_ALL ? std::string{} : list_text(what.counts());
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", kind, x.epoch, name_of(what.datatype()), what.count(), counts,
+                     reduces(what.kind()) ? op_text(x.what) : "", is_transfer ? 0 : what.root(),
+                     !is_transfer && x.what.in_place(), what.algorithm(), what.chunk_count());
+}
+
+/// All-to-all with counts: the parts that are in most of the pairs whose counts differ.
+std::vector<size_t> odd_counts_of(std::span<const call_part> parts) {
+  std::vector<size_t> differences(parts.size());
+  for (size_t s = 0; s < parts.size(); ++s)
+    for (size_t r = 0; r < parts.size(); ++r) {
+      auto& sends = parts[s].what.collective().counts();
+      auto& gets = parts[r].what.receive_counts();
+      if (static_cast<int>(r) >= sends.size() || static_cast<int>(s) >= gets.size()
+          || sends[static_cast<int>(r)] != gets[static_cast<int>(s)])
+        ++differences[s], ++differences[r];
+    }
+  std::vector<size_t> result;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (differences[i] == *std::ranges::max_element(differences))
+      result.push_back(i);
+  return result;
+}
+
 } // namespace
+
+std::vector<size_t> odd_ones_of(std::span<const call_part> parts) {
+  std::map<std::string, std::vector<size_t>> alike;
+  for (size_t i = 0; i < parts.size(); ++i)
+    alike[signature_of(parts[i])].push_back(i);
+  if (alike.size() == 1)
+    return odd_counts_of(parts);
+  const auto size = [](auto& x) { return x.second.size(); };
+  const auto most = std::ranges::max(alike | std::views::transform(size));
+  const bool is_tie = std::ranges::count(alike, most, size) > 1;
+  std::vector<size_t> result;
+  for (auto& [signature, indices] : alike)
+    if (is_tie || indices.size() < most)
+      result.insert(result.end(), indices.begin(), indices.end());
+  std::ranges::sort(result);
+  return result;
+}
 
 std::string name_of(const part& what) {
   if (what.split())

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace ringmaster {
 
@@ -15,6 +16,9 @@ std::string name_of(const proto::RankCall::Part& what);
 /// Returns what differs, with the ranks and their values: "count: 8 on rank 0, 2, 9 on rank 1"; nothing if they agree.
 /// `parts`: of a collective by rank, of a transfer the sender's and the receiver's; `ranks`: their ranks.
 std::optional<std::string> difference_of(std::span<const call_part> parts, std::span<const uint32_t> ranks);
+
+/// Which of these parts, which differ, are unlike those of most ranks; all of them if no more ranks agree than differ.
+std::vector<size_t> odd_ones_of(std::span<const call_part> parts);
 
 /// The operation of these parts, which do not differ, over `world_size` ranks. Ranks without a part were lost: they
 /// have no addresses, no counts, and the factor 1.

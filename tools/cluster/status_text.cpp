@@ -2,6 +2,7 @@
 
 #include "messages/wire_ids.hpp"
 #include "runtime/health/slow_devices.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -335,6 +336,16 @@ std::vector<uint32_t> waited_for(const CommunicatorStatus& x) {
   return {result.begin(), result.end()};
 }
 
+/// What has happened to it: the latest verdicts; without one, its own words, which also say why it has ended.
+void add_verdicts(const CommunicatorStatus& x, std::vector<status_line>& out) {
+  constexpr int shown_max = 3;
+  const bool has_ended = x.state() == CommunicatorStatus::ENDING || x.state() == CommunicatorStatus::ENDED;
+  if (!x.async_error().empty() && (x.verdicts().empty() || has_ended))
+    out.push_back({tone::warning, "  " + x.async_error()});
+  for (int i = std::max(0, x.verdicts_size() - shown_max); i < x.verdicts_size(); ++i)
+    out.push_back({tone::warning, "  " + text_of(x.verdicts(i))});
+}
+
 void add_communicator(const CommunicatorStatus& x, const proto::ClusterInfo& cluster, const page_format& page,
                       std::vector<status_line>& out) {
   if (!x.silent().empty()) {
@@ -346,8 +357,7 @@ void add_communicator(const CommunicatorStatus& x, const proto::ClusterInfo& clu
   }
   auto ended = x.state() == CommunicatorStatus::ENDING || x.state() == CommunicatorStatus::ENDED;
   out.push_back({ended ? tone::bad : tone::plain, head_text(x)});
-  if (!x.async_error().empty())
-    out.push_back({tone::warning, "  " + x.async_error()});
+  add_verdicts(x, out);
   if (!x.error().empty() && x.error() != x.async_error())
     out.push_back({tone::bad, "  its latest operations: " + x.error()});
   if (x.still_ns() > second_ns)

@@ -3,6 +3,7 @@
 #include "messages/errc.hpp"
 #include "messages/try.hpp"
 #include "runtime/journal/journal_store.hpp"
+#include "runtime/journal/operation_story.hpp"
 #include "runtime/journal/record_text.hpp"
 #include "runtime/journal/traces/trace.hpp"
 #include "runtime/text/quantity_text.hpp"
@@ -13,9 +14,12 @@
 #include "tools/journal/log_samples.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <set>
 #include <thread>
 
 namespace ringmaster {
@@ -173,12 +177,47 @@ caf::error list_samples(const log_options& opts, const console& to) {
   return caf::none;
 }
 
+/// "it has operations 1 to 17", or which communicators have any.
+std::string known_operations(const std::vector<proto::OperationState>& all, communicator_id of) {
+  uint64_t first = 0, last = 0;
+  std::set<uint64_t> communicators;
+  for (auto& x : all) {
+    communicators.insert(x.comm_id());
+    if (x.comm_id() != of.value)
+      continue;
+    first = first == 0 ? x.sequence() : std::min(first, x.sequence());
+    last = std::max(last, x.sequence());
+  }
+  if (communicators.empty())
+    return "the journal has no operations";
+  if (last == 0)
+    return fmt::format("there are operations of communicator {}", fmt::join(communicators, ", "));
+  return fmt::format("communicator {} has operations {} to {}", of.value, first, last);
+}
+
+caf::error explain(const log_options& opts, std::FILE* out) {
+  TRY(journal, open_journal(opts.dir));
+  record_filter filter;
+  filter.communicator = opts.explained->communicator;
+  TRY(records, (*journal)->read(filter));
+  const auto offset = records->empty() ? std::chrono::seconds{0} : utc_offset(records->back().time_ns());
+  const auto story = story_of(*records, *opts.explained, offset);
+  if (!story.empty()) {
+    put(out, story);
+    return caf::none;
+  }
+  TRY(all, (*journal)->operations());
+  return invalid(fmt::format("{} knows no operation {}:{}: {}", opts.dir.string(), opts.explained->communicator.value,
+                             opts.explained->sequence.value, known_operations(*all, opts.explained->communicator)));
+}
+
 class log_call final : public command_call {
   void declare(option_table& table) override { opts_.add_to(table); }
   caf::error check() override { return opts_.check(); }
 
   caf::expected<int> run(const console& to) override {
-    RETURN_ERROR(opts_.samples                    ? list_samples(opts_, to)
+    RETURN_ERROR(opts_.explained                  ? explain(opts_, to.out)
+                 : opts_.samples                  ? list_samples(opts_, to)
                  : !opts_.flight_recorder.empty() ? export_dumps(opts_, to.out)
                  : opts_.trace.empty()            ? list(opts_, to)
                                                   : export_trace(opts_, to.out));

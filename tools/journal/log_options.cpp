@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace ringmaster {
 namespace {
 
@@ -15,6 +17,23 @@ caf::expected<gpu_sim::Status> parse_outcome(const std::string& text) {
     if (text == name)
       return status;
   return invalid(fmt::format("\"{}\" is none of success, failed, in_progress", text));
+}
+
+/// "1:17".
+caf::expected<operation_key> parse_operation(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto number = [](std::string_view digits) -> std::optional<uint64_t> {
+    uint64_t value = 0;
+    const auto end = digits.data() + digits.size();
+    const auto read = std::from_chars(digits.data(), end, value);
+    return read.ec == std::errc{} && read.ptr == end ? std::optional{value} : std::nullopt;
+  };
+  const std::string_view all{text};
+  const auto communicator = number(all.substr(0, colon));
+  const auto sequence = colon == std::string::npos ? std::nullopt : number(all.substr(colon + 1));
+  if (!communicator || !sequence)
+    return invalid(fmt::format("\"{}\" is no operation: it is named COMMUNICATOR:SEQUENCE, such as 1:17", text));
+  return operation_key{communicator_id{*communicator}, sequence_number{*sequence}};
 }
 
 } // namespace
@@ -43,6 +62,8 @@ void log_options::add_to(option_table& table) {
   table.number("--last", filter.last, 1).says("N", "only the latest N of these").otherwise("");
   table.flag("--relative", relative).says("times relative to the first record shown");
   table.flag("--samples", samples).says("the samples of each training step; steps and samples count from 0");
+  table.parsed("--explain", explained, parse_operation)
+    .says("OP", "what happened to operation OP, which is COMMUNICATOR:SEQUENCE: calls, attempts, verdicts, times");
   table.flag("--json", json).says("one JSON object a line");
   table.text("--trace", trace)
     .says("FILE", "write a trace to FILE, for ui.perfetto.dev or chrome://tracing")
@@ -58,6 +79,7 @@ void log_options::add_to(option_table& table) {
                 "--trace", "--follow"});
   table.add_example("ringmaster log log --kind operation --outcome failed",
                     "failed operations, from the call to the end");
+  table.add_example("ringmaster log log --explain 1:17", "what happened to operation 17 of communicator 1");
 }
 
 namespace {
@@ -85,6 +107,21 @@ std::string_view beside_dumps(const log_options& x) {
                                   : "";
 }
 
+std::string_view beside_story(const log_options& x) {
+  return x.follow                       ? "--follow"
+         : x.json                       ? "--json"
+         : x.relative                   ? "--relative"
+         : x.samples                    ? "--samples"
+         : !x.trace.empty()             ? "--trace"
+         : !x.flight_recorder.empty()   ? "--flight-recorder"
+         : x.filter.last != 0           ? "--last"
+         : x.filter.communicator        ? "--communicator"
+         : x.filter.device              ? "--device"
+         : x.filter.outcome             ? "--outcome"
+         : !x.filter.kind.empty()       ? "--kind"
+                                        : "";
+}
+
 } // namespace
 
 caf::error log_options::check() {
@@ -94,6 +131,9 @@ caf::error log_options::check() {
     filter.kind = "audit";
   if (dir.empty())
     return invalid("the journal's directory is missing: ringmaster log DIR [options]");
+  if (explained)
+    if (auto other = beside_story(*this); !other.empty())
+      return invalid(fmt::format("--explain tells the story of one operation, so it does not go with {}", other));
   if (!trace.empty() && (json || follow))
     return invalid(fmt::format("--trace writes a file and ends, so it does not go with {}",
                                json ? "--json" : "--follow"));

@@ -19,6 +19,7 @@ struct log_options {
   bool relative = false; ///< Times since the first record shown.
   bool follow = false;
   bool samples = false;                    ///< Lists the samples of each training step instead of records.
+  std::optional<operation_key> explained;  ///< Tells what happened to this operation instead of listing records.
   std::filesystem::path trace;             ///< Write a trace to this file; empty: list.
   std::string flight_recorder;             ///< Write dumps to this directory; empty: list.
   std::optional<uint64_t> trace_bytes_max; ///< None: `trace_bytes_default`.

@@ -162,7 +162,8 @@ TEST_CASE("frame guard: the table names messages as CAF does, and what it lacks 
   for (auto& [receiver, left] : rest)
     std::erase_if(left, [&](auto& types) { return is_for_itself(types); });
   const std::string proto = "ringmaster::proto::", course = "gpu_sim::";
-  CHECK(rest["coordinator"] == std::set{proto + "MemberLost", proto + "SpareRequest", proto + "OutputsWritten"});
+  CHECK(rest["coordinator"]
+        == std::set{proto + "MemberLost", proto + "ProbeRequest", proto + "SpareRequest", proto + "OutputsWritten"});
   CHECK(rest["communicator"]
         == std::set{course + "GetCommStatusRequest", course + "GroupStartRequest", course + "GroupEndRequest",
                     proto + "CollectiveRequest", proto + "CollectiveRequests", proto + "RankCall",

@@ -1,5 +1,6 @@
 // What an epoch's change decides in single cases; epoch_orders_test.cpp tries every order of events.
 #include "runtime/epochs/epoch_change.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "tests/runtime/epochs/epoch_operands.hpp"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ TEST_CASE("epoch change: an operation that is overdue while streams are being st
   const auto first = x.lost({3}, "a test");
   CHECK(std::get<epoch_change::stop_streams>(first.at(0)).cancelled.empty());
   CHECK(x.quiesced({1}, {2}).empty());
-  const auto second = x.overdue({{1}}, "1 s", "waiting");
+  const auto second = x.overdue({{1}}, "1 s", seen("waiting"));
   REQUIRE(second.size() == 1);
   const auto& stop = std::get<epoch_change::stop_streams>(second[0]);
   CHECK(stop.epoch == epoch_number{3});
@@ -55,9 +56,15 @@ TEST_CASE("epoch change: an operation that is overdue while streams are being st
   CHECK(x.quiesced({2}, {2}).empty()); // of the epoch before
   CHECK(x.quiesced({1}, {3}).empty());
   const auto last = x.quiesced({2}, {3});
-  REQUIRE(last.size() == 2);
+  REQUIRE(last.size() == 4);
   CHECK(code_of(std::get<epoch_change::operation_ended>(last[0]).what.error) == errc::timed_out);
   CHECK(std::get<epoch_change::epoch_opened>(last[1]).epoch == epoch_number{3});
+  for (uint64_t number : {1, 2}) { // the loss, and the operation that was overdue
+    auto& given = std::get<epoch_change::verdict_given>(last[number + 1]).what;
+    CHECK(given.number() == number);
+    CHECK(given.outcome().epoch() == 3);
+    CHECK(given.outcome().failed(0) == 1);
+  }
 }
 
 TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the others run again") {
@@ -71,13 +78,18 @@ TEST_CASE("epoch change: an operation whose root is lost fails, and says so; the
   CHECK(stop.cancelled == std::vector<sequence_number>{{1}});
   CHECK(x.quiesced({2}, {2}).empty());
   told = x.quiesced({3}, {2});
-  REQUIRE(told.size() == 2);
+  REQUIRE(told.size() == 3);
   auto& ended = std::get<epoch_change::operation_ended>(told[0]);
-  CHECK(render(ended.what.error) == "operation #1: its root, rank 0 (device 0x1), was lost");
+  CHECK(render(ended.what.error) == "operation #1: its root, rank 0 (device 0x1), was lost: "
+                                      "rank 0 (device 0x1) was lost: a test");
   CHECK(code_of(ended.what.error) == errc::device_lost);
   auto& opened = std::get<epoch_change::epoch_opened>(told[1]);
   CHECK(opened.rerun == std::vector<sequence_number>{{2}});
   CHECK(opened.reason == "rank 0 (device 0x1) was lost: a test");
+  auto& given = std::get<epoch_change::verdict_given>(told[2]).what;
+  CHECK(text_of(given)
+        == "rank 0 (device 0x1) was lost: a test. The group goes on in epoch 2 with 2 ranks; operation #2 runs again; "
+           "operation #1 failed");
 }
 
 TEST_CASE("epoch change: who leaves in good order is not said to be lost, and the others go on as behind a loss") {
@@ -208,20 +220,20 @@ TEST_CASE("epoch change: of a rank that was dropped, a call for an older epoch m
 TEST_CASE("epoch change: where members may have lost each other's words, what runs runs again over all of them") {
   using decision_kind = epoch_change;
   epoch_change epochs{{1}, proto::SHRINK, devices(3)};
-  CHECK(epochs.way_lost("nodes a and b have no direct way").empty()); // nothing is under way
+  CHECK(epochs.way_lost(seen("nodes a and b have no direct way")).empty()); // nothing is under way
   auto& op = epochs.operations().add(sum_of(epochs.members().ranks()), 0);
   op.epoch = epochs.state().epoch();
   op.attempts = 1;
-  auto told = epochs.way_lost("nodes a and b have no direct way");
+  auto told = epochs.way_lost(seen("nodes a and b have no direct way"));
   REQUIRE(told.size() == 1);
   auto stop = std::get<decision_kind::stop_streams>(told[0]);
   CHECK(stop.epoch == epoch_number{2});
   CHECK(stop.devices.size() == 3);
   CHECK(stop.cancelled.empty());
-  CHECK(epochs.way_lost("once more").empty()); // they are being stopped
+  CHECK(epochs.way_lost(seen("once more")).empty()); // they are being stopped
   for (uint64_t id : {1, 2, 3})
     told = epochs.quiesced({id}, {2});
-  REQUIRE(told.size() == 1);
+  REQUIRE(told.size() == 2);
   auto opened = std::get<decision_kind::epoch_opened>(told[0]);
   CHECK(opened.reason == "nodes a and b have no direct way");
   CHECK(opened.rerun == std::vector{op.sequence});

@@ -51,4 +51,11 @@ inline proto::RankReport report(device_id device, sequence_number sequence, epoc
   return x;
 }
 
+/// A verdict of which only this is known.
+inline proto::Verdict seen(const char* evidence) {
+  proto::Verdict x;
+  x.set_evidence(evidence);
+  return x;
+}
+
 } // namespace ringmaster::epoch_tests

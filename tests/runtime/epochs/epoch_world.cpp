@@ -114,7 +114,7 @@ void epoch_world::apply(const event& x) {
     }
     case kind::overdue:
       --left_.overdue;
-      take(epochs_.overdue({x.sequence}, "1 s", "nothing"));
+      take(epochs_.overdue({x.sequence}, "1 s", seen("nothing")));
       break;
     case kind::abort:
       --left_.aborts;

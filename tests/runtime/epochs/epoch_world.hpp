@@ -97,6 +97,7 @@ private:
   void check(epoch_change::end_began& x);
   void check(epoch_change::communicator_aborted&);
   void check(epoch_change::communicator_gone&);
+  void check(epoch_change::verdict_given& x);
 
   /// The number of reports so far.
   size_t said() const;
@@ -117,6 +118,7 @@ private:
   epoch_number stopped_{1};
   sequence_number moving_;
   uint32_t calls_ = 0;
+  uint64_t verdicts_ = 0; ///< The number of the latest.
   bool ending_ = false, destroyed_ = false, gone_ = false;
   std::vector<event> path_; ///< The events so far.
 };

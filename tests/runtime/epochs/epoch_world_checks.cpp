@@ -61,6 +61,7 @@ void epoch_world::check_rest() {
   expect(!epochs_.state().is_changing(), "an epoch opens in the end");
   expect(epochs_.operations().idle(), "every operation ends");
   expect(destroyed_ == gone_, "a client that destroys it is answered");
+  expect(!epochs_.verdicts().any_open(), "every verdict is given in the end");
   expect(asked_to_leave_.empty(), "a client that wants a member to leave is answered");
 }
 
@@ -179,6 +180,18 @@ void epoch_world::check(epoch_change::communicator_gone&) {
   expect(!gone_, "it goes once");
   expect(epochs_.operations().idle(), "it goes after its operations");
   gone_ = true;
+}
+
+void epoch_world::check(epoch_change::verdict_given& x) {
+  expect(x.what.number() == ++verdicts_, "each verdict is given once, in their order");
+  auto& done = x.what.outcome();
+  expect(done.ended() ? epochs_.state().is_ending() : done.epoch() == epochs_.state().epoch().value,
+         "it says what was done");
+  expect(done.ended() || done.ranks() == epochs_.members().ranks().size(), "and over which ranks the group goes on");
+  for (auto& culprit : x.what.culprits())
+    expect(lost_.contains(device_id{culprit.device_id()}) || x.what.kind() == proto::Verdict::BROKEN,
+           "a member that lives is no culprit");
+  expect(!epochs_.verdicts().any_open(), "all verdicts are given together");
 }
 
 size_t epoch_world::said() const {

@@ -20,6 +20,10 @@ public:
   /// `apart` after its call before, or after `pauses`, by the trial's index, and as much.
   void call_later(const std::deque<collective_trial>& trials, const std::vector<caf::timespan>& pauses,
                   caf::timespan apart, bool in_group);
+  /// A rank makes this call now.
+  work call(uint32_t rank, const proto::RankCall::Part& part, const call_options& how = {}) {
+    return handles_[rank].call(part, how);
+  }
   /// Whether all calls have been made and answered, but for those of processes that have ended or, if `now`, stand
   /// still.
   bool answered(bool now) const;

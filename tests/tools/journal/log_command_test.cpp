@@ -67,6 +67,21 @@ TEST_CASE("log command: lists, filters and prints JSON") {
   CHECK(lines(json.out) == 1);
 }
 
+TEST_CASE("log command: --explain tells the story of one operation, and says which there are") {
+  temporary_directory dir;
+  write_journal(dir.path(), 3);
+  const auto path = dir.path().string();
+  const auto found = run({path, "--explain", "7:4"});
+  CHECK(found.code == 0);
+  CHECK(found.out.starts_with("operation 4 of communicator 7: ring all_reduce of 512 float64, sum, 4 KiB a rank\n"));
+  CHECK(contains(found.out, "it FAILED: device 0x3 died"));
+  CHECK(contains(run({path, "--explain", "7:99"}).err, "knows no operation 7:99: communicator 7 has operations 1 to 5"));
+  CHECK(contains(run({path, "--explain", "8:1"}).err, "there are operations of communicator 7"));
+  for (auto* wrong : {"17", "7:", ":4", "7:x", "7:4:1"})
+    CHECK(contains(run({path, "--explain", wrong}).err, "is no operation: it is named COMMUNICATOR:SEQUENCE"));
+  CHECK(contains(run({path, "--explain", "7:4", "--json"}).err, "so it does not go with --json"));
+}
+
 TEST_CASE("log command: --last counts steps of training, not all records") {
   temporary_directory dir;
   journal_store::options opts;
