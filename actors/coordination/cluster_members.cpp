@@ -16,6 +16,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace ringmaster {
@@ -131,6 +133,34 @@ void cluster_members::nodes_disconnected(const proto::NodeApart& x) {
   devices.node_apart(node, x.peer(), why);
   if (!why)
     return;
+  when_both_have_answered(node, x.peer(), [this, x] { tell_way_lost(x); });
+  // Both know that the old connection is gone, so a new one can be made.
+  if (auto both = devices.apart_from_each_other(node, x.peer()); !both.empty()) {
+    ensure(both.size() == 2, "two nodes are disconnected from each other");
+    self->send(caf::actor_cast<node_actor>(both[0].handle), peer_of(both[1]));
+    self->send(caf::actor_cast<node_actor>(both[1].handle), peer_of(both[0]));
+  }
+}
+
+void cluster_members::when_both_have_answered(node_id one, const std::string& other, std::function<void()> then) {
+  constexpr auto limit = std::chrono::milliseconds{100};
+  std::vector<node_actor> asked;
+  for (auto& [id, node] : coordinator_.devices.nodes())
+    if (id == one || node.about.name() == other)
+      asked.push_back(caf::actor_cast<node_actor>(node.handle));
+  auto due = std::make_shared<size_t>(asked.size());
+  const auto note = [due, then = std::move(then)] {
+    if (--*due == 0)
+      then();
+  };
+  for (auto& node : asked)
+    coordinator_.self->request(node, limit, proto::AliveRequest{})
+      .then([note](const proto::AliveResponse&) { note(); }, [note](const caf::error&) { note(); });
+}
+
+void cluster_members::tell_way_lost(const proto::NodeApart& x) {
+  auto& devices = coordinator_.devices;
+  const node_id node{x.node_id()};
   proto::WayLost lost;
   lost.set_reason(fmt::format("nodes {} and {} have no direct connection to each other: {}", devices.name_of(node),
                               x.peer(), x.why()));
@@ -138,13 +168,7 @@ void cluster_members::nodes_disconnected(const proto::NodeApart& x) {
   lost.add_nodes(x.peer());
   for (auto id : devices.shared_by(node, x.peer()))
     if (auto communicator = coordinator_.communicator_of(id))
-      self->send(*communicator, lost);
-  // Both know that the old connection is gone, so a new one can be made.
-  if (auto both = devices.apart_from_each_other(node, x.peer()); !both.empty()) {
-    ensure(both.size() == 2, "two nodes are disconnected from each other");
-    self->send(caf::actor_cast<node_actor>(both[0].handle), peer_of(both[1]));
-    self->send(caf::actor_cast<node_actor>(both[1].handle), peer_of(both[0]));
-  }
+      coordinator_.self->send(*communicator, lost);
 }
 
 proto::DeviceJoinResponse cluster_members::new_device(const proto::DeviceJoinRequest& x) {

@@ -78,6 +78,11 @@ private:
   /// A process has one node. If it joins again, its former node and that node's devices have ended, though the
   /// connection that would show it may be open for some time.
   void end_former(const proto::NodeJoinRequest& x);
+  /// Calls `then` when both have answered, within 100 ms: news from the others that one of two nodes has ended may come
+  /// before its end does.
+  void when_both_have_answered(node_id one, const std::string& other, std::function<void()> then);
+  /// To the communicators with devices on both nodes.
+  void tell_way_lost(const proto::NodeApart& x);
   void node_gone(node_id id, const caf::error& reason, bool left);
   void device_gone(device_id id, const device_end& how);
   void record_end(device_id id, const known_device& device, const device_end& how);

@@ -17,9 +17,15 @@ namespace {
 
 using proto::Verdict;
 
+enum class number_form { decimal, hexadecimal, sequence };
+
 /// "0, 1, 5 to 9".
-std::string ranges_text(std::vector<uint64_t> numbers, bool hexadecimal = false) {
-  const auto one = [&](uint64_t x) { return hexadecimal ? fmt::format("0x{:x}", x) : fmt::format("{}", x); };
+std::string ranges_text(std::vector<uint64_t> numbers, number_form form = number_form::decimal) {
+  const auto one = [=](uint64_t x) {
+    return form == number_form::hexadecimal ? fmt::format("0x{:x}", x)
+           : form == number_form::sequence  ? fmt::format("#{}", x)
+                                            : fmt::format("{}", x);
+  };
   std::sort(numbers.begin(), numbers.end());
   std::vector<std::string> parts;
   for (size_t i = 0; i < numbers.size();) {
@@ -52,7 +58,7 @@ std::string group_text(const std::vector<const Verdict::Culprit*>& group) {
                        ? std::string{}
                        : ", " + place_text(first.node(), first.host(), first.pid());
   return fmt::format("{} (device{} {}{})", ranks_words(ranks), group.size() == 1 ? "" : "s",
-                     ranges_text(devices, true), place);
+                     ranges_text(devices, number_form::hexadecimal), place);
 }
 
 std::vector<std::string> groups_of(const Verdict& x) {
@@ -140,7 +146,8 @@ std::string standing_text(const Verdict& x) {
 
 template <class Numbers>
 std::string operations_words(const Numbers& sequences, const char* verb_one, const char* verb_many) {
-  return fmt::format("operation{} #{} {}", sequences.size() == 1 ? "" : "s", fmt::join(sequences, ", #"),
+  return fmt::format("operation{} {} {}", sequences.size() == 1 ? "" : "s",
+                     ranges_text({sequences.begin(), sequences.end()}, number_form::sequence),
                      sequences.size() == 1 ? verb_one : verb_many);
 }
 
@@ -150,7 +157,7 @@ std::string outcome_of(const Verdict& x) {
   if (!done.spares().empty()) {
     std::vector<uint64_t> spares{done.spares().begin(), done.spares().end()};
     result.push_back(fmt::format("device{} {} took the place", spares.size() == 1 ? "" : "s",
-                                 ranges_text(spares, true)));
+                                 ranges_text(spares, number_form::hexadecimal)));
   }
   if (done.ended())
     result.push_back("the communicator has ended");

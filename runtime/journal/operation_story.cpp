@@ -43,8 +43,10 @@ public:
       if (concerns_it(record))
         tell(record);
     std::string result = title() + '\n';
+    std::ranges::stable_sort(lines_, {}, &story_line::time_ns); // a verdict is recorded when all is done about it
     for (auto& line : lines_)
-      result += line + '\n';
+      result += fmt::format("  {:>9}  {}\n", line.time_ns <= first_ns_ ? "+0" : "+" + duration_text(line.time_ns - first_ns_),
+                            line.text);
     for (auto& line : durations())
       result += line + '\n';
     return result;
@@ -101,11 +103,9 @@ private:
              : fmt::format(", by {}", ended_->algorithm());
   }
 
-  void add(const Record& at, std::string_view what) {
-    const auto passed = at.time_ns() - std::min(first_ns_, at.time_ns());
-    lines_.push_back(fmt::format("  {:>9}  {}", lines_.empty() ? "+0" : "+" + duration_text(passed), what));
-  }
-  void add_more(std::string_view what) { lines_.push_back(fmt::format("             {}", what)); }
+  void add(const Record& at, std::string_view what) { lines_.push_back({at.time_ns(), std::string{what}}); }
+  /// To the latest line.
+  void add_more(std::string_view what) { lines_.back().text += fmt::format("\n             {}", what); }
 
   void tell(const Record& record) {
     switch (record.event_case()) {
@@ -170,7 +170,7 @@ private:
     close_attempt(record.time_ns());
     tell_ranks(record);
     if (!x.device_ids().empty())
-      add_more("the data went from memory to memory (shared memory)");
+      add(record, "the data went from memory to memory (shared memory)");
     add(record, x.status() == gpu_sim::SUCCESS
                   ? fmt::format("it succeeded in epoch {}, at attempt {}", x.epoch(), std::max(1u, x.attempts()))
                   : fmt::format("it FAILED: {}", x.error()));
@@ -229,7 +229,11 @@ private:
   const proto::OperationEnqueued* called_ = nullptr;
   const proto::OperationEnded* ended_ = nullptr;
   std::vector<story_attempt> attempts_;
-  std::vector<std::string> lines_;
+  struct story_line {
+    uint64_t time_ns = 0;
+    std::string text;
+  };
+  std::vector<story_line> lines_;
 };
 
 } // namespace

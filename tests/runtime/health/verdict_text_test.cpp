@@ -105,6 +105,9 @@ TEST_CASE("verdict text: what was done") {
   x.mutable_outcome()->add_failed(3);
   x.mutable_outcome()->add_failed(4);
   CHECK(text_of(x).ends_with(". The communicator has ended; operations #3, #4 failed"));
+  x.mutable_outcome()->add_failed(5);
+  CHECK(text_of(x).ends_with("; operations #3 to #5 failed"));
+  x.mutable_outcome()->mutable_failed()->RemoveLast();
   x.mutable_outcome()->set_ended(false);
   x.mutable_outcome()->set_epoch(2);
   x.mutable_outcome()->set_ranks(1);
