@@ -468,7 +468,7 @@ admission::root admission::root_of(device_id device, const entry& call, sequence
   const auto least = std::ranges::min(in_circle | std::views::transform([&](auto x) {
                                         return support_of(x, *seen.at(x));
                                       }));
-  result = {proto::Verdict::CALLED_ELSE, {}, number, {}};
+  result = {proto::Verdict::CALLED_ELSE, {}, number, {}, in_circle};
   for (auto x : in_circle)
     if (support_of(x, *seen.at(x)) == least)
       result.culprits.push_back(x);
@@ -496,7 +496,7 @@ proto::Verdict admission::waits_in_calls(sequence_number number) const {
   return result;
 }
 
-caf::error admission::lateness_of(uint64_t ticket, sequence_number number, const std::string& evidence) const {
+void admission::give_up_late(uint64_t ticket, sequence_number number, const std::string& evidence) {
   for (auto& [device, queue] : queues_)
     for (auto& call : queue) {
       if (call.ticket != ticket)
@@ -511,6 +511,9 @@ caf::error admission::lateness_of(uint64_t ticket, sequence_number number, const
         found.set_sequence(cause.number.value);
         found.set_operation(cause.what);
       }
+      std::set<uint64_t> given_up{ticket};
+      for (auto x : cause.circle)
+        given_up.insert(queues_.at(x).front().ticket);
       for (auto& x : *found.mutable_culprits()) {
         const device_id culprit{x.device_id()};
         const auto its = queues_.find(culprit);
@@ -521,9 +524,11 @@ caf::error admission::lateness_of(uint64_t ticket, sequence_number number, const
       const auto direct = obstacle_of(device, call, number);
       if (cause.kind == proto::Verdict::NEVER_CALLED && direct.missing == cause.culprits)
         found.set_evidence(evidence); // the finding says what is missing
-      return error_of(errc::timed_out, std::move(found));
+      const auto why = error_of(errc::timed_out, std::move(found));
+      for (auto each : given_up)
+        give_up(each, why);
+      return;
     }
-  return {};
 }
 
 } // namespace ringmaster

@@ -75,9 +75,10 @@ public:
   /// What is missing: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
   std::string waits_for(uint64_t ticket, sequence_number number) const;
 
-  /// The error of a call whose limit has passed: its culprits are the ranks at the end of the wait chain, which have
-  /// not called what others wait for. `evidence`: more for its text. None: it does not wait for other ranks' calls.
-  caf::error lateness_of(uint64_t ticket, sequence_number number, const std::string& evidence) const;
+  /// Gives up a call whose limit has passed, if it waits for other ranks' calls. The culprits are the ranks at the end of
+  /// the wait chain, which have not called what others wait for. Where ranks wait for each other with different calls,
+  /// all of these are given up: none can ever match. `evidence`: more for the text.
+  void give_up_late(uint64_t ticket, sequence_number number, const std::string& evidence);
 
   /// The ranks that wait with calls, and for whom. `number`: of the next operation.
   proto::Verdict waits_in_calls(sequence_number number) const;
@@ -130,6 +131,7 @@ private:
     std::string what;               ///< The call that culprits have not made.
     sequence_number number;
     std::vector<device_id> culprits;
+    std::vector<device_id> circle; ///< They wait for each other with different calls.
   };
   root root_of(device_id device, const entry& call, sequence_number number) const;
   /// The share of a call's ranks that have made it.

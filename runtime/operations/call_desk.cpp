@@ -217,8 +217,7 @@ call_desk::expiry call_desk::expire(uint64_t ticket, sequence_number next_sequen
     if (entry.limited && std::any_of(under_way.begin(), under_way.end(), is_it))
       result.late.push_back(sequence);
   if (!admission_.waits_for(ticket, next_sequence).empty())
-    admission_.give_up(ticket, admission_.lateness_of(ticket, next_sequence,
-                                                      fmt::format("{}; waiting for {}", last_ended, result.waited)));
+    admission_.give_up_late(ticket, next_sequence, fmt::format("{}; waiting for {}", last_ended, result.waited));
   return result;
 }
 

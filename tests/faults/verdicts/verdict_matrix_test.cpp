@@ -73,7 +73,7 @@ const char* algorithm_for(proto::CollectiveKind kind, route_in_cell route) {
     return "auto";
   switch (kind) {
     case proto::ALL_REDUCE: return "ring";
-    case proto::BROADCAST: return "tree";
+    case proto::BROADCAST: return "chain";
     case proto::ALL_TO_ALL: return "pairwise";
     default: return "direct";
   }
@@ -83,7 +83,7 @@ const char* algorithm_for(proto::CollectiveKind kind, route_in_cell route) {
 class matrix_cell {
 public:
   matrix_cell(fault_in_cell what, proto::CollectiveKind kind, route_in_cell route)
-    : fault_(what), kind_(kind), cluster_(nodes_for(route)), comm_(cluster_.init(ranks_of_cell)),
+    : fault_(what), kind_(kind), route_(route), cluster_(nodes_for(route)), comm_(cluster_.init(ranks_of_cell)),
       ranks_(cluster_, comm_) {
     collective_options how;
     how.kind = kind;
@@ -108,7 +108,7 @@ public:
       cluster_.kill(where_);
     for (uint32_t rank = 0; rank < ranks_of_cell; ++rank)
       call(rank);
-    cluster_.run_for(10ms);
+    cluster_.run_for(strikes_at_once() ? caf::timespan{1us} : caf::timespan{10ms});
     strike();
     cluster_.run_for(3s);
   }
@@ -141,6 +141,8 @@ public:
       CHECK(x.culprits(0).node() == simulated_nodes::name_of(process_of(x.culprits(0).rank())));
       CHECK(x.culprits(0).pid() == process_of(x.culprits(0).rank()));
       CHECK(x.has_outcome());
+      if (is_within_operation())
+        CHECK(x.sequence() != 0);
       CHECK(journaled[i] == x.SerializeAsString());
       // The coordinator's process and each survivor's.
       CHECK(log_.count(fmt::format("communicator {}: {}", comm_.commid(), text_of(x)))
@@ -241,6 +243,18 @@ private:
     return are_two ? std::vector<uint32_t>{1, victim} : std::vector{victim};
   }
 
+  /// The fault comes while the operation runs.
+  bool is_within_operation() const { return fault_ != fault_in_cell::ended_before_call; }
+
+  /// In shared memory the operation goes on without a rank that has come to it: it must not come.
+  bool strikes_at_once() const {
+    const bool is_joint = route_ == route_in_cell::shared_memory // the only algorithm of a send and receive is
+                          || (route_ == route_in_cell::mapped && kind_ == proto::SEND_RECV);
+    return is_joint
+           && (fault_ == fault_in_cell::process_paused || fault_ == fault_in_cell::device_hung
+               || fault_ == fault_in_cell::coordinator_silent);
+  }
+
   bool all_calls_fail() const {
     return kind_ != proto::SEND_RECV
            && (fault_ == fault_in_cell::other_collective || fault_ == fault_in_cell::other_count
@@ -289,6 +303,7 @@ private:
   captured_log log_;
   fault_in_cell fault_;
   proto::CollectiveKind kind_;
+  route_in_cell route_;
   simulated_nodes cluster_;
   gpu_sim::CommInitResponse comm_;
   calling_ranks ranks_;
