@@ -7,7 +7,7 @@
 //
 //   rank 2 will die after 3 of 6 rounds
 //   status: SUCCESS, epoch 2, devices 0x1 0x2 0x4
-//   why: rank 2 (device 0x3) was lost: killed on request, round 3 of 6 of operation #1 on communicator 1
+//   why: rank 2 (device 0x3) crashed: killed on request, round 3 of 6 of operation #1 on communicator 1
 //   every survivor holds 1 + 2 + 8 = 11
 #include <ringmaster/client.hpp>
 

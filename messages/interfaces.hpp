@@ -242,7 +242,8 @@ using coordinator_actor = caf::typed_actor<
   // RELAY: which of its devices live. STREAM without a relay: it lives.
   caf::reacts_to<proto::ProgressReport>, caf::reacts_to<proto::Progress>,
   // COMMUNICATOR: a member is lost; does its process live? I want a spare; results were written.
-  caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::ProbeRequest>::with<proto::ProbeResponse>, caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
+  caf::reacts_to<proto::MemberLost>, caf::replies_to<proto::ProbeRequest>::with<proto::ProbeResponse>,
+  caf::replies_to<proto::SpareRequest>::with<proto::SpareResponse, device_handle>,
   caf::reacts_to<proto::OutputsWritten>,
   // INTERNAL: the rank of this number has waited for others for a while.
   caf::reacts_to<atom::tick>, caf::reacts_to<atom::tick, uint64_t>,

@@ -60,7 +60,8 @@ void liveness_watch::doubt(const std::string& node, std::vector<std::pair<device
     probed_.erase(node);
     const auto limit = coordinator_.options.communicators.suspect.late_after;
     for (auto& [device, evidence] : suspects) {
-      if (!watched_.contains(device) || watch_->liveness().known(device, coordinator_.self->clock().now()).silent <= limit)
+      if (!watched_.contains(device)
+          || watch_->liveness().known(device, coordinator_.self->clock().now()).silent <= limit)
         continue; // it has answered, or is gone
       device_end how{text_of(evidence), "suspicion", coordinator_.now_ns(), evidence};
       how.lives = lives;

@@ -37,7 +37,7 @@ private:
   coordinator_state& coordinator_;
   std::optional<member_watch> watch_;
   std::set<device_id> watched_;
-  std::set<device_id> owing_; ///< They have not answered the latest request.
+  std::set<device_id> owing_;    ///< They have not answered the latest request.
   std::set<std::string> probed_; ///< Nodes that others are asking.
   uint64_t latest_request_ = 0;
   uint64_t timer_ = 0;

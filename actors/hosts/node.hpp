@@ -110,8 +110,9 @@ private:
 
   /// A node to which there is, or was, a connection.
   struct acquaintance {
-    caf::actor_addr address;       ///< Null: its node has ended, or the connection.
-    bool lost_coordinator = false; ///< It has ended, because it had no connection to the coordinator: its process lives.
+    caf::actor_addr address; ///< Null: its node has ended, or the connection.
+    bool lost_coordinator
+      = false; ///< It has ended, because it had no connection to the coordinator: its process lives.
   };
   /// A node that was met is down, for this reason.
   void note_end(const caf::down_msg& x);

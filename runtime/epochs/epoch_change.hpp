@@ -97,9 +97,9 @@ public:
   struct verdict_given {
     proto::Verdict what;
   };
-  using decision =
-    std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted, epoch_opened,
-                 members_left, end_began, communicator_aborted, communicator_gone, verdict_given>;
+  using decision
+    = std::variant<stop_streams, release_operation, outputs_changed, operation_ended, spare_wanted, epoch_opened,
+                   members_left, end_began, communicator_aborted, communicator_gone, verdict_given>;
   using decisions = std::vector<decision>;
 
   /// Opens epoch 1 over these.

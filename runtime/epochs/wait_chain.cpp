@@ -13,9 +13,8 @@ namespace {
 using proto::CommunicatorStatus;
 
 const CommunicatorStatus::Operation* running_operation(const CommunicatorStatus& x) {
-  return x.operations_size() > 0 && x.operations(0).phase() == CommunicatorStatus::Operation::RUNNING
-           ? &x.operations(0)
-           : nullptr;
+  return x.operations_size() > 0 && x.operations(0).phase() == CommunicatorStatus::Operation::RUNNING ? &x.operations(0)
+                                                                                                      : nullptr;
 }
 
 bool is_in_trouble(const CommunicatorStatus::Rank& x, std::chrono::nanoseconds still) {
@@ -101,7 +100,9 @@ proto::Verdict cause_in(const CommunicatorStatus& status, std::span<const rank_d
   const auto edges = edges_of(status, still);
   const bool is_still = status.still_ns() >= static_cast<uint64_t>(still.count());
   auto ends = ends_of(edges);
-  const auto of = [&](uint32_t rank) -> auto& { return status.ranks(static_cast<int>(rank)); };
+  const auto of = [&](uint32_t rank) -> auto& {
+    return status.ranks(static_cast<int>(rank));
+  };
   if (std::any_of(ends.begin(), ends.end(), [&](auto x) { return is_in_trouble(of(x), still); })) {
     std::erase_if(ends, [&](auto x) { return !is_in_trouble(of(x), still); });
     result.set_kind(proto::Verdict::HUNG);

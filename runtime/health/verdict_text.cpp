@@ -54,9 +54,8 @@ std::string group_text(const std::vector<const Verdict::Culprit*>& group) {
     devices.push_back(x->device_id());
   }
   auto& first = *group.front();
-  const auto place = first.local() || first.node().empty()
-                       ? std::string{}
-                       : ", " + place_text(first.node(), first.host(), first.pid());
+  const auto place = first.local() || first.node().empty() ? std::string{}
+                                                           : ", " + place_text(first.node(), first.host(), first.pid());
   return fmt::format("{} (device{} {}{})", ranks_words(ranks), group.size() == 1 ? "" : "s",
                      ranges_text(devices, number_form::hexadecimal), place);
 }
@@ -91,9 +90,8 @@ std::string phrase_of(const Verdict& x, size_t processes) {
     case Verdict::UNREACHABLE:
       return processes > 1 ? "cannot reach each other" : many ? "are unreachable" : "is unreachable";
     case Verdict::CALLED_ELSE:
-      return fmt::format("called something else than {}{}", static_cast<size_t>(x.culprits_size()) == processes && many
-                                                              ? "each other"
-                                                              : "the others",
+      return fmt::format("called something else than {}{}",
+                         static_cast<size_t>(x.culprits_size()) == processes && many ? "each other" : "the others",
                          x.operation().empty() ? "" : " in " + operation_name(x));
     case Verdict::BROKEN: return "failed";
     default: return many ? "were lost" : "was lost";

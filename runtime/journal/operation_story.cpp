@@ -45,8 +45,8 @@ public:
     std::string result = title() + '\n';
     std::ranges::stable_sort(lines_, {}, &story_line::time_ns); // a verdict is recorded when all is done about it
     for (auto& line : lines_)
-      result += fmt::format("  {:>9}  {}\n", line.time_ns <= first_ns_ ? "+0" : "+" + duration_text(line.time_ns - first_ns_),
-                            line.text);
+      result += fmt::format(
+        "  {:>9}  {}\n", line.time_ns <= first_ns_ ? "+0" : "+" + duration_text(line.time_ns - first_ns_), line.text);
     for (auto& line : durations())
       result += line + '\n';
     return result;
@@ -111,9 +111,8 @@ private:
     switch (record.event_case()) {
       case Record::kOperationEnqueued: {
         add(record, fmt::format("at {} on {}: {}", time_of(record, utc_offset_), day_of(record, utc_offset_),
-                                record.operation_enqueued().by_ranks()
-                                  ? "the last of its ranks called it"
-                                  : "the host called it for all ranks"));
+                                record.operation_enqueued().by_ranks() ? "the last of its ranks called it"
+                                                                       : "the host called it for all ranks"));
         break;
       }
       case Record::kOperationStarted: return tell(record, record.operation_started());
@@ -162,8 +161,9 @@ private:
   void tell(const Record& record, const proto::EpochOpened& x) {
     close_attempt(record.time_ns());
     const bool again = std::ranges::find(x.rerun(), which_.sequence.value) != x.rerun().end();
-    add(record, fmt::format("epoch {} opens over {}{}", x.epoch(),
-                            counted(static_cast<uint64_t>(x.device_ids_size()), "rank"), again ? "; it runs again" : ""));
+    add(record,
+        fmt::format("epoch {} opens over {}{}", x.epoch(), counted(static_cast<uint64_t>(x.device_ids_size()), "rank"),
+                    again ? "; it runs again" : ""));
   }
 
   void tell(const Record& record, const proto::OperationEnded& x) {
@@ -181,7 +181,9 @@ private:
     if (attempts_.empty() || attempts_.back().done.empty())
       return;
     auto& done = attempts_.back().done;
-    const auto took = [](const proto::RankReport* x) { return x->ended_ns() - std::min(x->started_ns(), x->ended_ns()); };
+    const auto took = [](const proto::RankReport* x) {
+      return x->ended_ns() - std::min(x->started_ns(), x->ended_ns());
+    };
     const auto [fast, slow] = std::ranges::minmax(done, {}, took);
     std::map<std::string, uint64_t> routes;
     for (const auto* x : done)
@@ -192,8 +194,7 @@ private:
       parts.push_back(fmt::format("{} by {}", bytes_text(bytes), route));
     add(record, fmt::format("{} of {} ranks have their result: rank {} took {}, rank {} took {}{}{}", done.size(),
                             attempts_.back().ranks, fast->rank(), duration_text(took(fast)), slow->rank(),
-                            duration_text(took(slow)), parts.empty() ? "" : "; received ",
-                            fmt::join(parts, ", ")));
+                            duration_text(took(slow)), parts.empty() ? "" : "; received ", fmt::join(parts, ", ")));
   }
 
   void close_attempt(uint64_t now_ns) {
@@ -214,7 +215,8 @@ private:
       if (x.started_ns > before)
         parts.push_back(fmt::format("{} {}", duration_text(x.started_ns - before),
                                     i == 0 ? "until it started" : "between attempts"));
-      parts.push_back(fmt::format("{} attempt {}", duration_text(x.ended_ns - std::min(x.started_ns, x.ended_ns)), i + 1));
+      parts.push_back(fmt::format("{} attempt {}", duration_text(x.ended_ns - std::min(x.started_ns, x.ended_ns)),
+                                  i + 1));
       before = std::max(x.ended_ns, x.started_ns);
     }
     if (last_ns_ > before)

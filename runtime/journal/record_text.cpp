@@ -248,7 +248,8 @@ std::string event_text(const Record& record, const record_text_options& opts) {
     case Record::kTrainingStep: return text(record.training_step());
     case Record::kAudit: return text(record.audit());
     case Record::kVerdict:
-      return fmt::format("communicator {}: {}", record.verdict().comm_id(), plain(ringmaster::text_of(record.verdict())));
+      return fmt::format("communicator {}: {}", record.verdict().comm_id(),
+                         plain(ringmaster::text_of(record.verdict())));
     case Record::EVENT_NOT_SET: break;
   }
   return "an event that a later version wrote";

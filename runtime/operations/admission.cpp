@@ -84,8 +84,7 @@ void admission::set_ranks(epoch_number epoch, std::vector<device_id> devices) {
   for (auto device : before) {
     if (is_member(device))
       continue;
-    const auto why = make_error(errc::device_lost,
-                                fmt::format("device 0x{:x} was lost{}", device, loss_text(device)));
+    const auto why = make_error(errc::device_lost, fmt::format("device 0x{:x} was lost{}", device, loss_text(device)));
     auto calls = queues_.find(device);
     if (calls != queues_.end()) {
       for (auto& call : calls->second)
@@ -465,9 +464,8 @@ admission::root admission::root_of(device_id device, const entry& call, sequence
     return result;
   // None of them can go on: the one whose call the fewest others have made called something else.
   in_circle.push_back(device);
-  const auto least = std::ranges::min(in_circle | std::views::transform([&](auto x) {
-                                        return support_of(x, *seen.at(x));
-                                      }));
+  const auto least = std::ranges::min(in_circle
+                                      | std::views::transform([&](auto x) { return support_of(x, *seen.at(x)); }));
   result = {proto::Verdict::CALLED_ELSE, {}, number, {}, in_circle};
   for (auto x : in_circle)
     if (support_of(x, *seen.at(x)) == least)

@@ -75,9 +75,9 @@ public:
   /// What is missing: "rank 3 (device 0x4) has not called all_reduce #17". `number`: of the next operation.
   std::string waits_for(uint64_t ticket, sequence_number number) const;
 
-  /// Gives up a call whose limit has passed, if it waits for other ranks' calls. The culprits are the ranks at the end of
-  /// the wait chain, which have not called what others wait for. Where ranks wait for each other with different calls,
-  /// all of these are given up: none can ever match. `evidence`: more for the text.
+  /// Gives up a call whose limit has passed, if it waits for other ranks' calls. The culprits are the ranks at the end
+  /// of the wait chain, which have not called what others wait for. Where ranks wait for each other with different
+  /// calls, all of these are given up: none can ever match. `evidence`: more for the text.
   void give_up_late(uint64_t ticket, sequence_number number, const std::string& evidence);
 
   /// The ranks that wait with calls, and for whom. `number`: of the next operation.
@@ -128,7 +128,7 @@ private:
   /// What a call waits for in the end: along the ranks that it waits for, those that these wait for, and so on.
   struct root {
     proto::Verdict::Kind kind = proto::Verdict::UNKNOWN;
-    std::string what;               ///< The call that culprits have not made.
+    std::string what; ///< The call that culprits have not made.
     sequence_number number;
     std::vector<device_id> culprits;
     std::vector<device_id> circle; ///< They wait for each other with different calls.
@@ -154,7 +154,8 @@ private:
   bool match_transfer();
   /// Every rank waits with a call, and none can ever match: they fail.
   bool find_standstill();
-  /// Of ranks that each wait with a call: those that do not wait with what most wait with; all if there is no such call.
+  /// Of ranks that each wait with a call: those that do not wait with what most wait with; all if there is no such
+  /// call.
   std::vector<device_id> odd_ones() const;
   void judge(std::vector<call_part> parts);
   std::string text_of(const open_part& x) const;
@@ -163,7 +164,7 @@ private:
   std::map<epoch_number, std::vector<device_id>> history_; ///< Devices in rank order, by epoch.
   std::map<device_id, device_id> replaced_by_;
   std::map<device_id, std::string> names_;
-  std::function<std::string(device_id)> elsewhere_;      ///< These three may be empty.
+  std::function<std::string(device_id)> elsewhere_; ///< These three may be empty.
   std::function<std::string(device_id)> losses_;
   std::function<caf::error(errc, proto::Verdict)> judge_;
   std::map<device_id, std::deque<entry>> queues_;        ///< By device; never empty ones.

@@ -108,7 +108,9 @@ public:
     return admission_.waiting(next_sequence);
   }
   /// The ranks that wait with calls, and for whom.
-  proto::Verdict waits_in_calls(sequence_number next_sequence) const { return admission_.waits_in_calls(next_sequence); }
+  proto::Verdict waits_in_calls(sequence_number next_sequence) const {
+    return admission_.waits_in_calls(next_sequence);
+  }
 
 private:
   /// A call of one rank that has not been answered.

@@ -82,7 +82,7 @@ TEST_CASE("hangs: a long one is a loss, and nothing is changed in the device's m
     hanging_rank x{algorithm, step, 5s, seed};
     CHECK(time_of(x.cluster) < 4s);
     CHECK(x.status.error() == "");
-    CHECK(contains(x.status.asyncerror(), "was lost") == (its != share::done));
+    CHECK(contains(x.status.asyncerror(), "hangs: ") == (its != share::done));
     const auto contributors = its == share::none ? x.trial.ranks_but({1}) : x.trial.ranks_but({});
     CHECK(x.trial.judge(contributors, {0, 2}) == "");
     CHECK(x.devices() == (its == share::done ? 3 : 2));

@@ -108,18 +108,18 @@ std::string_view beside_dumps(const log_options& x) {
 }
 
 std::string_view beside_story(const log_options& x) {
-  return x.follow                       ? "--follow"
-         : x.json                       ? "--json"
-         : x.relative                   ? "--relative"
-         : x.samples                    ? "--samples"
-         : !x.trace.empty()             ? "--trace"
-         : !x.flight_recorder.empty()   ? "--flight-recorder"
-         : x.filter.last != 0           ? "--last"
-         : x.filter.communicator        ? "--communicator"
-         : x.filter.device              ? "--device"
-         : x.filter.outcome             ? "--outcome"
-         : !x.filter.kind.empty()       ? "--kind"
-                                        : "";
+  return x.follow                     ? "--follow"
+         : x.json                     ? "--json"
+         : x.relative                 ? "--relative"
+         : x.samples                  ? "--samples"
+         : !x.trace.empty()           ? "--trace"
+         : !x.flight_recorder.empty() ? "--flight-recorder"
+         : x.filter.last != 0         ? "--last"
+         : x.filter.communicator      ? "--communicator"
+         : x.filter.device            ? "--device"
+         : x.filter.outcome           ? "--outcome"
+         : !x.filter.kind.empty()     ? "--kind"
+                                      : "";
 }
 
 } // namespace

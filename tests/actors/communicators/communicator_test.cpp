@@ -198,7 +198,7 @@ TEST_CASE("communicator: no scratch on one rank fails the operation on all, name
   REQUIRE(trial.launch() == "");
   auto failed = cluster.wait(trial.comm.commid());
   CHECK(failed.status() == gpu_sim::FAILED);
-  CHECK(contains(failed.error(), "rank 1 (device 0x2): device 0x2, scratch"));
+  CHECK(contains(failed.error(), "rank 1 (device 0x2) failed: device 0x2, scratch"));
   for (uint32_t rank = 0; rank < 3; ++rank)
     CHECK(trial.input_intact(rank));
   REQUIRE_FALSE(memory.free_scratch(*hoard));
@@ -235,7 +235,7 @@ TEST_CASE("communicator: a client that waits hears of a failure, although later 
   run();
   auto told = cluster.wait(1);
   CHECK(told.status() == gpu_sim::FAILED);
-  CHECK(contains(told.error(), "rank 1 (device 0x2): device 0x2, scratch"));
+  CHECK(contains(told.error(), "rank 1 (device 0x2) failed: device 0x2, scratch"));
   run();
   CHECK(cluster.wait(1).status() == gpu_sim::SUCCESS);
 }

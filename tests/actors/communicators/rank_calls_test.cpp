@@ -315,7 +315,7 @@ TEST_CASE(
       CHECK(x.cluster.wait(1).status() == gpu_sim::SUCCESS);
     auto hoard = memory.allocate_scratch(1u << 16);
     REQUIRE(hoard);
-    CHECK(contains(by_ranks()[0], "rank 1 (device 0x2): device 0x2, scratch"));
+    CHECK(contains(by_ranks()[0], "rank 1 (device 0x2) failed: device 0x2, scratch"));
     REQUIRE_FALSE(memory.free_scratch(*hoard));
     by_host();
     CHECK(x.cluster.wait(1).status() == gpu_sim::SUCCESS);

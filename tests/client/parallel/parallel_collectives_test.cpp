@@ -124,7 +124,7 @@ TEST_CASE("tensor group: a rank that dies in the middle is an error with a sente
     CAPTURE(render(outcomes[rank]));
     CHECK(code_of(outcomes[rank]) == errc::device_lost);
     CHECK(contains(render(outcomes[rank]),
-                   "the group has lost a rank: rank 2 (device 0x3) was lost: killed on request"));
+                   "the group has lost a rank: rank 2 (device 0x3) crashed: killed on request"));
   }
   CHECK(static_cast<bool>(outcomes[victim])); // the error of its own call
   CHECK(std::chrono::steady_clock::now() - begin < long_limit);

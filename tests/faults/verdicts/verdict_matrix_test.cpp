@@ -60,7 +60,9 @@ public:
 private:
   struct line_sink : spdlog::sinks::base_sink<std::mutex> {
     std::vector<std::string> lines;
-    void sink_it_(const spdlog::details::log_msg& x) override { lines.emplace_back(x.payload.begin(), x.payload.end()); }
+    void sink_it_(const spdlog::details::log_msg& x) override {
+      lines.emplace_back(x.payload.begin(), x.payload.end());
+    }
     void flush_() override {}
   };
 
@@ -198,8 +200,7 @@ private:
       case fault_in_cell::device_killed: return cluster_.kill_device(device(victim));
       case fault_in_cell::process_killed: return cluster_.kill(where_);
       case fault_in_cell::process_paused: return cluster_.pause(where_);
-      case fault_in_cell::device_hung:
-        return cluster_.fault_later(device(victim), fault(proto::FaultRequest::HANG));
+      case fault_in_cell::device_hung: return cluster_.fault_later(device(victim), fault(proto::FaultRequest::HANG));
       case fault_in_cell::nodes_cut_off: return cluster_.cut(where_, process_of(1));
       case fault_in_cell::coordinator_silent: return cluster_.stall(0, where_);
       case fault_in_cell::coordinator_cut: return cluster_.cut(0, where_);
@@ -210,8 +211,7 @@ private:
   /// All devices are slowed, the victim ten times as much.
   void run_slowly() {
     for (uint32_t rank = 0; rank < ranks_of_cell; ++rank)
-      cluster_.inject(device(rank),
-                      fault(proto::FaultRequest::SLOW, std::nullopt, rank == victim ? 100ms : 10ms));
+      cluster_.inject(device(rank), fault(proto::FaultRequest::SLOW, std::nullopt, rank == victim ? 100ms : 10ms));
     for (const auto until = cluster_.now() + 5s; cluster_.now() < until;) {
       for (auto& trial : trials_)
         REQUIRE(trial.launch() == "");

@@ -60,11 +60,13 @@ struct log_world {
   void apply(event what) {
     switch (what) {
       case event::open:
-        CHECK(log.open(found_on(++found, epoch)).number() == found);
+        ++found;
+        CHECK(log.open(found_on(found, epoch)).number() == found);
         ++open;
         break;
       case event::note:
-        CHECK(log.note(found_on(++found, epoch)).number() == found);
+        ++found;
+        CHECK(log.note(found_on(found, epoch)).number() == found);
         CHECK(given.insert(found).second);
         break;
       case event::failed: log.note_failed({++failures}); break;

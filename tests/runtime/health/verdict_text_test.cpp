@@ -80,19 +80,21 @@ TEST_CASE("verdict text: calls that do not match, and calls that were never made
   add_culprit(odd, 1, "node-1");
   odd.set_operation("all_reduce");
   odd.set_sequence(4);
-  CHECK(text_of(odd)
-        == "rank 1 (device 0x2, node-1 on hostb, pid 812) called something else than the others in all_reduce #4: call: "
-           "all_reduce on rank 0; broadcast on rank 1. The call failed on every rank that made it, and nothing was moved");
+  CHECK(
+    text_of(odd)
+    == "rank 1 (device 0x2, node-1 on hostb, pid 812) called something else than the others in all_reduce #4: call: "
+       "all_reduce on rank 0; broadcast on rank 1. The call failed on every rank that made it, and nothing was moved");
   auto absent = verdict_of(Verdict::NEVER_CALLED, "waiting for 2.0 s");
   add_culprit(absent, 1, "node-1", ", and waits in communicator 3 for barrier #2");
   add_culprit(absent, 2, "node-2");
   absent.set_operation("all_reduce");
   absent.set_sequence(4);
   add_wait(absent, 0, {1, 2});
-  CHECK(finding_of(absent)
-        == "rank 1 (device 0x2, node-1 on hostb, pid 812) has not called all_reduce #4, and waits in communicator 3 for "
-           "barrier #2, rank 2 (device 0x3, node-2 on hostb, pid 812) has not called all_reduce #4; waiting for 2.0 s; "
-           "rank 0 waited for ranks 1, 2");
+  CHECK(
+    finding_of(absent)
+    == "rank 1 (device 0x2, node-1 on hostb, pid 812) has not called all_reduce #4, and waits in communicator 3 for "
+       "barrier #2, rank 2 (device 0x3, node-2 on hostb, pid 812) has not called all_reduce #4; waiting for 2.0 s; "
+       "rank 0 waited for ranks 1, 2");
 }
 
 TEST_CASE("verdict text: what was done") {

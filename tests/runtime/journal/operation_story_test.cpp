@@ -51,9 +51,9 @@ proto::Record epoch_at(uint64_t ms) {
 } // namespace
 
 TEST_CASE("operation story: one that ran at once") {
-  CHECK(story(whole_operation(7, 5)).starts_with(
-    "operation 5 of communicator 7: ring all_reduce of 512 float64, sum, 4 KiB a rank\n"
-    "         +0  at 00:00:00.000 on 2026-01-01: the host called it for all ranks\n"));
+  CHECK(story(whole_operation(7, 5))
+          .starts_with("operation 5 of communicator 7: ring all_reduce of 512 float64, sum, 4 KiB a rank\n"
+                       "         +0  at 00:00:00.000 on 2026-01-01: the host called it for all ranks\n"));
   CHECK(contains(story(whole_operation(7, 5)), "attempt 1 starts in epoch 1 over 4 ranks"));
   CHECK(contains(story(whole_operation(7, 5)), "4 of 4 ranks have their result: rank 0 took 1.25 ms"));
   CHECK(contains(story(whole_operation(7, 5)), "it succeeded in epoch 1, at attempt 1"));
@@ -65,12 +65,13 @@ TEST_CASE("operation story: a fault, its verdict, the new epoch and the second a
   end.mutable_operation_ended()->set_epoch(2);
   const auto text = story({operation_enqueued(7, 5, 0), operation_started(7, 5, 1, 1), epoch_at(810), verdict_at(810),
                            operation_started(7, 5, 2, 811), end});
-  for (auto* part : {"VERDICT hung: rank 2 (device 0x3) hangs: 3 of its last 5 answers were late",
-                     "rank 1 waited for rank 2: waiting for rank 2's block at round 3 of 6",
-                     "The group goes on in epoch 2 with 3 ranks; operation #5 runs again",
-                     "epoch 2 opens over 3 ranks; it runs again", "attempt 2 starts in epoch 2",
-                     "it succeeded in epoch 2, at attempt 2",
-                     "it took 900 ms: 1 ms until it started, 809 ms attempt 1, 1 ms between attempts, 89 ms attempt 2"}) {
+  for (auto* part :
+       {"VERDICT hung: rank 2 (device 0x3) hangs: 3 of its last 5 answers were late",
+        "rank 1 waited for rank 2: waiting for rank 2's block at round 3 of 6",
+        "The group goes on in epoch 2 with 3 ranks; operation #5 runs again",
+        "epoch 2 opens over 3 ranks; it runs again", "attempt 2 starts in epoch 2",
+        "it succeeded in epoch 2, at attempt 2",
+        "it took 900 ms: 1 ms until it started, 809 ms attempt 1, 1 ms between attempts, 89 ms attempt 2"}) {
     CAPTURE(part);
     CHECK_MESSAGE(contains(text, part), text);
   }

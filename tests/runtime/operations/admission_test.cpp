@@ -262,6 +262,71 @@ TEST_CASE("admission: who has not called is named, and what is given up fails fo
   CHECK_FALSE(x.one().problem);
 }
 
+TEST_CASE("admission: the cause of a late call is the rank at the end of the chain of waits") {
+  ranks_of_four x;
+  std::vector<proto::Verdict> judged;
+  x.calls.judge_by([&](errc code, proto::Verdict found) {
+    judged.push_back(found);
+    return make_error(code, "judged");
+  });
+  x.call(0, {collective()}); // waits for rank 1, which waits for rank 2, which has called nothing
+  const auto late = x.tickets;
+  x.call(1, {transfer(2, false)});
+  x.call(3, {collective()});
+  x.calls.give_up_late(late, {17}, "waiting for 2.0 s");
+  REQUIRE(judged.size() == 1);
+  CHECK(judged[0].kind() == proto::Verdict::NEVER_CALLED);
+  REQUIRE(judged[0].culprits_size() == 1);
+  CHECK(judged[0].culprits(0).rank() == 2);
+  CHECK(judged[0].waits_size() == 3);
+  CHECK(render(x.one().problem) == "judged");
+}
+
+TEST_CASE("admission: of ranks that wait for each other with different calls the odd one called something else") {
+  for (bool sender_is_late : {true, false}) {
+    CAPTURE(sender_is_late);
+    ranks_of_four x;
+    std::vector<proto::Verdict> judged;
+    x.calls.judge_by([&](errc code, proto::Verdict found) {
+      judged.push_back(found);
+      return make_error(code, "judged");
+    });
+    const auto sender = x.call(1, {transfer(2, false)});
+    const auto other = x.call(2, {collective(proto::BARRIER)}); // instead of the receive
+    x.calls.give_up_late(sender_is_late ? sender : other, {17}, "waiting for 2.0 s");
+    REQUIRE(judged.size() == 1);
+    CHECK(judged[0].kind() == proto::Verdict::CALLED_ELSE);
+    REQUIRE(judged[0].culprits_size() == 1);
+    CHECK(judged[0].culprits(0).rank() == 2);
+    CHECK(judged[0].culprits(0).call() == "barrier");
+    for (int call = 0; call < 2; ++call) // both are given up: neither can ever match
+      CHECK(render(x.one().problem) == "judged");
+    CHECK(x.nothing());
+  }
+}
+
+TEST_CASE("admission: the rank whose call differs from most is the culprit; without a majority all are") {
+  for (uint32_t odd : {0, 1, 3}) {
+    CAPTURE(odd);
+    ranks_of_four x;
+    std::vector<proto::Verdict> judged;
+    x.calls.judge_by([&](errc code, proto::Verdict found) {
+      judged.push_back(found);
+      return make_error(code, "judged");
+    });
+    for (uint32_t rank = 0; rank < 4; ++rank)
+      x.call(rank, {collective(proto::ALL_REDUCE, rank == odd ? 9 : 8)});
+    CHECK(render(x.one().problem) == "judged");
+    for (uint32_t rank = 0; rank < 4; ++rank)
+      x.call(rank, {collective(proto::ALL_REDUCE, rank % 2 == 0 ? 9 : 8)});
+    CHECK(render(x.one().problem) == "judged");
+    REQUIRE(judged.size() == 2);
+    REQUIRE(judged[0].culprits_size() == 1);
+    CHECK(judged[0].culprits(0).rank() == odd);
+    CHECK(judged[1].culprits_size() == 4);
+  }
+}
+
 TEST_CASE("admission: a rank whose call waits behind another one of its own is told apart") {
   ranks_of_four x;
   x.call(0, {collective()});

@@ -137,7 +137,7 @@ TEST_CASE("call desk: a limit says who is missing, and ends what is under way on
   x.serve();
   CHECK(x.error(1)
         == "communicator 7: rank 1 (device 0xb) has not called all_reduce #5; it last finished all_reduce #4; waiting "
-           "for 2.0 s");
+           "for 2.0 s; rank 0 waited for rank 1");
   CHECK(x.answers.at(1).code() == static_cast<uint32_t>(errc::timed_out));
   x.call(2, sum(11));
   CHECK(x.error(2) == x.error(1));

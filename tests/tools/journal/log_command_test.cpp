@@ -75,7 +75,8 @@ TEST_CASE("log command: --explain tells the story of one operation, and says whi
   CHECK(found.code == 0);
   CHECK(found.out.starts_with("operation 4 of communicator 7: ring all_reduce of 512 float64, sum, 4 KiB a rank\n"));
   CHECK(contains(found.out, "it FAILED: device 0x3 died"));
-  CHECK(contains(run({path, "--explain", "7:99"}).err, "knows no operation 7:99: communicator 7 has operations 1 to 5"));
+  CHECK(contains(run({path, "--explain", "7:99"}).err,
+                 "knows no operation 7:99: communicator 7 has operations 1 to 5"));
   CHECK(contains(run({path, "--explain", "8:1"}).err, "there are operations of communicator 7"));
   for (auto* wrong : {"17", "7:", ":4", "7:x", "7:4:1"})
     CHECK(contains(run({path, "--explain", wrong}).err, "is no operation: it is named COMMUNICATOR:SEQUENCE"));
