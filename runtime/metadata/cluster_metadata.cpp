@@ -39,6 +39,9 @@ std::vector<metadata_change> changes_of(const proto::StoreChanges& x) {
   return result;
 }
 
+bool metadata_key::is_of_run(std::string_view key) {
+  return key == cluster || key == ids;
+}
 std::string metadata_key::of(node_id id) {
   return fmt::format("{}{:x}", node_prefix, id.value);
 }

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ringmaster {
@@ -35,6 +36,9 @@ std::vector<metadata_change> changes_of(const proto::StoreChanges& x);
 namespace metadata_key {
 inline constexpr const char* cluster = "cluster";
 inline constexpr const char* ids = "ids";
+/// Whether it says how far numbers of runs and ids may have gone: of these none may come twice, even if the end of the
+/// machine has taken what was written last.
+bool is_of_run(std::string_view key);
 std::string of(node_id id);
 std::string of(device_id id);
 std::string of(communicator_id id);

@@ -29,7 +29,8 @@ public:
   struct options {
     std::filesystem::path dir; ///< Created if missing, for its owner alone.
     bool sync = true;          ///< Whether a commit is on the disk before it returns. Else it survives the end of the
-                               ///< process, but not of the machine.
+                               ///< process, but not of the machine, except those of numbers that are given once
+                               ///< (metadata_key::is_of_run).
   };
 
   /// In a RocksDB database. Errors: in_use, with the process that has it; corrupt; io_error.

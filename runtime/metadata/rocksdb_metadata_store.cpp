@@ -2,6 +2,7 @@
 #include "messages/try.hpp"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/journal/small_database.hpp"
+#include "runtime/metadata/cluster_metadata.hpp"
 #include "runtime/metadata/metadata_store.hpp"
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -77,8 +79,8 @@ public:
         batch.Put(x.key, *x.value);
       else
         batch.Delete(x.key);
-    rocksdb::WriteOptions how;
-    how.sync = options_.sync;
+    rocksdb::WriteOptions how; // a batch that waits for the disk waits for all before it as well
+    how.sync = options_.sync || std::ranges::any_of(changes, [](auto& x) { return metadata_key::is_of_run(x.key); });
     auto status = db_->Write(how, &batch);
     if (status.IsIOError()) { // RocksDB refuses all writes from then on, until it is asked to resume
       db_->Resume();
