@@ -3,6 +3,7 @@
 #include "actors/calls/fair_inbox.hpp"
 #include "actors/communicators/epoch_actions.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -116,13 +117,29 @@ public:
   fair_communicator(caf::actor_config& cfg, communicator_options options, resumed_communicator from)
     : fair_inbox(cfg, limits), options_(std::move(options)), resumed_(std::move(from)) {}
 
+  /// A coordinator that may have been replaced orders nothing, and says nothing, until it is certain that it leads.
+  caf::invoke_message_result consume(caf::mailbox_element& x) override {
+    if (leads_ && !is_of_its_end(x.content()) && !leads_())
+      return caf::invoke_message_result::skipped;
+    return fair_inbox::consume(x);
+  }
+
   behavior_type make_behavior() override {
+    leads_ = options_.leads;
+    coordinator_ = options_.coordinator ? options_.coordinator.address() : caf::actor_addr{};
     return resumed_ ? state.resume(this, std::move(options_), std::move(*resumed_))
                     : state.start(this, std::move(options_), devices_, handles_);
   }
 
 private:
+  bool is_of_its_end(const caf::type_erased_tuple& what) const {
+    return what.match_elements<caf::exit_msg>()
+           || (what.match_elements<caf::down_msg>() && what.get_as<caf::down_msg>(0).source == coordinator_);
+  }
+
   communicator_options options_;
+  std::function<bool()> leads_;
+  caf::actor_addr coordinator_;
   std::vector<gpu_sim::DeviceMetadata> devices_;
   device_handles handles_;
   std::optional<resumed_communicator> resumed_;

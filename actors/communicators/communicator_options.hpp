@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,6 +44,8 @@ struct communicator_options {
   /// Shared by the communicators of a process.
   std::shared_ptr<waiting_ranks> waiting = std::make_shared<waiting_ranks>();
   wall_clock clock;
+  /// Whether it is certain that no other coordinator leads the cluster: else it handles nothing. Empty: it is.
+  std::function<bool()> leads = {};
   bool recoverable = false;      ///< Plans say whose calls they are, for a coordinator that is restarted.
   coordinator_actor coordinator; ///< May be invalid in tests.
   journal_actor journal;         ///< May be invalid.

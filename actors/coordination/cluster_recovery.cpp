@@ -38,15 +38,15 @@ void cluster_recovery::start(cluster_metadata found) {
 }
 
 bool cluster_recovery::holds(const caf::mailbox_element& x) const {
-  if (x.mid.is_response())
-    return false;
   const auto& store = coordinator_.options.store;
-  const bool may_lead = store == nullptr || store->holds();
-  if (is_done() && may_lead)
-    return false;
   const auto& what = x.content();
-  return !((is_awaited(x) && may_lead) || what.match_elements<caf::down_msg>() || what.match_elements<caf::exit_msg>()
-           || what.match_elements<atom::expire, uint64_t>() || what.match_elements<atom::tick>());
+  if (what.match_elements<caf::exit_msg>() || what.match_elements<atom::tick>()
+      || what.match_elements<proto::StoreAnswer>())
+    return false;
+  if (store != nullptr && !store->holds())
+    return true; // another coordinator may lead: this one judges, orders and answers nothing
+  return !is_done() && !x.mid.is_response() && !is_awaited(x) && !what.match_elements<caf::down_msg>()
+         && !what.match_elements<atom::expire, uint64_t>();
 }
 
 bool cluster_recovery::is_awaited(const caf::mailbox_element& x) {

@@ -88,11 +88,13 @@ void coordinator_state::start(coordinator_options opts) {
   communicators = communicator_registry{options.communicators_max, options.ids};
   devices = device_registry{options.ids};
   mailboxes.start(options.meet_bytes);
+  if (options.store != nullptr && options.store->is_shared())
+    options.communicators.leads = [store = options.store] { return store->holds(); };
   copies = host_copies{options.host_copies_bytes_max};
   proto::Record record;
   record.mutable_coordinator_started()->set_pid(options.pid);
   journal(std::move(record));
-  metadata.start(options.store);
+  metadata.start(options.store, options.writer);
   mark_ids();
   metadata.put(metadata_key::ids,
                options.ids->latest_mark().ids_reserved()); // which the journal may have had before this
@@ -205,6 +207,13 @@ void coordinator_state::will_change(device_id id, uint64_t address, uint64_t byt
   auto device = devices.find(id);
   if (device != nullptr && within(device->metadata, address, bytes))
     copies.will_change(id, address, bytes);
+}
+
+void coordinator_state::look_again() {
+  metadata.look_after();
+  if (options.communicators.leads) // they may have held messages back while it was in doubt that this one leads
+    for (auto& x : communicators.alive())
+      self->send(caf::actor_cast<communicator_actor>(x.second.handle), atom::tick_v);
 }
 
 void coordinator_state::expire_calls() {
@@ -339,7 +348,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       for (auto& range : x.ranges())
         state.copies.overwritten(device_id{range.device_id()}, range.address(), range.bytes());
     },
-    [&state](atom::tick) { state.metadata.look_after(); },
+    [&state](atom::tick) { state.look_again(); },
     [&state](atom::tick, uint64_t waiter) { state.ranks.log_missing_ranks(waiter); },
     [&state](atom::expire) { state.expire_calls(); },
     [&state](atom::expire, uint64_t number) { state.expire(number); },

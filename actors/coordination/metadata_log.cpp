@@ -39,10 +39,10 @@ metadata_actor spawn_metadata_writer(caf::actor_system& system, std::shared_ptr<
                         : system.spawn(metadata_writer, std::move(store));
 }
 
-void metadata_log::start(std::shared_ptr<metadata_store> store) {
+void metadata_log::start(std::shared_ptr<metadata_store> store, const metadata_actor& writer) {
   if (store == nullptr)
     return;
-  writer_ = spawn_metadata_writer(coordinator_.self->system(), std::move(store));
+  writer_ = writer ? writer : spawn_metadata_writer(coordinator_.self->system(), std::move(store));
 }
 
 metadata_log::~metadata_log() {

@@ -27,7 +27,7 @@ public:
   ~metadata_log();
 
   /// Without a store nothing is kept, and nothing waits.
-  void start(std::shared_ptr<metadata_store> store);
+  void start(std::shared_ptr<metadata_store> store, const metadata_actor& writer);
   bool is_kept() const { return static_cast<bool>(writer_); }
 
   void put(std::string key, const google::protobuf::MessageLite& value);

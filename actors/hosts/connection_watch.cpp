@@ -1,5 +1,7 @@
 #include "actors/hosts/connection_watch.hpp"
 
+#include <caf/send.hpp>
+
 #include <map>
 #include <mutex>
 #include <netinet/in.h>
@@ -64,13 +66,22 @@ connection_watch* connection_watch::of(const caf::actor_system& system) {
   return found == watches.end() ? nullptr : found->second;
 }
 
+void connection_watch::part_from(const caf::actor_system& system, const caf::node_id& process) {
+  if (auto* watch = of(system))
+    caf::anon_send(caf::actor_cast<caf::actor>(watch), process);
+}
+
 caf::behavior connection_watch::make_behavior() {
   if (interval_.count() > 0 && limit_.count() > 0)
     delayed_send(this, interval_, caf::tick_atom_v);
   return {[this](caf::tick_atom) {
-    look();
-    delayed_send(this, interval_, caf::tick_atom_v);
-  }};
+            look();
+            delayed_send(this, interval_, caf::tick_atom_v);
+          },
+          [this](const caf::node_id& process) {
+            if (const auto its = protocol().instance.tbl().lookup_direct(process))
+              close(*its);
+          }};
 }
 
 caf::io::basp_broker& connection_watch::protocol() const {

@@ -35,6 +35,10 @@ public:
   /// The one of this system; null: it has none.
   static connection_watch* of(const caf::actor_system& system);
 
+  /// Closes the connection with a process, if this one has one, as if it had been lost: what comes later from there
+  /// reaches no actor. Any thread.
+  static void part_from(const caf::actor_system& system, const caf::node_id& process);
+
   /// Since when nothing has come. On this broker's thread.
   time_point last_heard(const caf::io::basp::endpoint_context& connection) const;
 

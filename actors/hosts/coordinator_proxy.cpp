@@ -1,6 +1,7 @@
 #include "actors/hosts/coordinator_proxy.hpp"
 
 #include "actors/calls/answers.hpp"
+#include "actors/hosts/connection_watch.hpp"
 #include "actors/hosts/connections.hpp"
 #include "actors/hosts/coordinator_process.hpp"
 #include "actors/hosts/open_connection.hpp"
@@ -146,7 +147,12 @@ public:
       remote_ = caf::actor_cast<caf::strong_actor_ptr>(coordinator);
     }
     watch(coordinator);
-    if (way_.addresses.size() > 1 && identity_.cluster_id() != 0 && way_.patience.count() > 0)
+    if (way_.watch)
+      way_.watch([proxy = caf::actor_addr{address()}](const found_coordinator& by) {
+        if (auto alive = caf::actor_cast<caf::strong_actor_ptr>(proxy))
+          static_cast<coordinator_proxy&>(*alive->get()).succeeded(by);
+      });
+    else if (way_.addresses.size() > 1 && identity_.cluster_id() != 0 && way_.patience.count() > 0)
       watch_for_silence();
   }
 
@@ -246,6 +252,20 @@ public:
     if (what->identity.incarnation() == identity_.incarnation()) // the connection was lost, and it counts us as gone
       return end(reason_);
     return_of(*what);
+  }
+
+  /// The coordinator is silent, and this one leads in its place. The former may have been paused, or orders of it may
+  /// still be under way: nothing that it says from now on reaches this process.
+  void succeeded(const found_coordinator& by) {
+    {
+      std::scoped_lock lock{mutex_};
+      if (ended_ || !remote_ || by.identity.incarnation() <= identity_.incarnation())
+        return; // or its end was noticed, and it is looked for
+      const auto former = std::exchange(remote_, nullptr); // its end, when it is noticed, is none of ours
+      connection_watch::part_from(home_system(), former->node());
+    }
+    spdlog::warn("the coordinator is silent, and another one has taken its place");
+    return_of(by);
   }
 
 private:
@@ -407,21 +427,10 @@ private:
       const auto found = find_coordinator(system, where, &silent.identity, one_of_several);
       if (!found || found->identity.incarnation() <= silent.identity.incarnation())
         continue;
-      replaced(silent.handle, *found);
+      succeeded(*found);
       return true;
     }
     return false;
-  }
-
-  void replaced(const coordinator_actor& former, const found_coordinator& by) {
-    {
-      std::scoped_lock lock{mutex_};
-      if (remote_ != caf::actor_cast<caf::strong_actor_ptr>(former))
-        return;
-      remote_ = nullptr; // its end, when it is noticed, is none of ours
-    }
-    spdlog::warn("the coordinator is silent, and another one has taken its place");
-    return_of(by);
   }
 
   static bool has_ended(const caf::actor_addr& x) {

@@ -33,6 +33,10 @@ struct coordinator_way {
   using found = std::function<void(const caf::expected<found_coordinator>&)>;
   /// Looks for it. Not set: over TCP, on a thread of its own. For tests.
   std::function<void(const proto::ClusterIdentity& expected, found then)> look;
+  /// Gets a later coordinator, where the present one is silent and that one has taken its place.
+  using successor = std::function<void(const found_coordinator&)>;
+  /// Watches for silence. Not set: on a thread of its own, if there are several addresses. For tests.
+  std::function<void(successor)> watch;
 };
 
 /// A handle for a coordinator of another process, to be used in its place by everything in this one. While that process
