@@ -224,6 +224,7 @@ void cluster_recovery::build_communicators() {
       coordinator_.members.note_missing(id, device);
   for (auto& [id, stored] : found_.communicators)
     build(stored);
+  end_unknown();
   state_ = phase::done;
   coordinator_.members.introduce_nodes();
   spdlog::info("the cluster is found again: {}, {} and {}", counted(coordinator_.devices.nodes().size(), "node"),
@@ -301,11 +302,23 @@ void cluster_recovery::build(const proto::StoredCommunicator& stored) {
     owners_[stored.owner()].push_back(id);
 }
 
+/// Their members were told before the store was, which had not heard of them: no client was.
+void cluster_recovery::end_unknown() {
+  std::map<communicator_id, std::vector<device_id>> unknown;
+  for (auto& [device, said] : known_)
+    for (auto& its : said.communicators())
+      if (const communicator_id id{its.comm_id()};
+          !found_.communicators.contains(id) && coordinator_.devices.find(device) != nullptr)
+        unknown[id].push_back(device);
+  for (auto& [id, devices] : unknown)
+    end(id, devices);
+}
+
 void cluster_recovery::end(communicator_id id, const std::vector<device_id>& devices) {
   coordinator_.metadata.erase(metadata_key::of(id));
   coordinator_.stop_streams_of(id, devices);
-  log_info({.communicator = id.value}, "communicator {} was ending when the coordinator was restarted, and has ended",
-           id.value);
+  log_info({.communicator = id.value},
+           "communicator {} was starting or ending when the coordinator was restarted, and has ended", id.value);
 }
 
 // -- clients --------------------------------------------------------------------------

@@ -60,6 +60,7 @@ private:
   void declare_missing_lost();
   void build_communicators();
   void build(const proto::StoredCommunicator& stored);
+  void end_unknown();
   /// It had ended on some of its devices: it ends on all.
   void end(communicator_id id, const std::vector<device_id>& devices);
   void give_up_owners();
