@@ -1,6 +1,6 @@
 // Devices that hang and processes that fall silent while nothing is in flight: every survivor knows within 1.5 s. And
 // pauses that are no loss.
-#include "tests/faults/played_seeds.hpp"
+#include "tests/support/histories/played_seeds.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
 #include "tests/support/trials/collective_trial.hpp"
 

@@ -1,5 +1,5 @@
 // A cluster of several processes in virtual time: what is lost between them, and what is not.
-#include "tests/faults/history_check.hpp"
+#include "tests/support/histories/history_check.hpp"
 #include "tests/support/nodes/calling_ranks.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
 #include "tests/support/text_search.hpp"

@@ -1,8 +1,15 @@
 // The coordinator's process is killed at every moment and restarted on its store: clusters of several processes in
 // virtual time.
+#include "tests/support/histories/history_check.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
+#include "tests/support/trials/collective_trial.hpp"
+
+#include <fmt/format.h>
+#include <functional>
+#include <optional>
+#include <vector>
 
 using namespace ringmaster;
 using namespace ringmaster::test;
@@ -52,35 +59,211 @@ TEST_CASE("restarts: an idle cluster is found again: nodes, devices with their m
   CHECK(cluster.end() == "");
 }
 
-TEST_CASE("restarts: an operation ends with the right result wherever the coordinator is killed in it") {
-  uint64_t seed = 0, failed = 0, reran = 0;
-  for (const char* algorithm : {"ring", "direct"})
-    for (bool in_place : {true, false})
-      for (uint32_t steps = 0; steps < 240; steps += 5) {
-        CAPTURE(algorithm);
-        CAPTURE(in_place);
-        CAPTURE(steps);
-        simulated_nodes cluster{restartable(++seed, std::string_view{algorithm} == "direct")};
-        all_reduce_trial trial{cluster, {.algorithm = algorithm, .in_place = in_place}};
-        REQUIRE(trial.launch() == "");
-        for (uint32_t i = 0; i < steps; ++i)
-          cluster.step();
+namespace {
+
+struct played_operation {
+  collective_options what;
+  bool one_host = false;
+  proto::FailurePolicy policy = proto::SHRINK;
+};
+
+/// A handful of kinds, routes and policies.
+std::vector<played_operation> some_operations() {
+  return {{{.algorithm = "ring", .ranks = 3, .in_place = true}},
+          {{.algorithm = "direct", .ranks = 3, .in_place = true}, true, proto::ABORT},
+          {{.algorithm = "direct", .ranks = 3}, true, proto::REPLACE},
+          {{.kind = proto::BROADCAST, .algorithm = "auto", .ranks = 3, .root = 1}, false, proto::REPLACE},
+          {{.kind = proto::ALL_TO_ALL, .algorithm = "auto", .ranks = 3, .count = 4}, false, proto::ABORT}};
+}
+
+nodes_options cluster_for(const played_operation& x, uint64_t seed) {
+  auto result = restartable(seed, x.one_host);
+  result.devices = {2, 1};
+  result.policy = x.policy;
+  return result;
+}
+
+/// How an operation on an undisturbed cluster ends after so many messages have been handled in it.
+struct disturbed_end {
+  uint64_t steps = 0; ///< Until it had ended.
+  bool failed = false, reran = false;
+};
+
+/// `disturb` is called after so many messages.
+disturbed_end play_with(const played_operation& x, const nodes_options& opts, std::optional<uint64_t> after,
+                        const std::function<void(simulated_nodes&)>& disturb) {
+  simulated_nodes cluster{opts};
+  collective_trial trial{cluster, x.what};
+  REQUIRE(trial.launch() == "");
+  disturbed_end result;
+  if (after) {
+    for (uint64_t i = 0; i < *after; ++i)
+      cluster.step();
+    disturb(cluster);
+  } else { // until nothing is in flight
+    auto& self = cluster.client();
+    proto::CommWaitRequest request;
+    request.set_comm_id(trial.comm.commid());
+    request.set_timeout_ns(uint64_t{120} * 1000 * 1000 * 1000);
+    auto pending = self->request(cluster.host, caf::infinite, std::move(request));
+    for (; self->mailbox().empty(); ++result.steps)
+      cluster.step();
+    pending.receive([](const gpu_sim::GetCommStatusResponse& y) { CHECK(y.error() == ""); },
+                    [](const caf::error& problem) { FAIL(render(problem)); });
+  }
+  const auto status = cluster.wait(trial.comm.commid());
+  CHECK(status.devices_size() == 3);
+  result.failed = status.status() != gpu_sim::SUCCESS;
+  result.reran = status.epoch() > 1;
+  if (result.failed)
+    CHECK(contains(status.error(), "coordinator's process ended"));
+  if (!result.failed && history_check{cluster.history(), trial.comm.commid(), true}.ended.contains(trial.sequence()))
+    CHECK(trial.judge() == ""); // else its end was not written
+  CHECK(cluster.judge_former_leaders() == "");
+  CHECK(cluster.end() == "");
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("restarts: an operation ends with the right result at whichever message the coordinator is killed in it") {
+  uint64_t played = 0, failed = 0, reran = 0;
+  for (auto& x : some_operations()) {
+    const auto opts = cluster_for(x, ++played);
+    const auto steps = play_with(x, opts, {}, {}).steps;
+    for (uint64_t after = 0; after < steps; ++after) {
+      CAPTURE(text_of(x.what));
+      CAPTURE(after);
+      const auto end = play_with(x, opts, after, [](simulated_nodes& cluster) {
         cluster.kill(0);
         cluster.run_for(20ms);
         cluster.restart_coordinator();
-        const auto status = cluster.wait(trial.comm.commid());
-        CHECK(status.devices_size() == 4);
-        reran += status.epoch() > 1;
-        if (status.status() == gpu_sim::SUCCESS) {
-          CHECK(trial.judge(trial.ranks_but({}), trial.ranks_but({})) == "");
-        } else {
-          ++failed;
-          CHECK(contains(status.error(), "coordinator's process ended"));
-        }
-        CHECK(cluster.end() == "");
-      }
+      });
+      ++played;
+      failed += end.failed;
+      reran += end.reran;
+    }
+  }
+  MESSAGE(fmt::format("{} kills, {} operations failed, {} ran again", played, failed, reran));
   CHECK(reran > 0);
-  CHECK(failed < seed / 8);
+  CHECK(failed < played / 8);
+}
+
+TEST_CASE(
+  "restarts: an operation ends with the right result at whichever message its coordinator is paused and replaced") {
+  uint64_t played = 0, reran = 0;
+  const played_operation x{{.algorithm = "ring", .ranks = 3, .in_place = true}};
+  auto opts = cluster_for(x, 1);
+  opts.standby = true;
+  const auto steps = play_with(x, opts, {}, {}).steps;
+  for (uint64_t after = 0; after < steps; after += 2) {
+    CAPTURE(after);
+    opts.seed = after + 1;
+    const auto end = play_with(x, opts, after, [](simulated_nodes& cluster) {
+      auto& former = cluster.pause(0);
+      cluster.run_for(3s);
+      CHECK(cluster.leaders() == 2);
+      cluster.resume(former);
+      cluster.run_for(1s);
+    });
+    CHECK_FALSE(end.failed);
+    ++played;
+    reran += end.reran;
+  }
+  CHECK(reran > played / 8);
+}
+
+namespace {
+
+/// Asks for a communicator of two devices, or its end, while the coordinator is killed after so many messages.
+template <class Response, class Request>
+Response ask_while_killed(simulated_nodes& cluster, const Request& request, uint64_t after) {
+  auto& self = cluster.client();
+  auto pending = self->request(cluster.host, caf::infinite, request);
+  for (uint64_t i = 0; i < after && self->mailbox().empty(); ++i)
+    cluster.step();
+  cluster.kill(0);
+  cluster.run_for(20ms);
+  cluster.restart_coordinator();
+  cluster.run_until([&] { return !self->mailbox().empty(); });
+  Response result;
+  pending.receive([&](Response& x) { result = std::move(x); },
+                  [](const caf::error& problem) { FAIL("no answer: ", render(problem)); });
+  return result;
+}
+
+} // namespace
+
+TEST_CASE("restarts: a communicator is made and destroyed once at whichever message the coordinator is killed in it") {
+  for (uint64_t after = 0; after < 80; ++after) {
+    CAPTURE(after);
+    auto opts = restartable(after + 1, false);
+    opts.devices = {2, 1};
+    opts.disk_time_max = 1ms;
+    simulated_nodes cluster{opts};
+    gpu_sim::CommInitRequest request;
+    request.set_numdevices(2);
+    request.set_defaultpolicy(true);
+    const auto made = ask_while_killed<gpu_sim::CommInitResponse>(cluster, request, after);
+    REQUIRE(made.error() == "");
+    const auto known = info_of(cluster);
+    REQUIRE(known.communicators_size() == 1);
+    CHECK(known.communicators(0).comm_id() == made.commid());
+    proto::CommDestroyRequest end;
+    end.set_comm_id(made.commid());
+    CHECK(ask_while_killed<proto::CommDestroyResponse>(cluster, end, after).error() == "");
+    CHECK(info_of(cluster).communicators_size() == 0);
+    // Nothing of it is left where its devices are used again.
+    all_reduce_trial trial{cluster, {.ranks = 3}};
+    REQUIRE(trial.launch() == "");
+    CHECK(cluster.wait(trial.comm.commid()).error() == "");
+    CHECK(trial.judge(trial.ranks_but({}), trial.ranks_but({})) == "");
+    for (uint32_t rank = 0; rank < 3; ++rank)
+      CHECK(cluster.device_at(trial.device(rank)).communicators.size() == 1);
+    CHECK(cluster.end() == "");
+  }
+}
+
+TEST_CASE(
+  "restarts: without journal.sync the end of the machine may take communicators, and nothing that uses them hangs") {
+  uint64_t lost = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    auto opts = restartable(seed, seed % 2 == 0);
+    opts.synced = false;
+    simulated_nodes cluster{opts};
+    all_reduce_trial trial{cluster, {.in_place = true}};
+    REQUIRE(trial.launch() == "");
+    for (uint64_t i = 0; i < 5 * seed; ++i)
+      cluster.step();
+    cluster.kill(0);
+    cluster.lose_tail();
+    cluster.run_for(20ms);
+    cluster.restart_coordinator();
+    const auto status = cluster.wait(trial.comm.commid());
+    const bool is_lost = !status.error().empty();
+    lost += is_lost;
+    if (!is_lost)
+      CHECK(trial.judge(trial.ranks_but({}), trial.ranks_but({})) == "");
+    cluster.run_for(5s);
+    if (!is_lost) {
+      proto::CommDestroyRequest end;
+      end.set_comm_id(trial.comm.commid());
+      CHECK(cluster.ask_coordinator<proto::CommDestroyResponse>(end).error() == "");
+    }
+    const auto info = info_of(cluster);
+    if (info.devices_size() == 0)
+      continue; // their nodes were in the tail as well
+    for (auto& device : info.devices())
+      if (is_lost)
+        CHECK(cluster.stream_at(device.metadata().deviceid().value()).queue.empty());
+    all_reduce_trial fresh{cluster, {.ranks = static_cast<uint32_t>(info.devices_size())}};
+    REQUIRE(fresh.launch() == "");
+    CHECK(cluster.wait(fresh.comm.commid()).error() == "");
+    CHECK(fresh.judge(fresh.ranks_but({}), fresh.ranks_but({})) == "");
+    CHECK(cluster.end() == "");
+  }
+  CHECK(lost > 0);
 }
 
 TEST_CASE("restarts: a node that does not come back is lost, and the others go on") {

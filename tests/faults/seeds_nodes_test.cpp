@@ -3,8 +3,9 @@
 #include "actors/calls/answers.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "tests/faults/history_check.hpp"
-#include "tests/faults/played_seeds.hpp"
+#include "tests/support/histories/history_check.hpp"
+#include "tests/support/histories/played_seeds.hpp"
+#include "tests/support/nodes/busy_client.hpp"
 #include "tests/support/nodes/calling_ranks.hpp"
 #include "tests/support/nodes/node_scenario.hpp"
 
@@ -23,7 +24,14 @@ namespace {
 class nodes_play {
 public:
   explicit nodes_play(node_scenario x) : x_(std::move(x)), cluster_(x_.cluster) {
+    const auto made = calls_.begin({.what = client_call::kind::make}, cluster_.now_ns());
     comm_ = cluster_.init(x_.ranks);
+    auto& call = calls_.end(made, cluster_.now_ns());
+    call.communicator = comm_.commid();
+    call.may_end = x_.may_lose_devices();
+    for (auto& device : comm_.devices())
+      call.members.push_back(device.deviceid().value());
+    std::ranges::sort(call.members);
     uint64_t offset = 0;
     for (auto& what : x_.operations) {
       trials_.emplace_back(cluster_, what, comm_, offset);
@@ -35,6 +43,12 @@ public:
     std::vector<uint64_t> devices;
     for (auto& device : comm_.devices())
       devices.push_back(device.deviceid().value());
+    if (keeps_store()) {
+      uint64_t used = 0;
+      for (auto& trial : trials_)
+        used += trial.bytes();
+      busy_.emplace(cluster_, comm_, used, calls_);
+    }
     let_happen(cluster_, x_, devices);
     played_seed result;
     bool refused = !(x_.ranks_call() ? launch_by_ranks(result) : launch());
@@ -54,15 +68,23 @@ public:
     if (x_.is_mild() && status.status() == gpu_sim::SUCCESS)
       note(result, judge_offers());
     cluster_.mend();
-    history_check history{records, comm_.commid(), x_.cluster.restarts};
+    history_check history{records, comm_.commid(), keeps_store()};
     note(result, history.problem);
     note(result, judge(result, status, history, refused));
+    note_ends(history, result.problem.empty());
     note(result, judge_rest());
+    note(result, calls_.problem());
+    note(result, cluster_.judge_former_leaders());
     callers_.reset();
+    if (busy_)
+      busy_->stop();
     result.digest = digest_of(cluster_.history());
     result.failed = status.status() == gpu_sim::FAILED;
     result.reran = history.epochs.size() > 1;
-    note(result, cluster_.end());
+    const auto left = cluster_.end();
+    note(result, left);
+    if (print && !result.problem.empty())
+      MESSAGE(result.problem, "; ", left);
     return result;
   }
 
@@ -71,6 +93,8 @@ private:
     if (result.problem.empty())
       result.problem = problem;
   }
+
+  bool keeps_store() const { return x_.cluster.restarts || x_.cluster.standby; }
 
   /// Returns whether all were taken; the first that is not ends it.
   bool launch() {
@@ -81,6 +105,9 @@ private:
     for (size_t i = 0; i < trials_.size() && refusal_.empty(); ++i) {
       if (x_.pauses[i].count() > 0)
         cluster_.run_for(x_.pauses[i]);
+      const auto number = calls_.begin(
+        {.what = client_call::kind::run, .communicator = comm_.commid(), .operation = i + 1}, cluster_.now_ns());
+      runs_.push_back(number);
       refusal_ = trials_[i].launch();
     }
     gpu_sim::GroupEndRequest end;
@@ -88,6 +115,43 @@ private:
     if (x_.in_group)
       cluster_.ask_coordinator<gpu_sim::GroupEndResponse>(end);
     return refusal_.empty();
+  }
+
+  /// How the operations have ended is known now, and what the ranks' memory has, if that was right.
+  void note_ends(const history_check& history, bool is_right) {
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const auto sequence = trials_[i].sequence();
+      const auto ended = history.ended.find(sequence);
+      if (ended == history.ended.end()) {
+        auto& call = calls_.at(runs_[i]);
+        for (auto& each : history.epochs)
+          call.groups.push_back(sorted(each.second));
+        continue;
+      }
+      auto& call = calls_.end(runs_[i], cluster_.now_ns());
+      call.sequence = sequence;
+      call.reason = ended->second.error();
+      call.answer = ended->second.status() == gpu_sim::SUCCESS ? client_call::outcome::done
+                                                               : client_call::outcome::broken;
+      if (const auto group = history.epochs.find(ended->second.epoch()); group != history.epochs.end())
+        call.groups = {sorted(group->second)};
+      if (!is_right)
+        continue;
+      const auto groups = call.groups;
+      for (auto& device : comm_.devices())
+        if (is_whole(device.deviceid().value())) {
+          const auto number = calls_.begin({.what = client_call::kind::read,
+                                            .communicator = comm_.commid(),
+                                            .operation = i + 1,
+                                            .device = device.deviceid().value()},
+                                           cluster_.now_ns());
+          calls_.end(number, cluster_.now_ns()).groups = groups;
+        }
+    }
+  }
+  static client_call::group sorted(client_call::group x) {
+    std::ranges::sort(x);
+    return x;
   }
 
   /// Returns whether no call failed.
@@ -141,7 +205,7 @@ private:
       auto& trial = trials_[index];
       auto ended = history.ended.find(trial.sequence());
       bool well = callers_ && callers_->is_well(index);
-      if (ended == history.ended.end() && x_.cluster.restarts)
+      if (ended == history.ended.end() && keeps_store())
         continue; // its end was not written before the coordinator was killed
       if (well && (ended == history.ended.end() || ended->second.status() != gpu_sim::SUCCESS))
         return "a rank got SUCCESS for an operation that has failed: " + text_of(trial.options);
@@ -184,16 +248,33 @@ private:
 
   /// What must be so when everything has been mended and the communicator has ended.
   std::string judge_rest() {
+    if (busy_) {
+      busy_->finish(120s);
+      if (!busy_->problem().empty())
+        return busy_->problem();
+    }
     proto::CommDestroyRequest request;
     request.set_comm_id(comm_.commid());
+    const auto number = calls_.begin({.what = client_call::kind::destroy, .communicator = comm_.commid()},
+                                     cluster_.now_ns());
     auto destroyed = cluster_.ask_coordinator<proto::CommDestroyResponse>(request);
+    auto& call = calls_.end(number, cluster_.now_ns());
+    call.reason = destroyed.error();
+    call.answer = destroyed.error().empty() ? client_call::outcome::done : client_call::outcome::gone;
     if (const auto problem = error_in(destroyed);
-        problem && !(x_.cluster.restarts && code_of(problem) == errc::unknown_communicator)) // it had no rank left
+        problem && !(keeps_store() && code_of(problem) == errc::unknown_communicator)) // it had no rank left
       return "the communicator does not end: " + destroyed.error();
     cluster_.run_for(8s); // who is suspected comes back as another one, and ways are found again
     if (callers_ && !callers_->answered(false))
       return "a rank's call is not answered though its communicator has ended";
-    auto info = cluster_.ask_coordinator<proto::ClusterInfo>(proto::ClusterInfoRequest{});
+    proto::ClusterInfoRequest all;
+    all.set_communicators(true);
+    const auto asked_ns = cluster_.now_ns();
+    auto info = cluster_.ask_coordinator<proto::ClusterInfo>(all);
+    std::vector<uint64_t> listed;
+    for (auto& each : info.communicators())
+      listed.push_back(each.comm_id());
+    calls_.note_listed(listed, asked_ns, cluster_.now_ns());
     for (auto& device : info.devices())
       if (auto left = left_on(device); !left.empty())
         return fmt::format("device 0x{:x} has {}", device.metadata().deviceid().value(), left);
@@ -285,11 +366,18 @@ private:
   gpu_sim::CommInitResponse comm_;
   std::deque<collective_trial> trials_;
   std::optional<calling_ranks> callers_;
+  client_history calls_;
+  std::vector<size_t> runs_; ///< Of the host's calls, in the history.
+  std::optional<busy_client> busy_;
   std::string refusal_;
 };
 
 played_seed play_on_nodes(uint64_t seed, bool print) {
   return nodes_play{node_scenario_of(seed)}.run(print);
+}
+
+played_seed play_leaders(uint64_t seed, bool print) {
+  return nodes_play{leader_scenario_of(seed)}.run(print);
 }
 
 played_seed play_restarts(uint64_t seed, bool print) {
@@ -305,6 +393,12 @@ TEST_CASE("seeds: whatever happens between processes and to them, each operation
 
 TEST_CASE("seeds: however often the coordinator is restarted, each operation ends right or says why not") {
   if (auto reran = play_seeds(play_restarts, 50))
+    CHECK(*reran > 10);
+}
+
+TEST_CASE(
+  "seeds: whichever coordinator leads, no other one does anything, and each operation ends right or says why not") {
+  if (auto reran = play_seeds(play_leaders, 50))
     CHECK(*reran > 10);
 }
 

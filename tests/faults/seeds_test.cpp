@@ -3,8 +3,8 @@
 #include "runtime/algorithms/registry.hpp"
 #include "runtime/journal/record_bytes.hpp"
 #include "runtime/journal/record_text.hpp"
-#include "tests/faults/history_check.hpp"
-#include "tests/faults/played_seeds.hpp"
+#include "tests/support/histories/history_check.hpp"
+#include "tests/support/histories/played_seeds.hpp"
 #include "tests/support/simulated_cluster.hpp"
 #include "tests/support/trials/all_reduce_trial.hpp"
 

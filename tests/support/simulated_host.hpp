@@ -64,7 +64,7 @@ public:
   void inject(uint64_t device, const proto::FaultRequest& fault);
 
   /// All records so far.
-  std::vector<proto::Record> history();
+  virtual std::vector<proto::Record> history();
 
   uint64_t seed;
   std::mt19937_64 random;

@@ -1,7 +1,7 @@
 // Shared-memory operations on nodes in virtual time: when streams hear of operations that are done, by the messages
 // sent, when a slow device comes to one, and what happens to memory and members before and while data moves.
-#include "tests/faults/history_check.hpp"
 #include "tests/support/actor_state.hpp"
+#include "tests/support/histories/history_check.hpp"
 #include "tests/support/nodes/simulated_nodes.hpp"
 #include "tests/support/text_search.hpp"
 #include "tests/support/trials/collective_trial.hpp"

@@ -178,18 +178,70 @@ node_scenario restart_scenario_of(uint64_t seed) {
   return x;
 }
 
+node_scenario leader_scenario_of(uint64_t seed) {
+  auto x = node_scenario_of(seed);
+  drawer draw{seed + 2'000'000};
+  x.cluster.standby = true;
+  x.cluster.disk_time_max = 2ms;
+  x.mishaps.clear();
+  caf::timespan when{0};
+  for (auto n = 1 + draw.below(2); n > 0; --n) {
+    constexpr mishap::kind kinds[] = {mishap::kind::pause, mishap::kind::pause, mishap::kind::pause,
+                                      mishap::kind::store_cut, mishap::kind::restart};
+    mishap change;
+    change.what = kinds[draw.below(std::size(kinds))];
+    when += draw.time_up_to(30ms);
+    change.when = when;
+    change.lasts = 500ms + draw.time_up_to(6s);
+    if (change.what != mishap::kind::restart && draw.one_in(2)) { // what it has said last is under way for long
+      mishap stall;
+      stall.what = mishap::kind::stall;
+      stall.b = 1 + draw.below(x.cluster.devices.size());
+      stall.when = std::max<caf::timespan>(when - draw.time_up_to(2ms), caf::timespan{0});
+      stall.lasts = 2s + draw.time_up_to(4s);
+      x.mishaps.push_back(stall);
+    }
+    x.mishaps.push_back(change);
+    when += 3s + draw.time_up_to(6s);
+  }
+  if (draw.one_in(2)) {
+    auto harmed = draw_harmed_devices(draw, x.ranks);
+    for (auto& each : harmed)
+      each.when = draw.time_up_to(5s);
+    x.mishaps.insert(x.mishaps.end(), harmed.begin(), harmed.end());
+  }
+  if (draw.one_in(4)) {
+    mishap death;
+    death.what = mishap::kind::kill;
+    death.when = draw.time_up_to(5s);
+    death.a = 1 + draw.below(x.cluster.devices.size());
+    x.mishaps.push_back(death);
+  }
+  return x;
+}
+
 bool node_scenario::is_mild() const {
+  if (cluster.standby)
+    return false;
   caf::timespan silent{0};
   for (auto& x : mishaps) {
     bool for_good = x.lasts.count() == 0;
     bool with_coordinator = x.a == 0 || x.what == mishap::kind::pause;
     if (x.what == mishap::kind::kill || x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death
-        || x.what == mishap::kind::restart || (x.what == mishap::kind::cut && with_coordinator)
-        || (for_good && with_coordinator))
+        || x.what == mishap::kind::restart || x.what == mishap::kind::store_cut
+        || (x.what == mishap::kind::cut && with_coordinator) || (for_good && with_coordinator))
       return false;
     silent += x.what == mishap::kind::pause && x.a == 0 ? caf::timespan{0} : x.lasts;
   }
   return silent < 800ms;
+}
+
+bool node_scenario::may_lose_devices() const {
+  return std::ranges::any_of(mishaps, [&](auto& x) {
+    const bool is_of_leader = cluster.standby && x.a == 0;
+    return x.what != mishap::kind::restart && x.what != mishap::kind::store_cut
+           && (!is_of_leader || x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death);
+  });
 }
 
 bool node_scenario::may_end(size_t process) const {
@@ -198,8 +250,8 @@ bool node_scenario::may_end(size_t process) const {
     bool between = x.what == mishap::kind::cut || x.what == mishap::kind::stall;
     bool concerns = between ? x.a == 0 && x.b == process : x.a == 0 || x.a == process;
     if (x.what == mishap::kind::device_fault || x.what == mishap::kind::device_death || x.what == mishap::kind::restart
-        || !concerns)
-      continue;
+        || x.what == mishap::kind::store_cut || !concerns || (cluster.standby && x.a == 0))
+      continue; // with a standby, nodes go to the successor
     if (x.what == mishap::kind::kill || x.what == mishap::kind::cut || x.lasts.count() == 0)
       return true;
     silent += x.lasts;
@@ -208,7 +260,8 @@ bool node_scenario::may_end(size_t process) const {
 }
 
 std::string node_scenario::text() const {
-  constexpr const char* names[] = {"pause", "stall", "cut", "kill", "device fault", "restart", "device death"};
+  constexpr const char* names[] = {"pause",        "stall",   "cut",          "kill",
+                                   "device fault", "restart", "device death", "cut from etcd"};
   std::string result = fmt::format("{} ranks, policy {}, {}, called by {}{}\n", ranks,
                                    proto::FailurePolicy_Name(cluster.policy),
                                    cluster.one_host ? "one host" : "several hosts",
@@ -224,36 +277,43 @@ std::string node_scenario::text() const {
   return result;
 }
 
-void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vector<uint64_t>& devices) {
+namespace {
+
+/// The processes that it concerns are those of the moment when it happens: a coordinator may have a successor
+/// meanwhile.
+void happen(simulated_nodes& cluster, const mishap& x, const std::vector<uint64_t>& devices) {
   using kind = mishap::kind;
-  for (auto& what : x.mishaps) {
-    cluster.later(what.when, [&cluster, what, devices] {
-      if (what.what == kind::kill)
-        cluster.kill(what.a);
-      else if (what.what == kind::pause)
-        cluster.pause(what.a);
-      else if (what.what == kind::stall)
-        cluster.stall(what.a, what.b);
-      else if (what.what == kind::cut)
-        cluster.cut(what.a, what.b, what.lag);
-      else if (what.what == kind::restart)
-        cluster.kill(0);
-      else if (what.what == kind::device_death)
-        cluster.kill_device(devices[what.a]);
+  const auto then = [&](std::function<void()> what) {
+    if (x.lasts.count() > 0)
+      cluster.later(x.lasts, std::move(what));
+  };
+  auto& a = cluster.process(x.what == kind::device_fault || x.what == kind::device_death ? 0 : x.a);
+  switch (x.what) {
+    case kind::kill: return cluster.kill(a);
+    case kind::pause: cluster.pause(x.a); return then([&cluster, &a] { cluster.resume(a); });
+    case kind::stall:
+    case kind::cut:
+      if (x.what == kind::stall)
+        cluster.stall(x.a, x.b);
       else
-        cluster.fault_later(devices[what.a], what.fault);
-    });
-    if (what.lasts.count() > 0 && what.what != kind::kill && what.what != kind::device_fault
-        && what.what != kind::device_death)
-      cluster.later(what.when + what.lasts, [&cluster, what] {
-        if (what.what == kind::restart)
-          cluster.restart_coordinator();
-        else if (what.what == kind::pause)
-          cluster.resume(what.a);
-        else
-          cluster.heal(what.a, what.b);
-      });
+        cluster.cut(x.a, x.b, x.lag);
+      return then([&cluster, &a, &b = cluster.process(x.b)] { cluster.heal(a, b); });
+    case kind::restart:
+      cluster.kill(a);
+      if (!cluster.options.standby)
+        then([&cluster] { cluster.restart_coordinator(); });
+      return;
+    case kind::store_cut: return cluster.cut_from_store(x.lasts);
+    case kind::device_death: return cluster.kill_device(devices[x.a]);
+    case kind::device_fault: return cluster.fault_later(devices[x.a], x.fault);
   }
+}
+
+} // namespace
+
+void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vector<uint64_t>& devices) {
+  for (auto& what : x.mishaps)
+    cluster.later(what.when, [&cluster, what, devices] { happen(cluster, what, devices); });
 }
 
 } // namespace ringmaster::test

@@ -16,8 +16,9 @@ struct mishap {
     cut,          ///< Their connections break, and no new one is made; `b` learns later than `a` by `lag`.
     kill,         ///< Process `a` is killed.
     device_fault, ///< The device of rank `a` misbehaves.
-    restart,      ///< The coordinator's process is killed, and started again after `lasts`.
-    device_death  ///< It dies by itself, in a process that lives on: others learn of it later.
+    restart,      ///< The coordinator's process is killed, and started again after `lasts`, or its successor elected.
+    device_death, ///< It dies by itself, in a process that lives on: others learn of it later.
+    store_cut     ///< The coordinator does not reach etcd.
   };
 
   kind what = kind::pause;
@@ -43,6 +44,8 @@ struct node_scenario {
   /// Whether nothing may be lost by it: processes and ways pause for less than `suspicion.pause-max` in all, and
   /// nodes lose no one but each other.
   bool is_mild() const;
+  /// Whether devices may be lost by it, be it all.
+  bool may_lose_devices() const;
   /// Whether the node of this process may end by it.
   bool may_end(size_t process) const;
   std::string text() const;
@@ -53,6 +56,11 @@ node_scenario node_scenario_of(uint64_t seed);
 /// The same operations, while the coordinator is restarted, once or several times, and in some seeds devices and nodes
 /// die meanwhile.
 node_scenario restart_scenario_of(uint64_t seed);
+
+/// The same operations with two coordinators, of which one leads: it is paused, killed or cut off, once or twice, its
+/// successor is elected, and the former goes on; orders of it may still be under way. In some seeds devices and nodes
+/// die meanwhile, or devices hang or are slow.
+node_scenario leader_scenario_of(uint64_t seed);
 
 /// Has all of it happen. `devices`: by rank.
 void let_happen(simulated_nodes& cluster, const node_scenario& x, const std::vector<uint64_t>& devices);

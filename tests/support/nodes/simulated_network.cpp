@@ -125,6 +125,11 @@ void simulated_network::heal(simulated_process& a, simulated_process& b) {
   stalled_.erase(way(a, b));
 }
 
+void simulated_network::heal_all() {
+  cut_.clear();
+  stalled_.clear();
+}
+
 void simulated_network::gone(simulated_process& who, time_point now) {
   for (auto& x : connections_)
     for (size_t i : {0, 1})

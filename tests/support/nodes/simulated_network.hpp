@@ -45,6 +45,7 @@ public:
   /// `lag`: by so much `b` learns later.
   void cut(simulated_process& a, simulated_process& b, time_point now, caf::timespan lag);
   void heal(simulated_process& a, simulated_process& b);
+  void heal_all();
   /// The process is gone: others read what it had sent, then the end.
   void gone(simulated_process& who, time_point now);
   /// Whether no one can get from one to the other now.

@@ -33,14 +33,14 @@ std::string simulated_nodes::name_of(size_t process) {
 
 simulated_nodes::simulated_nodes(const nodes_options& opts)
   : simulated_host(opts.seed), options(opts), dir_(new_directory()),
-    processes_(processes_for(opts.devices.size(), opts.restarts)), network_(random, opts.network),
+    processes_(processes_for(opts.devices.size(), keeps_store())), network_(random, opts.network),
     now_(processes_[0]->scheduler.clock().now()), client_(std::in_place, client_process().sys, true),
     nodes_(processes()) {
-  if (opts.restarts)
-    store_ = metadata_store::in_memory();
   start_coordinator();
+  if (opts.standby)
+    keep_leases();
   host = served_;
-  if (opts.restarts) {
+  if (keeps_store()) {
     host = nullptr;
     const auto done = [this](const caf::expected<caf::strong_actor_ptr>& found) {
       REQUIRE(found);
@@ -67,6 +67,8 @@ simulated_nodes::~simulated_nodes() {
     std::fputs(("simulated nodes: " + left + "\n").c_str(), stderr);
     std::abort(); // an actor system would wait for ever
   }
+  agenda_.clear();
+  processes_.clear(); // requests that wait in them are answered now
   std::error_code ignored;
   std::filesystem::remove_all(dir_, ignored);
 }
@@ -83,23 +85,15 @@ void simulated_nodes::start_coordinator() {
   settings.communicators.share_memory = options.one_host;
   if (options.one_host)
     settings.communicators.neighbours = std::make_shared<memory_neighbours>(mapped_memory::access::write);
-  if (store_ != nullptr) {
-    auto run = start_incarnation(*store_, 4711);
-    REQUIRE(run);
-    identity_.set_cluster_id(run->cluster.cluster_id());
-    identity_.set_incarnation(run->cluster.incarnation());
-    settings.store = store_;
-    settings.identity = identity_;
-    settings.communicators.recoverable = true;
-    settings.ids->start_above(run->ids);
-    settings.found = std::move(*run);
-  }
+  if (keeps_store())
+    settings = recoverable(std::move(settings));
   served_ = sys.spawn<fair_coordinator>(std::move(settings));
 }
 
 coordinator_actor simulated_nodes::proxy_in(simulated_process& own, const coordinator_actor& remote) {
   coordinator_way way;
   way.draw_caller = [this] { return ++callers_; };
+  way.watch = [this, &own](coordinator_way::successor to) { watches_.emplace_back(&own, std::move(to)); };
   way.look = [this, &own](const proto::ClusterIdentity&, coordinator_way::found then) { look(own, std::move(then)); };
   return make_coordinator_proxy(own.sys, {remote, identity_, {}}, std::move(way));
 }
@@ -110,6 +104,8 @@ void simulated_nodes::look(simulated_process& own, coordinator_way::found then) 
   static constexpr auto try_again = std::chrono::milliseconds{100};
   const auto again = [this, &own, then] { look(own, then); };
   const auto done = [this, again, then, identity = identity_](const caf::expected<caf::strong_actor_ptr>& found) {
+    if (ends_)
+      return;
     if (found && *found)
       then(found_coordinator{caf::actor_cast<coordinator_actor>(*found), identity, {}});
     else
@@ -148,7 +144,7 @@ void simulated_nodes::start_node(size_t process) {
     if (!coordinator)
       return;
     auto handle = caf::actor_cast<coordinator_actor>(*coordinator);
-    if (options.restarts)
+    if (keeps_store())
       handle = proxy_in(own, handle);
     caf::anon_send(us, join, caf::actor_cast<caf::strong_actor_ptr>(handle));
   };
@@ -181,6 +177,10 @@ void simulated_nodes::reach(size_t from, const node_actor& us, const proto::Node
 
 bool simulated_nodes::step() {
   now_ += options.turn;
+  if (keeps_store()) { // what the test has asked leaves at once
+    client_process().serve_network();
+    network_.gather(client_process(), now_);
+  }
   if (wake())
     return true;
   size_t ready = 0;

@@ -3,6 +3,7 @@
 #include "actors/hosts/coordinator_proxy.hpp"
 #include "actors/hosts/node.hpp"
 #include "tests/support/nodes/simulated_network.hpp"
+#include "tests/support/nodes/simulated_store.hpp"
 #include "tests/support/simulated_host.hpp"
 
 #include <filesystem>
@@ -23,6 +24,10 @@ struct nodes_options {
   simulated_network::options network;
   caf::timespan turn = std::chrono::microseconds{1}; ///< That handling a message takes.
   bool restarts = false; ///< The coordinator keeps a store and may be restarted; the client is in a process of its own.
+  /// As `restarts`, with the store in etcd, and another coordinator that leads as soon as the present one's lease ends.
+  bool standby = false;
+  bool synced = true;             ///< Whether what is stored on the disk is synced; see journal.sync.
+  caf::timespan disk_time_max{0}; ///< Storing something takes up to so long.
   caf::timespan idle_interval{0}; ///< Devices are asked also while nothing is in flight; 0: they are not.
   uint64_t eager_bytes = 0; ///< A block of at most this size travels with its offer, to a process that cannot map it.
 };
@@ -45,24 +50,39 @@ public:
   caf::scoped_actor& client() override { return *client_; }
 
   time_point now() const { return now_; }
+  uint64_t now_ns() const { return static_cast<uint64_t>(now_.time_since_epoch().count()); }
   void run_for(caf::timespan time);
   /// Has something done when so much time has passed.
   void later(caf::timespan time, std::function<void()> what);
 
+  caf::actor_system& client_system() { return client_process().sys; }
+
   // What goes wrong between processes and with them: 0 is the coordinator's, 1 the first node's.
-  void pause(size_t process);
-  void resume(size_t process);
-  void kill(size_t process);
+  // The coordinator is not the same after its successor was elected: what is given back stays the one that was.
+  simulated_process& pause(size_t process);
+  void resume(size_t process) { resume(*processes_[process]); }
+  void resume(simulated_process& process);
+  void kill(size_t process) { kill(*processes_[process]); }
+  void kill(simulated_process& process);
   /// The node joins again as `ringmaster node` does that has lost its coordinator: with an actor system of its own, new
   /// devices and the same name.
   void join_again(size_t process);
   /// The coordinator is started again, in a process of its own, on the store of the one that was killed.
   void restart_coordinator();
+  /// The machine of the coordinator, which was killed, has ended: what was not on its disk is missing.
+  void lose_tail() { stored_->lose_tail(random); }
+  /// Nothing gets from the coordinator that leads to etcd, or back, for so long.
+  void cut_from_store(caf::timespan time);
+  /// How many have led, the present one included.
+  size_t leaders() const { return leaders_.size(); }
+  /// What one did that led no longer; empty: nothing.
+  std::string judge_former_leaders();
   void stall(size_t a, size_t b) { network_.stall(*processes_[a], *processes_[b]); }
   void cut(size_t a, size_t b, caf::timespan lag = caf::timespan{0}) {
     network_.cut(*processes_[a], *processes_[b], now_, lag);
   }
-  void heal(size_t a, size_t b) { network_.heal(*processes_[a], *processes_[b]); }
+  void heal(size_t a, size_t b) { heal(*processes_[a], *processes_[b]); }
+  void heal(simulated_process& a, simulated_process& b) { network_.heal(a, b); }
   /// Resumes all processes, opens all links, and injects no more faults.
   void mend();
   /// As `inject`, without waiting for an answer.
@@ -92,13 +112,41 @@ public:
   device_state& device_at(uint64_t device);
   stream_state& stream_at(uint64_t device);
 
+  /// With what those have written that led before.
+  std::vector<proto::Record> history() override;
+
   /// Ends all of it. Returns what did not end, empty where all did.
   std::string end();
 
   const nodes_options options;
 
 private:
+  /// A coordinator that leads, or has led.
+  struct leader {
+    simulated_process* process = nullptr;
+    std::shared_ptr<simulated_store> store;
+    std::shared_ptr<journal_store> log;
+    std::optional<uint64_t> led_until_ns; ///< By its own clock.
+    time_point cut_until{};               ///< From etcd.
+  };
+  /// What a coordinator has begun to store.
+  struct unsure_batch {
+    simulated_process* process = nullptr;
+    std::shared_ptr<simulated_store> store;
+    stored_cluster::batch changes;
+    caf::actor writer;
+  };
+
   void start_coordinator();
+  coordinator_options recoverable(coordinator_options settings);
+  /// Stores for the coordinator that leads: later, and when its process is killed meanwhile, perhaps.
+  metadata_actor spawn_writer(simulated_process& own, const std::shared_ptr<simulated_store>& store);
+  void store_batch(uint64_t number);
+  void keep_leases();
+  void note_end_of_lease(size_t of_leader);
+  void elect();
+  /// The process finds out that another coordinator leads now.
+  void switch_over(simulated_process& own, const coordinator_way::successor& to);
   void start_node(size_t process);
   /// As nodes look for each other.
   void reach(size_t from, const node_actor& us, const proto::NodePeers::Peer& peer);
@@ -114,7 +162,8 @@ private:
   const known_device* known(uint64_t device);
   caf::strong_actor_ptr in_its_process(uint64_t device, const caf::strong_actor_ptr& proxy);
 
-  simulated_process& client_process() { return options.restarts ? *processes_.back() : *processes_[0]; }
+  bool keeps_store() const { return options.restarts || options.standby; }
+  simulated_process& client_process() { return keeps_store() ? *processes_.back() : *processes_[0]; }
   /// A handle for the coordinator in this process, which outlives the coordinator's.
   coordinator_actor proxy_in(simulated_process& own, const coordinator_actor& remote);
   /// Looks for a coordinator that has come back, as a proxy does.
@@ -129,7 +178,12 @@ private:
   std::multimap<time_point, event> agenda_;
   time_point now_;
   std::optional<caf::scoped_actor> client_;
-  std::shared_ptr<metadata_store> store_;
+  std::shared_ptr<stored_cluster> stored_ = std::make_shared<stored_cluster>();
+  std::vector<leader> leaders_;
+  std::map<uint64_t, unsure_batch> unsure_; ///< By a number.
+  std::map<uint64_t, caf::error> stored_answers_;
+  uint64_t batches_ = 0;
+  std::vector<std::pair<simulated_process*, coordinator_way::successor>> watches_; ///< Of proxies.
   proto::ClusterIdentity identity_;
   uint64_t callers_ = 0;
   bool ends_ = false;

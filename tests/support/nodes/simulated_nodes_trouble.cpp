@@ -9,17 +9,27 @@
 
 namespace ringmaster::test {
 
-void simulated_nodes::pause(size_t process) {
+simulated_process& simulated_nodes::pause(size_t process) {
   processes_[process]->pause(now_);
+  return *processes_[process];
 }
 
-void simulated_nodes::resume(size_t process) {
-  processes_[process]->resume(now_);
+void simulated_nodes::resume(simulated_process& process) {
+  process.resume(now_);
 }
 
-void simulated_nodes::kill(size_t process) {
-  processes_[process]->state = simulated_process::condition::ended;
-  network_.gone(*processes_[process], now_);
+void simulated_nodes::kill(simulated_process& process) {
+  process.state = simulated_process::condition::ended;
+  network_.gone(process, now_);
+  if (options.standby)
+    return; // what was under way to etcd arrives there
+  std::vector<uint64_t> reach_it;
+  for (auto& [number, x] : unsure_)
+    if (x.process == &process && random() % 2 == 0)
+      reach_it.push_back(number);
+  for (auto number : reach_it)
+    store_batch(number);
+  std::erase_if(unsure_, [&](auto& x) { return x.second.process == &process; });
 }
 
 void simulated_nodes::join_again(size_t process) {
@@ -40,11 +50,13 @@ void simulated_nodes::restart_coordinator() {
 
 void simulated_nodes::mend() {
   std::erase_if(agenda_, [](auto& x) { return x.second.of_test; });
-  for (size_t a = 0; a < processes(); ++a) {
-    resume(a);
-    for (size_t b = a + 1; b < processes(); ++b)
-      heal(a, b);
-  }
+  if (options.restarts && processes_[0]->state == simulated_process::condition::ended)
+    restart_coordinator();
+  for (auto& x : processes_)
+    resume(*x);
+  network_.heal_all();
+  for (auto& x : leaders_)
+    x.cut_until = now_;
 }
 
 void simulated_nodes::fault_later(uint64_t device, const proto::FaultRequest& fault) {
