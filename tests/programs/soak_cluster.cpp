@@ -2,6 +2,7 @@
 #include "tests/support/file_content.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fstream>
@@ -28,15 +29,13 @@ std::string end_text(int status) {
 } // namespace
 
 soak_cluster::soak_cluster(size_t nodes, const std::string& route, const pace& how_fast,
-                           std::optional<soak_network> network)
+                           std::optional<soak_network> network, bool disk)
   : route_("--route.use=" + route), pace_(how_fast), scratch_(std::move(*launch::scratch_directory::make())),
     events_(scratch_.path() + "/events.log"), network_(std::move(network)) {
-  auto port_file = scratch_.path() + "/port";
-  std::vector<std::string> command{
-    "coordinator", "--port", "0", "--port-file", port_file, "--journal", scratch_.path() + "/journal", route_};
-  if (network_)
-    command.insert(command.end(), {"--host", "0.0.0.0"});
-  coordinator_.emplace(member{"coordinator", start("coordinator", {RINGMASTER_PROGRAM}, std::move(command))});
+  const auto port_file = scratch_.path() + "/port";
+  if (disk)
+    disk_ = soak_disk::make(scratch_.path() + "/journal");
+  coordinator_.emplace(start_coordinator());
   for (auto give_up = steady::now() + std::chrono::seconds{20}; port_ == 0 && steady::now() < give_up;) {
     std::ifstream{port_file} >> port_;
     std::this_thread::sleep_for(milliseconds{5});
@@ -49,6 +48,15 @@ soak_cluster::soak_cluster(size_t nodes, const std::string& route, const pace& h
     nodes_.push_back(start_node(nodes_.size()));
 }
 
+std::string soak_cluster::keep_logs() {
+  if (disk_) { // which ends with this process
+    std::error_code none;
+    std::filesystem::copy(scratch_.path() + "/journal", scratch_.path() + "/journal-copy",
+                          std::filesystem::copy_options::recursive, none);
+  }
+  return scratch_.keep();
+}
+
 soak_cluster::~soak_cluster() {
   calm();
   for (auto& x : nodes_)
@@ -58,7 +66,7 @@ soak_cluster::~soak_cluster() {
 
 launch::child_process soak_cluster::start(const std::string& name, std::vector<std::string> program,
                                           const std::vector<std::string>& arguments) {
-  auto command = fmt::format("exec \"$0\" \"$@\" > {}/{}.log 2>&1", scratch_.path(), name);
+  auto command = fmt::format("exec \"$0\" \"$@\" >> {}/{}.log 2>&1", scratch_.path(), name);
   std::vector<std::string> all{"sh", "-c", command};
   all.insert(all.end(), program.begin(), program.end());
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -68,6 +76,36 @@ launch::child_process soak_cluster::start(const std::string& name, std::vector<s
     std::exit(1);
   }
   return std::move(*child);
+}
+
+soak_cluster::member soak_cluster::start_coordinator() {
+  note("the coordinator starts");
+  std::vector<std::string> command{"coordinator",
+                                   "--port",
+                                   std::to_string(port_),
+                                   "--port-file",
+                                   scratch_.path() + "/port",
+                                   "--journal",
+                                   scratch_.path() + "/journal",
+                                   route_};
+  if (network_)
+    command.insert(command.end(), {"--host", "0.0.0.0"});
+  return {"coordinator", start("coordinator", {RINGMASTER_PROGRAM}, std::move(command))};
+}
+
+void soak_cluster::fill_disk() {
+  disk_->fill();
+  full_until_ = steady::now() + pace_.full_for;
+  note(fmt::format("the coordinator's disk is full for {} ms", pace_.full_for.count()));
+  event_ = true;
+  ++counts_.full_disks;
+}
+
+void soak_cluster::empty_disk() {
+  disk_->empty();
+  full_until_.reset();
+  disk_empty_since_ = steady::now();
+  note("the coordinator's disk has room again");
 }
 
 soak_cluster::member soak_cluster::start_node(size_t host) {
@@ -122,11 +160,12 @@ void soak_cluster::note_device_fault(const std::string& what) {
 void soak_cluster::kill(member& x) {
   x.process.signal(SIGKILL);
   ::waitpid(x.process.pid(), nullptr, 0);
+  const bool is_coordinator = &x == &*coordinator_;
   x.goes_on.reset();
-  x.replaced = steady::now() + pace_.replaced_after;
+  x.replaced = steady::now() + (is_coordinator ? pace_.restarted_after : pace_.replaced_after);
   note(x.name + " is killed");
   event_ = true;
-  ++counts_.kills;
+  ++(is_coordinator ? counts_.coordinator_kills : counts_.kills);
 }
 
 void soak_cluster::note(const std::string& what) {
@@ -148,6 +187,10 @@ void soak_cluster::advance(std::mt19937_64& random) {
     }
   };
   wake(*coordinator_);
+  if (coordinator_->replaced && *coordinator_->replaced <= now)
+    coordinator_ = start_coordinator();
+  if (full_until_ && *full_until_ <= now)
+    empty_disk();
   for (auto& x : nodes_) {
     wake(x);
     if (x.replaced && *x.replaced <= now && cut_until_.count(x.host) == 0) // one that starts finds the coordinator
@@ -164,11 +207,12 @@ void soak_cluster::advance(std::mt19937_64& random) {
     return;
   next_event_ = now + pace_.gap_min + random() % static_cast<uint64_t>(pace_.gap_spread.count()) * milliseconds{1};
   // Silences are not joined to longer ones.
-  const bool all_run = !coordinator_->goes_on && cut_until_.empty()
+  const bool coordinator_runs = !coordinator_->goes_on && !coordinator_->replaced;
+  const bool all_run = coordinator_runs && cut_until_.empty()
                        && std::ranges::none_of(nodes_, [](auto& x) { return x.goes_on.has_value(); });
   auto& victim = nodes_[random() % nodes_.size()];
   const bool victim_runs = !victim.goes_on && !victim.replaced;
-  switch (random() % 16) {
+  switch (random() % 19) {
     case 0:
     case 1:
     case 2:
@@ -181,12 +225,12 @@ void soak_cluster::advance(std::mt19937_64& random) {
     case 6:
     case 7:
     case 8:
-      if (victim_runs)
+      if (victim_runs && coordinator_runs)
         kill(victim);
       return;
     case 9:
     case 10:
-      if (!coordinator_->goes_on && cut_until_.empty())
+      if (coordinator_runs && cut_until_.empty())
         pause(*coordinator_, draw(random, pace_.stops));
       return;
     case 11:
@@ -195,7 +239,7 @@ void soak_cluster::advance(std::mt19937_64& random) {
       return;
     case 12:
     case 13:
-      if (network_ && victim_runs && !coordinator_->goes_on && cut_until_.count(victim.host) == 0)
+      if (network_ && victim_runs && coordinator_runs && cut_until_.count(victim.host) == 0)
         cut(victim.host, draw(random, pace_.cuts));
       return;
     case 14:
@@ -203,12 +247,26 @@ void soak_cluster::advance(std::mt19937_64& random) {
         for (auto length = draw(random, pace_.cuts); auto& x : nodes_)
           cut(x.host, length);
       return;
+    case 15:
+    case 16: // what a full disk did not take is written within a second after that; until then a restart may miss it
+      if (pace_.harms_coordinator && coordinator_runs && !full_until_
+          && now - disk_empty_since_ > std::chrono::seconds{3})
+        kill(*coordinator_);
+      return;
+    case 17:
+      if (pace_.harms_coordinator && disk_ && coordinator_runs && !full_until_)
+        fill_disk();
+      return;
     default: return;
   }
 }
 
 void soak_cluster::calm() {
   std::scoped_lock lock{guard_};
+  if (full_until_)
+    empty_disk();
+  if (coordinator_->replaced)
+    coordinator_ = start_coordinator();
   coordinator_->process.signal(SIGCONT);
   coordinator_->goes_on.reset();
   for (auto& x : nodes_)
@@ -229,7 +287,7 @@ void soak_cluster::look_for_end(member& x) {
              test::content_of(fmt::format("{}/{}.log", scratch_.path(), x.name)));
   ++counts_.lost;
   x.goes_on.reset();
-  x.replaced = steady::now();
+  x.replaced = steady::now(); // the coordinator, too, which finds its cluster again
 }
 
 soak_cluster::counts soak_cluster::so_far() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tests/programs/soak_disk.hpp"
 #include "tests/programs/soak_network.hpp"
 #include "tools/launch/scratch_directory.hpp"
 #include "tools/processes/child_process.hpp"
@@ -33,7 +34,10 @@ public:
                                     milliseconds{30'000}};
     std::vector<milliseconds> cuts{milliseconds{500}, milliseconds{3000}, milliseconds{14'000}};
     milliseconds replaced_after{2000};
+    milliseconds restarted_after{500};                         ///< Of the coordinator.
+    milliseconds full_for{4000};                               ///< Of the coordinator's disk.
     milliseconds device_gap_min{500}, device_gap_spread{3000}; ///< Between faults of single devices.
+    bool harms_coordinator = true;                             ///< It is killed, and its disk is full.
     milliseconds slow_max{20};                                 ///< A slow device takes up to so much longer a round.
 
     static pace fast() {
@@ -42,15 +46,20 @@ public:
               .stops = {milliseconds{30}, milliseconds{150}, milliseconds{600}},
               .cuts = {milliseconds{100}, milliseconds{700}},
               .replaced_after = milliseconds{50},
+              .restarted_after = milliseconds{20},
+              .full_for = milliseconds{200},
               .device_gap_min = milliseconds{400},
               .device_gap_spread = milliseconds{800},
+              .harms_coordinator = false,
               .slow_max = milliseconds{3}};
     }
   };
 
   /// `route`: as `route.use`. `network`: with as many hosts as there are nodes; none: all are on this one. Ends this
   /// process with a sentence where the coordinator does not start.
-  soak_cluster(size_t nodes, const std::string& route, const pace& how_fast, std::optional<soak_network> network);
+  /// `disk`: the coordinator's journal and store are on one that can be full, where the system allows that.
+  soak_cluster(size_t nodes, const std::string& route, const pace& how_fast, std::optional<soak_network> network,
+               bool disk);
   ~soak_cluster();
 
   /// Of the coordinator, for this process.
@@ -58,7 +67,7 @@ public:
   /// Where they are until the end of this.
   std::string logs() const { return scratch_.path(); }
   /// Keeps them, with the journal, at the path that this returns. No process may start after this.
-  std::string keep_logs() { return scratch_.keep(); }
+  std::string keep_logs();
 
   /// What is due: processes that were stopped go on, those that were killed are replaced. Now and then, drawn from
   /// `random`, another one is stopped or killed, or cables are pulled. Says of each that ended though it was not
@@ -71,7 +80,9 @@ public:
   void calm();
 
   struct counts {
-    uint64_t kills = 0;
+    uint64_t kills = 0; ///< Of nodes.
+    uint64_t coordinator_kills = 0;
+    uint64_t full_disks = 0;
     uint64_t pauses = 0;
     uint64_t cuts = 0;
     uint64_t device_faults = 0;
@@ -96,6 +107,10 @@ private:
   launch::child_process start(const std::string& name, std::vector<std::string> program,
                               const std::vector<std::string>& arguments);
   member start_node(size_t host);
+  /// On the port of before, if there was one.
+  member start_coordinator();
+  void fill_disk();
+  void empty_disk();
   /// One of these, the first ones more often.
   static milliseconds draw(std::mt19937_64& random, const std::vector<milliseconds>& lengths);
   void pause(member& x, milliseconds length);
@@ -115,6 +130,9 @@ private:
   std::ofstream events_;
   std::optional<soak_network> network_;
   std::map<size_t, steady::time_point> cut_until_; ///< Hosts whose cables are out.
+  std::optional<soak_disk> disk_;
+  std::optional<steady::time_point> full_until_;
+  steady::time_point disk_empty_since_ = steady::now();
   uint32_t port_ = 0;
   std::optional<member> coordinator_;
   std::vector<member> nodes_;

@@ -15,6 +15,24 @@ namespace {
 using std::chrono::duration;
 using std::chrono::seconds;
 using group = test::collective_expectation::group;
+using call_kind = test::client_call::kind;
+using call_outcome = test::client_call::outcome;
+
+test::client_call::group devices_of(const group& x) {
+  test::client_call::group result;
+  for (auto& holder : x)
+    result.push_back(holder.device);
+  std::ranges::sort(result);
+  return result;
+}
+
+test::client_call::group devices_of(const gpu_sim::GetCommStatusResponse& x) {
+  test::client_call::group result;
+  for (auto& device : x.devices())
+    result.push_back(id_of(device).value);
+  std::ranges::sort(result);
+  return result;
+}
 
 /// Numbers, which differ from refusal to refusal, as #.
 std::string without_numbers(const std::string& text) {
@@ -89,12 +107,66 @@ void soak_work::round() {
   auto policy = policies[random_() % std::size(policies)];
   if (policy == proto::REPLACE)
     ranks = std::max(ranks - 2, 2);
+  const auto making = history_.begin({.what = call_kind::make}, now_ns());
   auto comm = timed([&] { return host().comm_init(static_cast<uint32_t>(ranks), policy); });
-  if (!comm)
+  if (!comm) {
+    answered(making, comm.error());
     return refuse(comm.error());
+  }
+  auto& made = history_.end(making, now_ns());
+  made.communicator = comm->commid();
+  members_.clear();
+  for (auto& device : comm->devices())
+    members_.insert(id_of(device).value);
+  made.members.assign(members_.begin(), members_.end());
+  made_[comm->commid()] = making;
   for (int i = 0; i < 10 && run(id_of(*comm), policy); ++i) {
   }
-  timed([&] { return host().destroy(id_of(*comm)); });
+  const auto ending = history_.begin({.what = call_kind::destroy, .communicator = comm->commid()}, now_ns());
+  const auto problem = timed([&] { return host().destroy(id_of(*comm)); });
+  if (answered(ending, problem) && problem)
+    note_end(id_of(*comm), policy);
+}
+
+uint64_t soak_work::now_ns() {
+  return static_cast<uint64_t>(steady::now().time_since_epoch().count());
+}
+
+bool soak_work::answered(size_t call, const caf::error& problem) {
+  const auto code = code_of(problem);
+  if (problem
+      && (code == errc::device_lost || code == errc::timed_out || code == errc::unreachable || code == errc::ok))
+    return false;
+  auto& x = history_.end(call, now_ns());
+  x.reason = problem ? render(problem) : "";
+  if (problem)
+    x.answer = code == errc::unknown_communicator ? call_outcome::gone
+               : code == errc::aborted            ? call_outcome::broken
+                                                  : call_outcome::refused;
+  return true;
+}
+
+void soak_work::note_end(communicator_id id, proto::FailurePolicy policy) {
+  const auto made = made_.extract(id.value);
+  if (!made)
+    return;
+  auto may_end = policy == proto::ABORT;
+  const auto there = host().devices();
+  may_end = may_end || !there || std::ranges::none_of(there->devices(), [&](auto& x) {
+              return members_.contains(id_of(x.metadata()).value);
+            });
+  history_.at(made.mapped()).may_end = may_end;
+}
+
+std::string soak_work::judge_history() {
+  const auto asked_ns = now_ns();
+  if (const auto info = host().info()) {
+    std::vector<uint64_t> listed;
+    for (auto& each : info->communicators())
+      listed.push_back(each.comm_id());
+    history_.note_listed(listed, asked_ns, now_ns());
+  }
+  return history_.problem();
 }
 
 test::collective_options soak_work::draw(uint32_t ranks) {
@@ -147,10 +219,16 @@ caf::error soak_work::prepare(communicator_id communicator, const members& then,
 }
 
 /// A single call is answered before its end is awaited; of several, only the last answer is awaited.
-caf::error soak_work::call(const std::vector<planned>& together) {
+caf::error soak_work::call(std::vector<planned>& together) {
+  for (auto& x : together)
+    x.call = history_.begin({.what = call_kind::run, .communicator = x.request.comm_id(), .operation = ++operations_},
+                            now_ns());
   if (together.size() == 1) {
     auto sequence = host().collective(together.front().request);
-    return sequence ? caf::error{} : std::move(sequence.error());
+    if (!sequence)
+      return std::move(sequence.error());
+    history_.at(together.front().call).sequence = sequence->value;
+    return caf::none;
   }
   for (auto& x : together)
     host().begin_collective(x.request);
@@ -158,9 +236,17 @@ caf::error soak_work::call(const std::vector<planned>& together) {
 }
 
 bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
+  const auto asking = history_.begin({.what = call_kind::status, .communicator = id.value}, now_ns());
   auto then = timed([&] { return host().status(id); });
-  if (!then)
+  if (!then) {
+    if (answered(asking, then.error()))
+      note_end(id, policy);
     return refuse(then.error()), false;
+  }
+  auto& said = history_.end(asking, now_ns());
+  said.epoch = then->epoch();
+  said.members = devices_of(*then);
+  members_.insert(said.members.begin(), said.members.end());
   auto together = draw_together(static_cast<uint32_t>(then->devices_size()));
   for (auto& x : together)
     if (auto problem = prepare(id, *then, x))
@@ -168,6 +254,9 @@ bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
   bool met_event = cluster_.take_event();
   auto begun = steady::now();
   if (auto problem = timed([&] { return call(together); })) {
+    const bool one = together.size() == 1; // of several, some may have been taken
+    if (one && answered(together.front().call, problem) && code_of(problem) == errc::unknown_communicator)
+      note_end(id, policy);
     refuse(problem);
     return code_of(problem) != errc::unknown_communicator && timed([&] { return host().wait(id, seconds{60}); });
   }
@@ -179,8 +268,24 @@ bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
       cannot_judge("the wait for its end failed: " + render(ended.error()));
     return refuse(ended.error()), false;
   }
-  if (ended->status() != gpu_sim::SUCCESS)
-    refuse(error_from_wire(ended->code(), ended->error()));
+  result_.reran += ended->epoch() > then->epoch() ? together.size() : 0;
+  const auto failure = ended->status() == gpu_sim::SUCCESS ? caf::error{}
+                                                           : error_from_wire(ended->code(), ended->error());
+  if (failure)
+    refuse(failure);
+  for (auto& x : together) {
+    auto groups = possible_groups(*ended, *then, policy);
+    auto& call = history_.at(x.call);
+    for (auto& each : groups)
+      call.groups.push_back(devices_of(each));
+    if (failure && together.size() > 1)
+      continue; // it is not known which of them has failed
+    auto& its = history_.end(x.call, now_ns());
+    its.reason = failure ? render(failure) : "";
+    its.answer = !failure                            ? call_outcome::done
+                 : code_of(failure) == errc::aborted ? call_outcome::broken
+                                                     : call_outcome::failed;
+  }
   for (size_t i = 0; i < together.size(); ++i)
     judge(*ended, *then, policy, together[i], fmt::format("{} of {} called together", i + 1, together.size()));
   const bool over = ended->status() != gpu_sim::SUCCESS && policy == proto::ABORT; // it takes no more calls
@@ -190,6 +295,8 @@ bool soak_work::run(communicator_id id, proto::FailurePolicy policy) {
 void soak_work::judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x,
                       const std::string& which) {
   bool failed = now.status() != gpu_sim::SUCCESS; // or one that was called with it
+  if (failed && x.what.in_place && code_of(error_from_wire(now.code(), now.error())) == errc::aborted)
+    return cannot_judge("it failed, and says that it may have overwritten its inputs");
   std::map<uint64_t, std::vector<int64_t>> found;
   std::string unread; // a rank that was lost since
   for (auto& device : now.devices()) {
@@ -204,13 +311,30 @@ void soak_work::judge(const members& now, const members& then, proto::FailurePol
     found[id_of(device).value] = {values.begin(), values.end()};
   }
   std::string wrong;
+  std::vector<test::client_call::group> right_over; // the values fit more than one where the lost ones' do not count
   for (auto& holders : possible_groups(now, then, policy)) {
-    wrong.clear();
-    for (uint32_t place = 0; place < holders.size() && wrong.empty(); ++place)
+    std::string its;
+    for (uint32_t place = 0; place < holders.size() && its.empty(); ++place)
       if (auto region = found.find(holders[place].device); region != found.end())
-        wrong = x.expected.wrong_in(holders, place, failed, region->second);
-    if (wrong.empty())
-      break;
+        its = x.expected.wrong_in(holders, place, failed, region->second);
+    if (its.empty())
+      right_over.push_back(devices_of(holders));
+    else
+      wrong = std::move(its);
+  }
+  if (!right_over.empty())
+    wrong.clear();
+  for (auto& device : found) {
+    const auto number = history_.begin({.what = call_kind::read,
+                                        .communicator = x.request.comm_id(),
+                                        .operation = history_.at(x.call).operation,
+                                        .device = device.first},
+                                       now_ns());
+    auto& read = history_.end(number, now_ns());
+    read.groups = failed ? std::vector<test::client_call::group>{} : right_over;
+    read.is_input = failed && wrong.empty();
+    if (failed && x.call != 0 && !history_.at(x.call).times.is_known())
+      read.groups = history_.at(x.call).groups; // it may be another one that has failed
   }
   if (!wrong.empty()) {
     ++result_.wrong;
@@ -221,6 +345,9 @@ void soak_work::judge(const members& now, const members& then, proto::FailurePol
     cannot_judge("a rank could not be read after its end: " + unread);
   } else if (!failed) {
     ++result_.right;
+    const auto now_right = steady::now();
+    result_.longest_gap_s = std::max(result_.longest_gap_s, duration<double>{now_right - latest_right_}.count());
+    latest_right_ = now_right;
     result_.kinds.insert(x.what.kind);
   }
 }

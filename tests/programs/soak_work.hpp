@@ -2,6 +2,7 @@
 
 #include "tests/programs/soak_cluster.hpp"
 #include "tests/programs/soak_connection.hpp"
+#include "tests/support/histories/client_history.hpp"
 #include "tests/support/trials/collective_expectation.hpp"
 
 #include <map>
@@ -21,6 +22,8 @@ struct tally {
   std::map<std::string, uint64_t> reasons;      ///< Of refusals, without numbers.
   std::vector<double> recoveries_s;             ///< From an event to the end of the operation that it met.
   double longest_s = 0;                         ///< Of a call.
+  uint64_t reran = 0;                           ///< Calls during which an epoch was opened.
+  double longest_gap_s = 0;                     ///< Between the ends of two operations that were right.
 };
 
 /// What runs while a cluster is ill-treated: collectives of every kind, in and out of place, by any algorithm, over all
@@ -35,6 +38,8 @@ public:
   /// Some operations on a communicator of all devices that are free.
   void round();
   const tally& so_far() const { return result_; }
+  /// What no order of the calls explains so far; empty: nothing. Asks the cluster which communicators it has.
+  std::string judge_history();
 
 private:
   using members = gpu_sim::GetCommStatusResponse;
@@ -45,6 +50,7 @@ private:
     test::collective_expectation expected;
     uint64_t at = 0;
     proto::CollectiveRequest request = {};
+    size_t call = 0; ///< In the history.
   };
 
   template <class Call>
@@ -57,7 +63,13 @@ private:
   std::vector<planned> draw_together(uint32_t ranks);
   /// Fills the ranks' regions, and makes the request.
   caf::error prepare(communicator_id communicator, const members& then, planned& x);
-  caf::error call(const std::vector<planned>& together);
+  caf::error call(std::vector<planned>& together);
+  /// As a call of the history says it.
+  static uint64_t now_ns();
+  /// The answer to a call of the history. Returns whether it is one: else it is not known whether it happened.
+  bool answered(size_t call, const caf::error& problem);
+  /// A communicator may have ended by itself: all of its members were lost, or its client was.
+  void note_end(communicator_id id, proto::FailurePolicy policy);
   void judge(const members& now, const members& then, proto::FailurePolicy policy, const planned& x,
              const std::string& which);
   void refuse(const caf::error& why);
@@ -70,6 +82,11 @@ private:
   std::mt19937_64 random_;
   std::vector<uint64_t> elements_;
   uint64_t drawn_ = 0;
+  test::client_history history_;
+  std::map<uint64_t, size_t> made_; ///< Calls that have made the communicators that are not destroyed.
+  std::set<uint64_t> members_;      ///< Of the present communicator, as far as is known.
+  uint64_t operations_ = 0;
+  steady::time_point latest_right_ = steady::now();
   tally result_;
 };
 
