@@ -43,6 +43,8 @@ bool cluster_recovery::holds(const caf::mailbox_element& x) const {
   if (what.match_elements<caf::exit_msg>() || what.match_elements<atom::tick>()
       || what.match_elements<proto::StoreAnswer>())
     return false;
+  if (what.match_elements<atom::expire, uint64_t>() && coordinator_.metadata.awaits(what.get_as<uint64_t>(1)))
+    return false; // by which it learns that it was replaced
   if (store != nullptr && !store->holds())
     return true; // another coordinator may lead: this one judges, orders and answers nothing
   return !is_done() && !x.mid.is_response() && !is_awaited(x) && !what.match_elements<caf::down_msg>()

@@ -44,7 +44,7 @@ struct coordinator_options {
   journal_actor journal;                                   ///< May be invalid.
   std::shared_ptr<journal_health> records;                 ///< Whether the journal loses records; may be null.
   std::shared_ptr<metadata_store> store; ///< Of what it must find again; null: it ends with its process.
-  metadata_actor writer; ///< Of the store; invalid: one of its own. For tests.
+  metadata_actor writer;                 ///< Of the store; invalid: one of its own. For tests.
   cluster_metadata found;                ///< What the store has of the former run (start_incarnation).
   proto::ClusterIdentity identity;       ///< Its cluster_id is 0 without a store.
   bool stop_without_store = false;       ///< It ends if the store cannot be written; else it goes on, and says so.

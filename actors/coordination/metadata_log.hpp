@@ -38,6 +38,8 @@ public:
   void flush();
   /// Looks whether the store is still there, also where nothing changes.
   void look_after();
+  /// Whether this is the number of its next try.
+  bool awaits(uint64_t number) const { return number != 0 && number == try_again_; }
   /// Tries again, if this is the number of the try. Returns whether it was.
   bool expire(uint64_t number);
 

@@ -260,7 +260,7 @@ public:
     {
       std::scoped_lock lock{mutex_};
       if (ended_ || !remote_ || by.identity.incarnation() <= identity_.incarnation())
-        return; // or its end was noticed, and it is looked for
+        return;                                            // or its end was noticed, and it is looked for
       const auto former = std::exchange(remote_, nullptr); // its end, when it is noticed, is none of ours
       connection_watch::part_from(home_system(), former->node());
     }

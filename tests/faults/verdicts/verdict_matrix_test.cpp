@@ -197,14 +197,14 @@ private:
 
   void strike() {
     switch (fault_) {
-      case fault_in_cell::device_killed: return cluster_.kill_device(device(victim));
-      case fault_in_cell::process_killed: return cluster_.kill(where_);
-      case fault_in_cell::process_paused: return cluster_.pause(where_);
-      case fault_in_cell::device_hung: return cluster_.fault_later(device(victim), fault(proto::FaultRequest::HANG));
-      case fault_in_cell::nodes_cut_off: return cluster_.cut(where_, process_of(1));
-      case fault_in_cell::coordinator_silent: return cluster_.stall(0, where_);
-      case fault_in_cell::coordinator_cut: return cluster_.cut(0, where_);
-      default: return;
+      case fault_in_cell::device_killed: cluster_.kill_device(device(victim)); break;
+      case fault_in_cell::process_killed: cluster_.kill(where_); break;
+      case fault_in_cell::process_paused: cluster_.pause(where_); break;
+      case fault_in_cell::device_hung: cluster_.fault_later(device(victim), fault(proto::FaultRequest::HANG)); break;
+      case fault_in_cell::nodes_cut_off: cluster_.cut(where_, process_of(1)); break;
+      case fault_in_cell::coordinator_silent: cluster_.stall(0, where_); break;
+      case fault_in_cell::coordinator_cut: cluster_.cut(0, where_); break;
+      default: break;
     }
   }
 
