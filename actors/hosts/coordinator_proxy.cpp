@@ -27,6 +27,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 namespace ringmaster {
@@ -53,7 +54,9 @@ public:
   };
 
   // Under the proxy's mutex:
-  std::map<uint64_t, open_request> open;     ///< By our number.
+  std::map<uint64_t, open_request> open; ///< By our number.
+  /// By a greeting's number: a request that is said to have reached no one, and that answer.
+  std::map<uint64_t, std::pair<uint64_t, caf::message>> doubted;
   std::map<uint64_t, uint64_t> acknowledged; ///< By communicator, the latest operation of its calls.
   uint64_t requests = 0;
   const uint64_t caller; ///< These two are of proto::CallId.
@@ -198,7 +201,15 @@ public:
     std::optional<proxy_sender::open_request> asked;
     {
       std::scoped_lock lock{mutex_};
-      const auto found = to.open.find(mid.request_id().integer_value() & number_mask);
+      auto number = mid.request_id().integer_value() & number_mask;
+      if (auto doubt = to.doubted.extract(number)) {
+        if (what.match_elements<caf::error>())
+          return; // the coordinator is gone: the request waits for its return
+        std::tie(number, what) = std::move(doubt.mapped());
+      } else if (has_reached_no_one(what)) {
+        return doubt_answer(to, number, std::move(what), context);
+      }
+      const auto found = to.open.find(number);
       if (found == to.open.end())
         return; // it was sent twice, and answered once
       asked = std::move(found->second);
@@ -280,7 +291,22 @@ private:
     });
   }
 
+  static bool has_reached_no_one(const caf::message& answer) {
+    return answer.match_elements<caf::error>() && answer.get_as<caf::error>(0) == caf::sec::request_receiver_down;
+  }
+
   // With the mutex held:
+
+  /// CAF answers so when a connection has ended, which it may do before anyone has noticed that; and the coordinator's
+  /// process, where a communicator has ended. A coordinator that answers a greeting is there.
+  void doubt_answer(proxy_sender& to, uint64_t number, caf::message what, caf::execution_unit* context) {
+    if (!remote_)
+      return; // the request waits for its return
+    const auto greeting = ++to.requests;
+    to.doubted.emplace(greeting, std::pair{number, std::move(what)});
+    pass_on(caf::strong_actor_ptr{to.ctrl()}, caf::make_message_id(greeting),
+            caf::make_message(proto::GreetingRequest{}), context);
+  }
 
   caf::strong_actor_ptr sender_of(const caf::strong_actor_ptr& client, std::unique_lock<std::recursive_mutex>&) {
     auto& known = senders_[client->address()];
