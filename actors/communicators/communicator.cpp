@@ -64,11 +64,8 @@ communicator_actor::behavior_type communicator_state::resume(communicator_actor:
                                                              communicator_options options, resumed_communicator from) {
   self_ = self;
   options_ = std::move(options);
-  const auto host_calls = std::move(from.known.host_calls);
-  const auto rank_calls = std::move(from.known.rank_calls);
-  const auto without_results = std::move(from.known.without_results);
-  const auto before = epoch_number{from.known.epoch.value - 1};
-  epochs_.emplace(options_.id, options_.policy, std::move(from.known));
+  const auto& known = from.known;
+  epochs_.emplace(options_.id, options_.policy, known);
   create_objects();
   self_->set_down_handler([this](const caf::down_msg& x) { on_down(x); });
   for (auto& rank : epochs_->members().ranks())
@@ -78,8 +75,8 @@ communicator_actor::behavior_type communicator_state::resume(communicator_actor:
       members_->add(rank.id(), received(self_->system(), device_handle{}));
   if (options_.coordinator)
     self_->monitor(options_.coordinator);
-  runner_->resume(host_calls, without_results);
-  calls_->resume(before, ids_of(epochs_->members().ranks()), rank_calls);
+  runner_->resume(known);
+  calls_->resume(epoch_number{known.epoch.value - 1}, ids_of(epochs_->members().ranks()), known.rank_calls);
   actions_->carry_out(epochs_->resume(from.lost)); // no plan waits that would have to be sent before
   ticks_->keep_on();
   return handlers();

@@ -20,8 +20,10 @@ public:
   /// A call is made while nothing is in flight, or by the host. Returns whether it is the first of a new batch.
   bool start_batch(bool by_host) {
     const bool is_new = !host_waits_;
-    if (is_new)
+    if (is_new) {
       error_ = {};
+      ++batch_;
+    }
     host_waits_ = host_waits_ || by_host;
     return is_new;
   }
@@ -38,6 +40,15 @@ public:
       latest_ = op.sequence;
       latest_kind_ = op.what().kind();
     }
+  }
+
+  /// The number of the latest batch, from 1 on.
+  uint64_t batch() const { return batch_; }
+  /// After a restart of the coordinator. `why`: the batch has failed, and the host may not have heard of it.
+  void restore(uint64_t batch, bool host_waits, const caf::error& why) {
+    batch_ = batch;
+    host_waits_ = host_waits;
+    error_ = why;
   }
 
   /// These calls of the host, which have numbers, will never run.
@@ -60,6 +71,7 @@ public:
 
 private:
   caf::error error_;
+  uint64_t batch_ = 0;
   bool host_waits_ = false; ///< The host has called, and was not told how it ended.
   uint64_t succeeded_ = 0;
   uint64_t failed_ = 0;

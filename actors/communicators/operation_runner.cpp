@@ -55,19 +55,23 @@ caf::expected<operation> operation_runner::operation_for(const proto::Collective
   return planner_.operation_for(request, epochs_.members(), in_epoch, shares_memory());
 }
 
-void operation_runner::resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls,
-                              const std::vector<device_id>& without_results) {
-  known_calls_ = {host_calls.begin(), host_calls.end()};
+void operation_runner::resume(const recovered_communicator& before) {
+  known_calls_ = {before.host_calls.begin(), before.host_calls.end()};
   auto& operations = epochs_.operations();
   bool of_host = false;
   for (auto& op : operations.in_flight()) {
     limits_.add_operation(op, now());
     of_host = of_host || !op.was_called_by_ranks();
   }
-  if (of_host)
-    outcomes_.start_batch(true);
+  caf::error failed;
+  if (before.failed_in_batch != sequence_number{})
+    failed = make_error(errc::aborted,
+                        fmt::format("operation #{} has failed, and the coordinator's process ended before "
+                                    "all had heard why: see `ringmaster log --explain {}:{}`",
+                                    before.failed_in_batch, options_.id, before.failed_in_batch));
+  outcomes_.restore(before.batch, of_host || failed, failed);
   if (operations.latest() != sequence_number{})
-    operations.batch().restore(!known_calls_.empty(), without_results);
+    operations.batch().restore(!known_calls_.empty(), before.without_results);
 }
 
 void operation_runner::note_acknowledged(sequence_number sequence) {
@@ -163,6 +167,8 @@ proto::CollectiveResponse operation_runner::enqueue_of_host(proto::CollectiveReq
 
 void operation_runner::run(operation& op) {
   ensure(epochs_.state().is_active() && op.state == operation::phase::running, "an attempt starts in an active epoch");
+  if (options_.recoverable && !op.was_called_by_ranks() && op.plan.origin().batch() == 0)
+    op.plan.mutable_origin()->set_batch(outcomes_.batch());
   auto& ranks = epochs_.members().ranks();
   auto plan = planner_.start(op, epochs_.state().epoch(), static_cast<uint32_t>(ranks.size()), shares_memory(),
                              out_.unix_ns());

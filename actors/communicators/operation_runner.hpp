@@ -6,6 +6,7 @@
 #include "actors/communicators/operation_outcomes.hpp"
 #include "actors/communicators/operation_planner.hpp"
 #include "actors/communicators/outbox.hpp"
+#include "runtime/epochs/communicator_recovery.hpp"
 #include "runtime/epochs/epoch_change.hpp"
 
 #include <map>
@@ -42,8 +43,7 @@ public:
   // -- of a communicator that is built again --
 
   /// Operations that were recovered have their limits again; a call of these that comes again is answered, not run.
-  void resume(const std::vector<std::pair<call_key, sequence_number>>& host_calls,
-              const std::vector<device_id>& without_results);
+  void resume(const recovered_communicator& before);
   /// The host's calls were acknowledged up to this one: those that no stream knows are lost, and have failed.
   void note_acknowledged(sequence_number sequence);
 

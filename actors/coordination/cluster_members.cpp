@@ -2,7 +2,7 @@
 
 #include "actors/calls/answers.hpp"
 #include "actors/coordination/coordinator.hpp"
-#include "actors/coordination/indirect_probe.hpp"
+#include "actors/coordination/liveness_watch.hpp"
 #include "messages/metadata.pb.h"
 #include "messages/received_handles.hpp"
 #include "runtime/coordination/join_checks.hpp"

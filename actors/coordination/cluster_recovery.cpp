@@ -304,7 +304,8 @@ void cluster_recovery::build(const proto::StoredCommunicator& stored) {
     owners_[stored.owner()].push_back(id);
 }
 
-/// Their members were told before the store was, which had not heard of them: no client was.
+/// Communicators of which members know and the store does not: the coordinator ended between the two, and no client has
+/// had an answer.
 void cluster_recovery::end_unknown() {
   std::map<communicator_id, std::vector<device_id>> unknown;
   for (auto& [device, said] : known_)

@@ -61,6 +61,8 @@ public:
     }
     for (auto& each : found->second.failed_calls)
       *x.add_failed_calls() = each;
+    x.set_batch(found->second.batch);
+    x.set_failed_in_batch(found->second.failed_in_batch.value);
   }
   void forget(communicator_id communicator) { communicators_.erase(communicator); }
 
@@ -70,10 +72,20 @@ private:
     std::deque<std::pair<call_key, sequence_number>> host_calls;
     std::deque<call_key> rank_calls;
     std::deque<proto::RecalledCommunicator::FailedCall> failed_calls;
+    uint64_t batch = 0;              ///< The latest of the host's calls.
+    sequence_number failed_in_batch; ///< The latest of its operations that was cancelled; 0: none.
+
+    void note_batch(uint64_t number) {
+      if (number <= batch)
+        return;
+      batch = number;
+      failed_in_batch = {};
+    }
   };
 
   static void note(ended& of, uint64_t sequence, const proto::CallOrigin& origin, device_id device) {
     of.latest = std::max(of.latest, sequence_number{sequence});
+    of.note_batch(origin.batch());
     if (origin.has_host())
       keep(of.host_calls, {{origin.host().caller(), origin.host().number()}, sequence_number{sequence}});
     for (int i = 0; i < origin.rank_devices_size(); ++i)
@@ -84,6 +96,9 @@ private:
   static void note_failed(ended& of, uint64_t sequence, const proto::CallOrigin& origin) {
     if (sequence_number{sequence} <= of.latest)
       return; // of a series, one that has ended
+    of.note_batch(origin.batch());
+    if (origin.batch() != 0 && origin.batch() == of.batch)
+      of.failed_in_batch = std::max(of.failed_in_batch, sequence_number{sequence});
     for (int i = 0; i < std::min(origin.ranks_size(), origin.rank_devices_size()); ++i) {
       proto::RecalledCommunicator::FailedCall failed;
       *failed.mutable_call() = origin.ranks(i);

@@ -44,6 +44,7 @@ public:
     for (auto& [first, series] : series_)
       add(series);
     add_ended_calls();
+    add_batch();
     if (out_.operations.empty())
       find_spares();
     return std::move(out_);
@@ -246,6 +247,21 @@ private:
         if (std::ranges::find(out_.operations, sequence_number{x.sequence()}, &operation::sequence)
             == out_.operations.end()) // else another stream has not dropped it yet: it runs again
           rank_call_of(device_id{x.device_id()}, x.call()).has_failed = true;
+    }
+  }
+
+  /// What the host has not heard of, or may not have.
+  void add_batch() {
+    for (auto& op : out_.operations)
+      out_.batch = std::max(out_.batch, op.plan.origin().batch());
+    for (auto& [device, its] : devices_)
+      out_.batch = std::max(out_.batch, its.batch());
+    for (auto& [device, its] : devices_) {
+      const sequence_number failed{its.failed_in_batch()};
+      out_.latest = std::max(out_.latest, failed);
+      const bool runs_again = std::ranges::find(out_.operations, failed, &operation::sequence) != out_.operations.end();
+      if (its.batch() == out_.batch && !runs_again) // else another stream has not dropped it yet
+        out_.failed_in_batch = std::max(out_.failed_in_batch, failed);
     }
   }
 

@@ -31,11 +31,11 @@ epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, s
   check();
 }
 
-epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, recovered_communicator&& from)
+epoch_change::epoch_change(communicator_id owner, proto::FailurePolicy policy, const recovered_communicator& from)
   : owner_(owner), policy_(policy), operations_(owner), state_(epoch_number{from.epoch.value - 1}),
-    members_(std::move(from.ranks), epoch_number{from.epoch.value - 1}), verdicts_(owner) {
+    members_(from.ranks, epoch_number{from.epoch.value - 1}), verdicts_(owner) {
   ensure(from.epoch > epoch_number{1}, "a communicator that is built again had an epoch");
-  operations_.restore(std::move(from.operations), from.latest);
+  operations_.restore(from.operations, from.latest);
   check();
 }
 

@@ -105,7 +105,7 @@ public:
   /// Opens epoch 1 over these.
   epoch_change(communicator_id owner, proto::FailurePolicy policy, std::vector<rank_device> ranks);
   /// Goes on with what was recovered: call `resume` next.
-  epoch_change(communicator_id owner, proto::FailurePolicy policy, recovered_communicator&& from);
+  epoch_change(communicator_id owner, proto::FailurePolicy policy, const recovered_communicator& from);
 
   // -- what is known --
 

@@ -384,7 +384,7 @@ admission::obstacle admission::obstacle_of(device_id device, const entry& call, 
   result.what = x.where.from == device_id{} ? name_of(x.part.what)
                 : x.part.what.receives()    ? fmt::format("send to rank {}", *rank_of(device))
                                             : fmt::format("receive from rank {}", *rank_of(device));
-  result.behind_own_call = &call != &queue.front();
+  result.after_own_call = &call != &queue.front();
   for (auto& before : queue) {
     if (&before == &call)
       break;
@@ -419,7 +419,7 @@ std::string admission::waits_for(uint64_t ticket, sequence_number number) const 
     for (auto& call : queue)
       if (call.ticket == ticket) {
         const auto found = obstacle_of(device, call, number);
-        const bool is_own = found.missing.empty() && found.blocked.empty() && found.behind_own_call;
+        const bool is_own = found.missing.empty() && found.blocked.empty() && found.after_own_call;
         return is_own ? fmt::format("its own call of {} still waits", text_of(queue.front().open.front()))
                       : text_of(found);
       }
@@ -444,7 +444,7 @@ admission::root admission::root_of(device_id device, const entry& call, sequence
     const auto found = obstacle_of(at, *seen.at(at), number);
     auto others = found.missing;
     others.insert(others.end(), found.blocked.begin(), found.blocked.end());
-    if (found.behind_own_call && at == device && &call != &queues_.at(at).front())
+    if (found.after_own_call && at == device && &call != &queues_.at(at).front())
       return root_of(at, queues_.at(at).front(), number);
     for (auto other : others) {
       const auto queue = queues_.find(other);

@@ -120,7 +120,7 @@ private:
     std::string what;               ///< The missing calls: "all_reduce", "send to rank 1".
     std::vector<device_id> missing; ///< They have not called it.
     std::vector<device_id> blocked; ///< They have, after another call that still waits.
-    bool behind_own_call = false;   ///< Its own rank has called something before it, which still waits.
+    bool after_own_call = false;    ///< Its own rank has called something before it, which still waits.
     sequence_number number;         ///< Of the operation that it is to become.
   };
   obstacle obstacle_of(device_id device, const entry& call, sequence_number number) const;

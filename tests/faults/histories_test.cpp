@@ -105,7 +105,7 @@ TEST_CASE("histories: a call without an answer may have happened at any later ti
   }
 }
 
-TEST_CASE("histories: wrong ones are rejected, with what cannot be explained") {
+TEST_CASE("histories: wrong ones are rejected, with the call that fits no order") {
   written_history x;
   SUBCASE("a result that is lost") {
     x.run(2, 3, 1, 1);

@@ -83,13 +83,13 @@ nodes_options cluster_for(const played_operation& x, uint64_t seed) {
   return result;
 }
 
-/// How an operation on an undisturbed cluster ends after so many messages have been handled in it.
+/// How an operation on an undisturbed cluster ends after this number of messages have been handled in it.
 struct disturbed_end {
   uint64_t steps = 0; ///< Until it had ended.
   bool failed = false, reran = false;
 };
 
-/// `disturb` is called after so many messages.
+/// `disturb` is called after this number of messages.
 disturbed_end play_with(const played_operation& x, const nodes_options& opts, std::optional<uint64_t> after,
                         const std::function<void(simulated_nodes&)>& disturb) {
   simulated_nodes cluster{opts};
@@ -126,7 +126,7 @@ disturbed_end play_with(const played_operation& x, const nodes_options& opts, st
 
 } // namespace
 
-TEST_CASE("restarts: an operation ends with the right result at whichever message the coordinator is killed in it") {
+TEST_CASE("restarts: an operation ends with the right result, at each message at which the coordinator can be killed") {
   uint64_t played = 0, failed = 0, reran = 0;
   for (auto& x : some_operations()) {
     const auto opts = cluster_for(x, ++played);
@@ -149,8 +149,8 @@ TEST_CASE("restarts: an operation ends with the right result at whichever messag
   CHECK(failed < played / 8);
 }
 
-TEST_CASE(
-  "restarts: an operation ends with the right result at whichever message its coordinator is paused and replaced") {
+TEST_CASE("restarts: an operation ends with the right result, at each message at which its coordinator can be paused "
+          "and replaced") {
   uint64_t played = 0, reran = 0;
   const played_operation x{{.algorithm = "ring", .ranks = 3, .in_place = true}};
   auto opts = cluster_for(x, 1);
@@ -175,7 +175,7 @@ TEST_CASE(
 
 namespace {
 
-/// Asks for a communicator of two devices, or its end, while the coordinator is killed after so many messages.
+/// Asks for a communicator of two devices, or its end, while the coordinator is killed after this number of messages.
 template <class Response, class Request>
 Response ask_while_killed(simulated_nodes& cluster, const Request& request, uint64_t after) {
   auto& self = cluster.client();
@@ -194,7 +194,8 @@ Response ask_while_killed(simulated_nodes& cluster, const Request& request, uint
 
 } // namespace
 
-TEST_CASE("restarts: a communicator is made and destroyed once at whichever message the coordinator is killed in it") {
+TEST_CASE(
+  "restarts: a communicator is made and destroyed once, at each message at which the coordinator can be killed") {
   for (uint64_t after = 0; after < 80; ++after) {
     CAPTURE(after);
     auto opts = restartable(after + 1, false);
@@ -285,4 +286,35 @@ TEST_CASE("restarts: a node that does not come back is lost, and the others go o
     if (cluster.is_there(trial.device(rank)))
       there.push_back(rank);
   CHECK(trial.judge(there, there) == "");
+}
+
+TEST_CASE(
+  "restarts: a failure that the host has not read is not lost with the coordinator, and one of before is over") {
+  auto options = restartable(5, false);
+  options.devices = {1, 1, 1};
+  simulated_nodes cluster{options};
+  const auto comm = cluster.init(3);
+  const auto broadcast = [&](uint32_t ranks, uint32_t root, uint64_t offset) {
+    return collective_trial{
+      cluster,
+      {.kind = proto::BROADCAST, .algorithm = "auto", .ranks = ranks, .count = 1000, .root = root},
+      comm,
+      offset};
+  };
+  auto of_lost_root = broadcast(3, 2, 0);
+  auto of_others = broadcast(3, 0, of_lost_root.bytes());
+  REQUIRE(of_lost_root.launch() == "");
+  REQUIRE(of_others.launch() == "");
+  cluster.kill(*cluster.host_index_of(of_lost_root.device(2)));
+  cluster.run_for(3s);
+  cluster.restart_coordinator();
+  const auto status = cluster.wait(comm.commid());
+  CHECK(status.status() == gpu_sim::FAILED);
+  CHECK_MESSAGE(contains(status.error(), "operation #1 has failed"), status.error());
+
+  REQUIRE(broadcast(2, 1, 0).launch() == "");
+  CHECK(cluster.wait(comm.commid()).status() == gpu_sim::SUCCESS);
+  cluster.restart_coordinator();
+  CHECK(cluster.wait(comm.commid()).status() == gpu_sim::SUCCESS);
+  CHECK(cluster.end() == "");
 }

@@ -396,8 +396,7 @@ TEST_CASE("seeds: however often the coordinator is restarted, each operation end
     CHECK(*reran > 10);
 }
 
-TEST_CASE(
-  "seeds: whichever coordinator leads, no other one does anything, and each operation ends right or says why not") {
+TEST_CASE("seeds: only the coordinator that leads does anything, and each operation ends right or says why not") {
   if (auto reran = play_seeds(play_leaders, 50))
     CHECK(*reran > 10);
 }

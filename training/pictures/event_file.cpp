@@ -1,9 +1,9 @@
 #include "training/pictures/event_file.hpp"
 
 #include "messages/errc.hpp"
-#include "messages/tensorboard.pb.h"
 #include "runtime/invariants/ensure.hpp"
 #include "runtime/text/own_address.hpp"
+#include "training/pictures/tensorboard.pb.h"
 
 #include <fmt/format.h>
 

@@ -311,3 +311,26 @@ TEST_CASE("communicator_recovery: a call whose operation was cancelled has faile
   for (auto& call : x.recover().rank_calls)
     CHECK(!call.has_failed);
 }
+
+TEST_CASE("communicator_recovery: a failed operation of the host's latest batch is not forgotten") {
+  recovered_ranks x;
+  for (uint64_t id : {1, 2}) {
+    x.known.at(device_id{id}).set_batch(5);
+    x.known.at(device_id{id}).set_failed_in_batch(11);
+  }
+  x.known.at(device_id{3}).set_batch(4);
+  x.known.at(device_id{3}).set_failed_in_batch(9);
+  CHECK(x.recover().batch == 5);
+  CHECK(x.recover().failed_in_batch == sequence_number{11});
+
+  auto again = recovered_ranks::plan(11, true, false);
+  again.mutable_origin()->set_batch(5);
+  x.has(3, again, recalled::WAITING); // it has not heard that the operation was cancelled
+  CHECK(x.recover().failed_in_batch == sequence_number{});
+
+  auto later = recovered_ranks::plan(12, true, false);
+  later.mutable_origin()->set_batch(6);
+  x.has(1, later, recalled::WAITING); // so the host has had the status of the former batch
+  CHECK(x.recover().batch == 6);
+  CHECK(x.recover().failed_in_batch == sequence_number{});
+}

@@ -51,7 +51,7 @@ std::vector<uint32_t> culprits_of(const Verdict& x) {
 
 } // namespace
 
-TEST_CASE("wait chain: the rank at its end is the cause, from whichever rank one starts") {
+TEST_CASE("wait chain: the rank at its end is the cause, from each rank that one starts at") {
   stuck_ranks x;
   x.wait(0, {1});
   x.wait(1, {2});

@@ -83,7 +83,7 @@ struct communicator_model {
   }
 
 private:
-  static constexpr size_t places_max = 64; ///< No client has so many operations in flight.
+  static constexpr size_t places_max = 64; ///< More than any client has in flight.
 };
 
 /// Calls of all clients of a cluster. One thread at a time.

@@ -25,7 +25,7 @@ struct call_times {
 
 /// Why no order explains a history.
 struct no_order {
-  size_t ordered = 0;            ///< So many calls can be ordered at most.
+  size_t ordered = 0;            ///< The longest order that was found.
   std::vector<size_t> in_flight; ///< Then one of these had to be next, and none can be: indices into the history.
 };
 

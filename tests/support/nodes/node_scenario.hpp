@@ -44,7 +44,7 @@ struct node_scenario {
   /// Whether nothing may be lost by it: processes and ways pause for less than `suspicion.pause-max` in all, and
   /// nodes lose no one but each other.
   bool is_mild() const;
-  /// Whether devices may be lost by it, be it all.
+  /// Whether devices may be lost by it, even all.
   bool may_lose_devices() const;
   /// Whether the node of this process may end by it.
   bool may_end(size_t process) const;
