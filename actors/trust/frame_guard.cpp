@@ -63,8 +63,7 @@ bool frame_guard::refuse(std::string why) {
 }
 
 bool frame_guard::may_speak_for(const caf::node_id& process) const {
-  const bool may_do_everything = who_.who.as <= role::coordinator;
-  return may_do_everything || process == process_;
+  return may_do_everything(who_.who.as) || process == process_;
 }
 
 bool frame_guard::admits(caf::io::basp_broker& broker, const caf::io::basp::header& header,

@@ -2,6 +2,7 @@
 
 #include "messages/errc.hpp"
 #include "runtime/invariants/ensure.hpp"
+#include "runtime/trust/permissions.hpp"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
@@ -154,8 +155,7 @@ std::string name_in(bytes_view answer) {
 
 /// Whether a process of this role may connect to such a port. Clients reach a cluster by its coordinator only.
 bool may_connect(role as, listener_kind to) {
-  const bool is_client = as == role::client || as == role::operating || as == role::observer;
-  return to == listener_kind::coordinator || !is_client;
+  return to == listener_kind::coordinator || !is_client(as);
 }
 
 /// The secret of this role and name, at an end that has `own`. None: it cannot know it.

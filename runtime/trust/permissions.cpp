@@ -126,15 +126,6 @@ constexpr char letter_of(role x) {
   }
 }
 
-bool may_do_everything(role x) {
-  return letter_of(x) == '*';
-}
-
-/// Roles that reach the coordinator only, and are asked nothing.
-bool is_client(role x) {
-  return x == role::client || x == role::operating || x == role::observer;
-}
-
 struct names_hash {
   size_t operator()(const std::pair<std::string_view, std::string_view>& x) const {
     return std::hash<std::string_view>{}(x.first) * 31 + std::hash<std::string_view>{}(x.second);
@@ -196,6 +187,14 @@ std::string with_article(role x) {
 }
 
 } // namespace
+
+bool may_do_everything(role x) {
+  return letter_of(x) == '*';
+}
+
+bool is_client(role x) {
+  return x == role::client || x == role::operating || x == role::observer;
+}
 
 std::span<const permission_row> permission_rows() {
   return rows;

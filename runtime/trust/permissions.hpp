@@ -8,6 +8,11 @@
 
 namespace ringmaster {
 
+/// Member and coordinator, and stranger with `trust.insecure`.
+bool may_do_everything(role x);
+/// Roles that reach the coordinator only, and are asked nothing: client, operator, observer.
+bool is_client(role x);
+
 /// A message that has come from another process, before any actor sees it.
 struct received_message {
   std::string_view receiver; ///< The actor's name: "coordinator"; empty: it is in a third process.
