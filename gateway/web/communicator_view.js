@@ -261,9 +261,11 @@ export function wait_sentences(communicator, ranges) {
   }
   for (const call of communicator.waiting_calls)
     sentences.push({ tone: "warning", text: call.waits_for, started_ms: call.started_ms });
+  for (const verdict of communicator.verdicts) sentences.push({ text: verdict.text, tone: "warning" });
+  const has_ended = communicator.state === "ending" || communicator.state === "ended";
   for (const [text, tone] of [
     [communicator.silent, "bad"],
-    [communicator.async_error, "bad"],
+    [communicator.verdicts.length === 0 || has_ended ? communicator.async_error : "", "bad"],
     [communicator.error, "bad"],
   ])
     if (text) sentences.push({ text, tone });

@@ -1,5 +1,6 @@
 #include "gateway/http/metrics/journal_totals.hpp"
 
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/journal/record_filter.hpp"
 #include "runtime/schedule/collective.hpp"
 
@@ -85,6 +86,7 @@ void journal_totals::count_membership(const proto::Record& record) {
     case Record::kCommunicatorAborted: ++communicators_aborted_; return;
     case Record::kCommunicatorRefused: ++communicators_refused_; return;
     case Record::kCallsRefused: ++calls_refused_; return;
+    case Record::kVerdict: ++verdicts_[record.verdict().kind()]; return;
     case Record::kFaultInjected: ++faults_; return;
     case Record::kEpochOpened:
       ++epochs_;
@@ -141,6 +143,12 @@ void journal_totals::write_membership(metric_page& page) const {
   for (const auto* by : {"memory", "monitor", "other", "suspicion"}) {
     const auto found = devices_lost_.find(by);
     page.add(found == devices_lost_.end() ? uint64_t{0} : found->second, {{"noticed_by", by}});
+  }
+  page.counter("ringmaster_verdicts_total", "What went wrong on communicators, by kind.");
+  for (int kind = proto::Verdict::Kind_MIN; kind <= proto::Verdict::Kind_MAX; ++kind) {
+    const auto found = verdicts_.find(kind);
+    page.add(found == verdicts_.end() ? uint64_t{0} : found->second,
+             {{"kind", std::string{name_of(proto::Verdict::Kind(kind))}}});
   }
   page.counter("ringmaster_devices_joined_total", "Devices that joined.").add(devices_joined_);
   page.counter("ringmaster_devices_left_total", "Devices that left in good order.").add(devices_left_);

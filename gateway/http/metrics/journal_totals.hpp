@@ -45,6 +45,7 @@ private:
   std::map<std::string, outcomes> commands_;   ///< By kind.
   uint64_t mailbox_operations_ = 0, mailbox_bytes_ = 0, received_bytes_ = 0;
   std::map<std::string, uint64_t> devices_lost_; ///< By what noticed it.
+  std::map<int, uint64_t> verdicts_;             ///< By kind.
   uint64_t devices_joined_ = 0, devices_left_ = 0, nodes_joined_ = 0;
   departures nodes_;
   uint64_t communicators_created_ = 0, communicators_destroyed_ = 0, communicators_aborted_ = 0;

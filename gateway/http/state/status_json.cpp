@@ -1,6 +1,7 @@
 #include "gateway/http/state/status_json.hpp"
 
 #include "messages/collective_kind.hpp"
+#include "runtime/health/verdict_text.hpp"
 #include "runtime/reduction/reduction.hpp"
 #include "runtime/schedule/collective.hpp"
 #include "runtime/text/endpoint.hpp"
@@ -60,6 +61,33 @@ json operation_json(const CommunicatorStatus::Operation& x, uint64_t now_ns) {
 
 json route_json(const std::string& name, uint64_t bytes, uint64_t bytes_per_s) {
   return {{"route", name}, {"bytes", bytes}, {"bytes_per_s", bytes_per_s}};
+}
+
+json verdict_json(const proto::Verdict& x) {
+  auto culprits = json::array();
+  for (auto& each : x.culprits())
+    culprits.push_back({{"rank", each.rank()},
+                        {"device", json_id(device_id{each.device_id()})},
+                        {"node", each.node()},
+                        {"host", each.host()},
+                        {"pid", each.pid()}});
+  return {{"number", x.number()},
+          {"time_ms", json_ms(x.time_ns())},
+          {"epoch", x.epoch()},
+          {"kind", name_of(x.kind())},
+          {"culprits", std::move(culprits)},
+          {"sequence", x.sequence()},
+          {"operation", x.operation()},
+          {"text", ringmaster::text_of(x)}};
+}
+
+/// The latest ones: `ringmaster status` shows as many.
+json verdicts_json(const CommunicatorStatus& x) {
+  constexpr int shown_max = 3;
+  auto result = json::array();
+  for (int i = std::max(0, x.verdicts_size() - shown_max); i < x.verdicts_size(); ++i)
+    result.push_back(verdict_json(x.verdicts(i)));
+  return result;
 }
 
 /// Ranks that others wait for and that wait for no rank.
@@ -249,6 +277,7 @@ json status_writer::communicator_json(const CommunicatorStatus& x, uint64_t time
     calls.push_back({{"waits_for", call.waits_for()}, {"started_ms", since_ms(time_ns, call.age_ns())}});
   result["last_progress_ms"] = since_ms(time_ns, x.still_ns());
   result["causes"] = causes_of(x);
+  result["verdicts"] = verdicts_json(x);
   result["topology"] = topology_of(x);
   auto& routes = result["routes"] = json::array();
   for (auto& route : x.routes())

@@ -68,6 +68,7 @@ class FakeGatewayTest(unittest.TestCase):
         for canvas in ("#cluster", "#communicator", "#timeline", "#chart-loss"):
             self.browser.wait(f"a picture in {canvas}", IS_DRAWN, canvas)
         self.assertIn("Rank 2 (device 0x3) is waited for by ranks 0, 1 and 3 to 7", self.browser.text("#waits"))
+        self.assertIn("rank 8 (device 0xd, node-3 on hostb, pid 813) crashed: killed; all_reduce #11", self.browser.text("#waits"))
         self.assertEqual(self.browser.log(), [])
         picture(self.browser, "fake-1280")
 

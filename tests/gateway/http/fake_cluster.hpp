@@ -80,6 +80,25 @@ inline proto::ClusterStatus example_status() {
     else
       x.add_waits_for((rank + 7) % 8);
   }
+  auto& verdict = *ring.add_verdicts();
+  verdict.set_number(1);
+  verdict.set_epoch(1);
+  verdict.set_kind(proto::Verdict::CRASHED);
+  verdict.set_evidence("killed");
+  verdict.set_sequence(11);
+  verdict.set_operation("all_reduce");
+  verdict.set_round(3);
+  verdict.set_rounds(16);
+  verdict.set_time_ns(new_year_ns - 1'800'000'000);
+  verdict.mutable_outcome()->set_epoch(2);
+  verdict.mutable_outcome()->set_ranks(8);
+  verdict.mutable_outcome()->add_rerun(11);
+  auto& culprit = *verdict.add_culprits();
+  culprit.set_rank(8);
+  culprit.set_device_id(0xd);
+  culprit.set_node("node-3");
+  culprit.set_host("hostb");
+  culprit.set_pid(813);
   auto& op = *ring.add_operations();
   op.set_sequence(12);
   op.mutable_collective()->set_algorithm("ring");

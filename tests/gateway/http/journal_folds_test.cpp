@@ -70,6 +70,7 @@ std::vector<proto::Record> some_of_all() {
   node.set_lost(true);
   result.emplace_back(record_at(1)).mutable_fault_injected()->set_what("killed");
   result.push_back(rank_ended(7, 1, 0, 1));
+  result.emplace_back(record_at(1)).mutable_verdict()->set_kind(proto::Verdict::HUNG);
   return result;
 }
 
@@ -105,6 +106,8 @@ TEST_CASE("metrics: counts of the journal") {
   CHECK(has(text, R"(ringmaster_devices_lost_total{noticed_by="suspicion"} 1)"));
   CHECK(has(text, R"(ringmaster_devices_lost_total{noticed_by="other"} 1)"));
   CHECK(has(text, R"(ringmaster_nodes_gone_total{how="lost"} 1)"));
+  CHECK(has(text, R"(ringmaster_verdicts_total{kind="hung"} 1)"));
+  CHECK(has(text, R"(ringmaster_verdicts_total{kind="broken"} 0)"));
   CHECK(has(text, R"(ringmaster_commands_total{kind="copy_in",outcome="success"} 1)"));
   CHECK(has(text, "ringmaster_training_steps_total 1"));
   CHECK(has(text, "ringmaster_training_samples_total 64"));

@@ -93,6 +93,25 @@ TEST_CASE("status: who waits for whom, and the ring that an operation runs on") 
   CHECK(hostile["topology"]["shape"] == "none");
 }
 
+TEST_CASE("status: a verdict as in the example; of many the latest three") {
+  auto x = example_status();
+  const auto before = written(x);
+  CHECK(before["communicators"][0]["verdicts"] == example("status.json")["communicators"][0]["verdicts"]);
+  auto& ring = *x.mutable_communicators(0);
+  for (uint64_t number = 2; number <= 5; ++number) {
+    *ring.add_verdicts() = ring.verdicts(0);
+    ring.mutable_verdicts()->rbegin()->set_number(number);
+  }
+  const auto after = written(x);
+  auto& shown = after["communicators"][0]["verdicts"];
+  REQUIRE(shown.size() == 3);
+  CHECK(shown[0]["number"] == 3);
+  CHECK(shown[2]["number"] == 5);
+  const auto delta = status_changes(before, after);
+  REQUIRE(delta);
+  CHECK(sorted(applied(before, *delta)) == sorted(after));
+}
+
 TEST_CASE("status: shapes of algorithms") {
   topology_cache shapes;
   CHECK(shapes.of(proto::BROADCAST, "tree", 8)["shape"] == "tree");
