@@ -164,6 +164,18 @@ struct attacked_port {
   }
 };
 
+/// How long a client's calls took.
+struct call_times {
+  clock_type::duration median, p99, longest;
+
+  std::string text() const {
+    using std::chrono::duration;
+    return fmt::format("{:.2f} ms in the median, {:.2f} ms at p99, {:.2f} ms at most",
+                       duration<double, std::milli>{median}.count(), duration<double, std::milli>{p99}.count(),
+                       duration<double, std::milli>{longest}.count());
+  }
+};
+
 /// A coordinator and a node, each a process, that use bulk connections.
 struct attacked_cluster {
   attacked_cluster() {
@@ -187,17 +199,16 @@ struct attacked_cluster {
     }));
   }
 
-  /// How long half of the calls of a client take at most.
-  clock_type::duration usual_time(int calls) {
+  call_times time_calls(size_t calls) {
     std::vector<clock_type::duration> times;
-    for (int i = 0; i < calls; ++i) {
+    while (times.size() < calls) {
       const auto began = clock_type::now();
       REQUIRE(user->info());
       times.push_back(clock_type::now() - began);
       std::this_thread::sleep_for(2ms);
     }
     std::ranges::sort(times);
-    return times[times.size() / 2];
+    return {times[calls / 2], times[calls * 99 / 100], times.back()};
   }
 
   temporary_directory dir;
@@ -240,7 +251,7 @@ TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a
     std::vector<attacked_port> attacked;
     for (const auto port : ports)
       attacked.push_back({port, admitted_at(port, own).answer});
-    const auto usual = cluster.usual_time(100);
+    const auto usual = cluster.time_calls(400);
     const auto memory = resident_bytes(program->child.pid());
     const auto began = clock_type::now();
     std::vector<std::jthread> strangers;
@@ -252,9 +263,10 @@ TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a
             std::this_thread::sleep_for(1ms);
           }
       });
-    const auto attacked_time = cluster.usual_time(400);
+    const auto under_attack = cluster.time_calls(400);
     strangers.clear(); // each finishes what it is at
-    CHECK(attacked_time < usual + 10ms);
+    CHECK(under_attack.median < usual.median + 10ms); // the longest depends on what else runs on this machine
+    MESSAGE("a client's calls: ", usual.text(), "; under attack of ", ports.size(), " ports: ", under_attack.text());
     CHECK(resident_bytes(program->child.pid()) < memory + (32u << 20));
     const auto seconds = static_cast<size_t>((clock_type::now() - began) / 1s);
     for (auto& port : attacked) {
