@@ -9,8 +9,7 @@
 //   soak [--minutes N] [--seed S] [--nodes N] [--route auto|memory|link|messages] [--network-cuts yes|no|auto]
 //        [--silence-max S]   no stop and no cut is longer than that many seconds (30)
 //   soak --events N ...   until that many kills and stops, and as many faults of devices, have come, one soon after the
-//                         other, and every kind was right; cuts only where they are asked for, and no harm to the
-//                         coordinator but stops
+//                         other, and every kind was right; cuts only where they are asked for
 #include "actors/configuration/configuration.hpp"
 #include "tests/programs/soak_devices.hpp"
 #include "tests/programs/soak_work.hpp"
@@ -21,6 +20,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <latch>
 #include <optional>
 #include <thread>
 #include <unistd.h>
@@ -123,7 +123,8 @@ void report(const tally& x, const soak_cluster& cluster, double minutes) {
 /// Runs until it is over; returns whether all was as it must be.
 bool run(const settings& x, soak_connection& connection, soak_connection& for_devices, soak_cluster& cluster) {
   constexpr double limit_minutes = 2; // for a few events
-  std::atomic<bool> over{false};
+  std::atomic<bool> over{false}, devices_are_left_alone{false};
+  std::latch is_calm{1}, is_judged{1};
   std::thread device_events{[&] {
     soak_devices devices{for_devices, cluster, x.seed + 2};
     for (auto next = steady::now() + devices.pause(); !over; std::this_thread::sleep_for(std::chrono::milliseconds{20}))
@@ -134,10 +135,13 @@ bool run(const settings& x, soak_connection& connection, soak_connection& for_de
   }};
   std::mt19937_64 chaos{x.seed};
   std::thread events{[&] {
-    while (!over) {
+    while (!devices_are_left_alone) {
       cluster.advance(chaos); // while a call waits
       std::this_thread::sleep_for(std::chrono::milliseconds{x.events > 0 ? 2 : 20});
     }
+    cluster.calm();
+    is_calm.count_down();
+    is_judged.wait(); // the processes that this thread has started end with it
   }};
   auto elements = x.events > 0 ? std::vector<uint64_t>{1, 100, 1u << 12, 1u << 15}
                                : std::vector<uint64_t>{1, 1024, 1u << 15, 1u << 19};
@@ -164,11 +168,13 @@ bool run(const settings& x, soak_connection& connection, soak_connection& for_de
     }
   }
   over = true;
-  device_events.join();
-  events.join();
-  cluster.calm();
+  device_events.join(); // a call of it may wait for a coordinator that is killed until it is started again
+  devices_are_left_alone = true;
+  is_calm.wait();
   const auto disorder = operations.judge_history();
   report(result, cluster, elapsed());
+  is_judged.count_down();
+  events.join();
   if (!disorder.empty())
     fmt::print("DISORDER: {}\n", disorder);
   for (auto& [reason, times] : result.reasons)

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -37,7 +38,6 @@ public:
     milliseconds restarted_after{500};                         ///< Of the coordinator.
     milliseconds full_for{4000};                               ///< Of the coordinator's disk.
     milliseconds device_gap_min{500}, device_gap_spread{3000}; ///< Between faults of single devices.
-    bool harms_coordinator = true;                             ///< It is killed, and its disk is full.
     milliseconds slow_max{20};                                 ///< A slow device takes up to so much longer a round.
 
     static pace fast() {
@@ -50,7 +50,6 @@ public:
               .full_for = milliseconds{200},
               .device_gap_min = milliseconds{400},
               .device_gap_spread = milliseconds{800},
-              .harms_coordinator = false,
               .slow_max = milliseconds{3}};
     }
   };
@@ -130,9 +129,9 @@ private:
   std::ofstream events_;
   std::optional<soak_network> network_;
   std::map<size_t, steady::time_point> cut_until_; ///< Hosts whose cables are out.
-  std::optional<soak_disk> disk_;
+  std::unique_ptr<soak_disk> disk_;
   std::optional<steady::time_point> full_until_;
-  steady::time_point disk_empty_since_ = steady::now();
+  steady::time_point disk_empty_since_{};
   uint32_t port_ = 0;
   std::optional<member> coordinator_;
   std::vector<member> nodes_;

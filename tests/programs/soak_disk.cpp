@@ -14,14 +14,18 @@ constexpr const char* size_option = "size=256m";
 
 } // namespace
 
-std::optional<soak_disk> soak_disk::make(const std::string& path) {
+std::unique_ptr<soak_disk> soak_disk::make(const std::string& path) {
   std::error_code none;
   std::filesystem::create_directories(path, none);
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0
       || ::mount("none", path.c_str(), "tmpfs", 0, size_option) != 0)
-    return std::nullopt;
+    return nullptr;
   std::filesystem::permissions(path, std::filesystem::perms::owner_all, none);
-  return soak_disk{path};
+  return std::unique_ptr<soak_disk>{new soak_disk{path}};
+}
+
+soak_disk::~soak_disk() {
+  ::umount2(path_.c_str(), MNT_DETACH);
 }
 
 void soak_disk::fill() const {

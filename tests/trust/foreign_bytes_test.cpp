@@ -264,7 +264,7 @@ TEST_CASE("foreign bytes: at every port they are refused, counted, logged once a
           }
       });
     const auto under_attack = cluster.time_calls(400);
-    strangers.clear(); // each finishes what it is at
+    strangers.clear();                                // each finishes what it is at
     CHECK(under_attack.median < usual.median + 10ms); // the longest depends on what else runs on this machine
     MESSAGE("a client's calls: ", usual.text(), "; under attack of ", ports.size(), " ports: ", under_attack.text());
     CHECK(resident_bytes(program->child.pid()) < memory + (32u << 20));
