@@ -111,23 +111,28 @@ void client_directory::forget_idle() {
 void client_directory::client_gone(client_id client, const std::string& why) {
   auto left = owned_.take(client);
   ensure(!owned_.owns_anything(client), "a client that has ended owns nothing");
+  if (!left.communicators.empty())
+    spdlog::info("the client that made communicator {} has ended ({}): it is destroyed",
+                 fmt::join(left.communicators, ", "), why);
+  end(std::move(left), "the client that made it has ended: " + why);
+}
+
+void client_directory::end(ownership::belongings left, const std::string& reason) {
   if (left.communicators.empty())
     return give_back(left.ranges);
-  spdlog::info("the client that made communicator {} has ended ({}): it is destroyed",
-               fmt::join(left.communicators, ", "), why);
   // Its memory is freed after its communicators' streams have stopped using it.
   auto waiting = std::make_shared<size_t>(left.communicators.size());
-  auto ended = [this, waiting, ranges = std::move(left.ranges)](communicator_id id, const caf::error& reason) {
+  auto ended = [this, waiting, ranges = std::move(left.ranges)](communicator_id id, const caf::error& problem) {
     ensure(*waiting > 0, "each communicator of a client ends once");
-    coordinator_.communicator_ended(id, reason);
+    coordinator_.communicator_ended(id, problem);
     if (--*waiting == 0)
       give_back(ranges);
   };
   for (auto id : left.communicators)
-    destroy(id, "the client that made it has ended: " + why, ended);
+    destroy(id, reason, ended);
 }
 
-void client_directory::destroy(communicator_id id, std::string reason, end_function ended) {
+void client_directory::destroy(communicator_id id, const std::string& reason, const end_function& ended) {
   auto known = coordinator_.communicators.find(id);
   if (known == nullptr)
     return ended(id, {});
@@ -135,7 +140,7 @@ void client_directory::destroy(communicator_id id, std::string reason, end_funct
   auto limit = options.request_limit + options.communicators.operation_limit; // for streams that are given up
   proto::CommDestroyRequest request;
   request.set_comm_id(id.value);
-  request.set_reason(std::move(reason));
+  request.set_reason(reason);
   auto handle = caf::actor_cast<communicator_actor>(known->handle);
   coordinator_.self->request(handle, limit, std::move(request))
     .then([id, ended](const proto::CommDestroyResponse&) { ended(id, {}); },
@@ -145,9 +150,8 @@ void client_directory::destroy(communicator_id id, std::string reason, end_funct
           });
 }
 
-void client_directory::end_without_owner(communicator_id what) {
-  destroy(what, "the client that made it has not come back after the coordinator was restarted",
-          [this](communicator_id id, const caf::error& reason) { coordinator_.communicator_ended(id, reason); });
+void client_directory::end_without_owner(ownership::belongings left) {
+  end(std::move(left), "the client that made it has not come back after the coordinator was restarted");
 }
 
 void client_directory::give_back(const std::set<owned_range>& ranges) {

@@ -30,8 +30,8 @@ public:
   void own(const caf::actor_addr& client, owned_range what);
   void freed(owned_range what);
   void communicator_ended(communicator_id what);
-  /// Destroys a communicator whose client has not come back after the coordinator was restarted.
-  void end_without_owner(communicator_id what);
+  /// Ends what a client owned before the coordinator was restarted, and that has not come back.
+  void end_without_owner(ownership::belongings left);
   void device_gone(device_id device);
 
   /// From now on this actor is found by that name.
@@ -48,10 +48,11 @@ public:
 private:
   using end_function = std::function<void(communicator_id, const caf::error& reason)>;
 
-  void destroy(communicator_id id, std::string reason, end_function ended);
+  void destroy(communicator_id id, const std::string& reason, const end_function& ended);
   client_id id_of(const caf::actor_addr& client);
   void monitor(const caf::actor_addr& client, client_id id);
   void client_gone(client_id client, const std::string& why);
+  void end(ownership::belongings left, const std::string& reason);
   void give_back(const std::set<owned_range>& ranges);
   /// Clients that no longer own anything need not be monitored.
   void forget_idle();

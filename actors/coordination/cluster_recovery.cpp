@@ -9,6 +9,7 @@
 #include "runtime/text/version_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -227,6 +228,9 @@ void cluster_recovery::build_communicators() {
   for (auto& [id, stored] : found_.communicators)
     build(stored);
   end_unknown();
+  for (auto& [id, said] : known_)
+    if (coordinator_.devices.find(id) != nullptr)
+      restore_allocations(id, said);
   state_ = phase::done;
   coordinator_.members.introduce_nodes();
   spdlog::info("the cluster is found again: {}, {} and {}", counted(coordinator_.devices.nodes().size(), "node"),
@@ -301,7 +305,16 @@ void cluster_recovery::build(const proto::StoredCommunicator& stored) {
   coordinator_.communicators.made(id, std::move(like));
   coordinator_.access.restored(id, stored.maker());
   if (!stored.owner().empty())
-    owners_[stored.owner()].push_back(id);
+    owners_[stored.owner()].communicators.insert(id);
+}
+
+void cluster_recovery::restore_allocations(device_id device, const proto::Recalled& said) {
+  for (auto& x : said.allocations()) {
+    const owned_range range{device, x.address()};
+    coordinator_.access.allocated(range, x.bytes(), x.maker());
+    if (!x.owner().empty())
+      owners_[x.owner()].ranges.insert(range);
+  }
 }
 
 /// Communicators of which members know and the store does not: the coordinator ended between the two, and no client has
@@ -336,21 +349,30 @@ proto::ClientReturnResponse cluster_recovery::client_returned(const proto::Clien
     }
   auto client = coordinator_.self->current_sender();
   auto owned = owners_.extract(x.owner());
-  if (owned && client)
-    for (auto id : owned.mapped())
+  if (owned && client) {
+    for (auto id : owned.mapped().communicators)
       if (coordinator_.communicators.find(id) != nullptr)
         coordinator_.clients.own(client->address(), id);
+    for (auto range : owned.mapped().ranges)
+      if (coordinator_.devices.find(range.device) != nullptr)
+        coordinator_.clients.own(client->address(), range);
+  }
   return {};
 }
 
+void cluster_recovery::freed(owned_range what) {
+  for (auto& [owner, left] : owners_)
+    left.ranges.erase(what);
+}
+
 void cluster_recovery::give_up_owners() {
-  for (auto& [owner, ids] : std::exchange(owners_, {}))
-    for (auto id : ids)
-      if (coordinator_.communicators.find(id) != nullptr) {
-        spdlog::info("the client that made communicator {} has not come back within {}: it is destroyed", id.value,
-                     duration_text(coordinator_.options.orphan_limit));
-        coordinator_.clients.end_without_owner(id);
-      }
+  for (auto& [owner, left] : std::exchange(owners_, {})) {
+    std::erase_if(left.communicators, [&](auto id) { return coordinator_.communicators.find(id) == nullptr; });
+    if (!left.communicators.empty())
+      spdlog::info("the client that made communicator {} has not come back within {}: it is destroyed",
+                   fmt::join(left.communicators, ", "), duration_text(coordinator_.options.orphan_limit));
+    coordinator_.clients.end_without_owner(std::move(left));
+  }
 }
 
 } // namespace ringmaster

@@ -2,6 +2,7 @@
 
 #include "messages/interfaces.hpp"
 #include "runtime/coordination/device_registry.hpp"
+#include "runtime/coordination/ownership.hpp"
 #include "runtime/metadata/cluster_metadata.hpp"
 
 #include <caf/error.hpp>
@@ -44,6 +45,7 @@ public:
   proto::ClientReturnResponse client_returned(const proto::ClientReturn& x);
   /// A node or device that has come back has ended.
   void lost(node_id id);
+  void freed(owned_range what);
   /// Returns whether the number is of a limit here.
   bool expire(uint64_t number);
 
@@ -61,6 +63,7 @@ private:
   void build_communicators();
   void build(const proto::StoredCommunicator& stored);
   void end_unknown();
+  void restore_allocations(device_id device, const proto::Recalled& said);
   /// It had ended on some of its devices: it ends on all.
   void end(communicator_id id, const std::vector<device_id>& devices);
   void give_up_owners();
@@ -72,8 +75,8 @@ private:
   std::set<device_id> to_recall_; ///< Devices whose answer is due.
   std::map<device_id, proto::Recalled> known_;
   std::map<device_id, std::string> why_lost_;
-  std::map<std::string, std::vector<communicator_id>> owners_; ///< Communicators of clients that have not come back.
-  uint64_t nodes_limit_ = 0, owners_limit_ = 0;                ///< Numbers of timers.
+  std::map<std::string, ownership::belongings> owners_; ///< What clients own that have not come back.
+  uint64_t nodes_limit_ = 0, owners_limit_ = 0;         ///< Numbers of timers.
 };
 
 } // namespace ringmaster

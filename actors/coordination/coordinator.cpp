@@ -312,7 +312,9 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
       state.will_change(device_id{id.value()}, x.destination().value(), x.bytes());
       return ask_device<proto::CopyResponse>(state, device_id{id.value()}, x, state.options.request_limit);
     },
-    [&state](const DeviceId& id, const proto::AllocateRequest& x) { return allocate(state, device_id{id.value()}, x); },
+    [&state](const DeviceId& id, proto::AllocateRequest& x) {
+      return allocate(state, device_id{id.value()}, std::move(x));
+    },
     [&state](const DeviceId& id, const proto::FreeRequest& x) { return free(state, device_id{id.value()}, x); },
     device_call<proto::StreamCreateResponse, proto::StreamCreateRequest>(state),
     [&state](const DeviceId& id, const proto::StreamSynchronizeRequest& x) {

@@ -20,11 +20,12 @@ caf::error no_answer(const std::string& who, const caf::error& problem, caf::tim
   return make_error(gone, fmt::format("{} did not answer: {}", who, render(problem)));
 }
 
-caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x) {
+caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, proto::AllocateRequest x) {
   auto client = x.outlives_client() ? caf::actor_addr{} : state.clients.calling_client();
+  x.set_maker(state.access.caller().maker());
+  x.set_owner(client ? caf::to_string(client) : std::string{});
   return ask_device<proto::AllocateResponse>(state, id, x, state.options.request_limit,
-                                             [&state, id, client, bytes = x.bytes(),
-                                              maker = state.access.caller().maker()](const auto& y) {
+                                             [&state, id, client, bytes = x.bytes(), maker = x.maker()](const auto& y) {
                                                if (!y.error().empty())
                                                  return;
                                                const owned_range range{id, y.address().value()};
@@ -41,6 +42,7 @@ caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, co
                                              return;
                                            state.access.freed(range);
                                            state.clients.freed(range);
+                                           state.recovery.freed(range);
                                          });
 }
 

@@ -137,7 +137,7 @@ caf::result<Response> ask_communicator(coordinator_state& state, communicator_id
 }
 
 // Requests that are not only passed on (coordinator_requests.cpp).
-caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, const proto::AllocateRequest& x);
+caf::result<proto::AllocateResponse> allocate(coordinator_state& state, device_id id, proto::AllocateRequest x);
 caf::result<proto::FreeResponse> free(coordinator_state& state, device_id id, const proto::FreeRequest& x);
 caf::result<gpu_sim::MemcpyResponse, byte_block> copy_memory(coordinator_state& state, gpu_sim::MemcpyRequest x,
                                                              byte_block block);

@@ -268,9 +268,25 @@ proto::AllocateResponse allocate(device_state& state, const proto::AllocateReque
   auto address = state.memory->allocate(x.bytes(), x.alignment() == 0 ? 256 : x.alignment());
   if (!address)
     return refusal<proto::AllocateResponse>(address.error());
+  if (!x.maker().empty() || !x.owner().empty()) {
+    auto& made = state.allocations[*address];
+    made.set_address(*address);
+    made.set_bytes(x.bytes());
+    made.set_maker(x.maker());
+    made.set_owner(x.owner());
+  }
   proto::AllocateResponse result;
   result.mutable_address()->set_value(*address);
   return result;
+}
+
+proto::FreeResponse free(device_state& state, const proto::FreeRequest& x) {
+  if (!state.memory)
+    return refusal<proto::FreeResponse>(state.not_joined());
+  const auto problem = state.memory->free(x.address().value());
+  if (!problem)
+    state.allocations.erase(x.address().value());
+  return verdict<proto::FreeResponse>(problem);
 }
 
 proto::StreamCreateResponse create_stream(device_state& state) {
@@ -302,6 +318,8 @@ caf::result<proto::Recalled> recall(device_state& state, const proto::RecallRequ
     its.set_members_epoch(of_it.members->epoch());
     *its.mutable_members() = of_it.members->devices();
   }
+  for (auto& [address, of_client] : state.allocations)
+    *known.add_allocations() = of_client;
   return state.self->delegate(state.streams.begin()->second, x, std::move(known));
 }
 
@@ -351,12 +369,7 @@ device_actor::behavior_type device(device_pointer self, device_options options) 
       return once_by<proto::CopyResponse>(state, *target, x);
     },
     [&state](const proto::AllocateRequest& x) { return once(state, x, [&] { return allocate(state, x); }); },
-    [&state](const proto::FreeRequest& x) {
-      return once(state, x, [&] {
-        return state.memory ? verdict<proto::FreeResponse>(state.memory->free(x.address().value()))
-                            : refusal<proto::FreeResponse>(state.not_joined());
-      });
-    },
+    [&state](const proto::FreeRequest& x) { return once(state, x, [&] { return free(state, x); }); },
     [&state](const proto::StreamCreateRequest& x) { return once(state, x, [&] { return create_stream(state); }); },
     [&state](const proto::StreamSynchronizeRequest& x) {
       return by_stream<proto::StreamSynchronizeResponse>(state, x.stream_id().value(), x);

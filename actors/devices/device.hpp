@@ -85,6 +85,8 @@ public:
   std::map<stream_id, offer> early;        ///< Offers of transfers whose receive has not been posted.
   std::map<event_id, device_event> events; ///< Those with pending records.
   std::map<communicator_id, membership> communicators;
+  std::map<uint64_t, proto::ClientMemory>
+    allocations; ///< Of clients, by address: a restarted coordinator asks for them.
   device_faults faults{*this};
 
   /// Removes the memory's file, so that no process maps it from now on; those that have mapped it may still read.

@@ -267,6 +267,69 @@ TEST_CASE(
   CHECK(lost > 0);
 }
 
+namespace {
+
+constexpr uint64_t nearly_all_bytes = 60'000; ///< Of 65,536 bytes.
+
+proto::AllocateRequest of_nearly_all() {
+  proto::AllocateRequest result;
+  result.set_bytes(nearly_all_bytes);
+  return result;
+}
+
+/// A client beside the test's own, in its process, that allocates what it is asked to.
+caf::actor other_client(simulated_nodes& cluster) {
+  const auto behaviour = [to = cluster.host](caf::event_based_actor* self) -> caf::behavior {
+    return {[self, to](const gpu_sim::DeviceId& device, const proto::AllocateRequest& x) {
+      auto promise = self->make_response_promise<proto::AllocateResponse>();
+      self->request(to, caf::infinite, device, x)
+        .then([promise](proto::AllocateResponse& y) mutable { promise.deliver(std::move(y)); },
+              [promise](caf::error& problem) mutable { promise.deliver(std::move(problem)); });
+      return promise;
+    }};
+  };
+  return cluster.client_system().spawn(behaviour);
+}
+
+} // namespace
+
+TEST_CASE("restarts: memory stays its client's, and is freed with it, also if it ends while the coordinator is away") {
+  enum class end { after_its_return, meanwhile, of_memory_first };
+  for (auto how : {end::after_its_return, end::meanwhile, end::of_memory_first}) {
+    CAPTURE(static_cast<int>(how));
+    auto options = restartable(3, false);
+    options.devices = {1};
+    simulated_nodes cluster{options};
+    const auto device = info_of(cluster).devices(0).metadata().deviceid();
+    auto other = other_client(cluster);
+    const auto range = cluster.call<proto::AllocateResponse>(other, device, of_nearly_all());
+    REQUIRE(range.error() == "");
+    const auto is_free = [&] {
+      const auto made = cluster.ask_coordinator<proto::AllocateResponse>(device, of_nearly_all());
+      CHECK((made.error().empty() || made.code() == static_cast<uint32_t>(errc::out_of_memory)));
+      return made.error().empty();
+    };
+    cluster.kill(0);
+    if (how == end::meanwhile)
+      caf::anon_send_exit(other, caf::exit_reason::kill);
+    cluster.run_for(20ms);
+    cluster.restart_coordinator();
+    CHECK(!is_free());
+    if (how == end::of_memory_first) { // what another one has there by now is not freed with it
+      proto::FreeRequest give_back;
+      *give_back.mutable_address() = range.address();
+      REQUIRE(cluster.ask_coordinator<proto::FreeResponse>(device, give_back).success());
+      REQUIRE(is_free());
+    }
+    if (how != end::meanwhile)
+      caf::anon_send_exit(other, caf::exit_reason::kill);
+    other = nullptr;
+    cluster.run_for(how == end::meanwhile ? 61s : 1s);
+    CHECK(is_free() == (how != end::of_memory_first));
+    CHECK(cluster.end() == "");
+  }
+}
+
 TEST_CASE("restarts: a node that does not come back is lost, and the others go on") {
   simulated_nodes cluster{restartable(7, false)};
   all_reduce_trial trial{cluster, {.in_place = true}};

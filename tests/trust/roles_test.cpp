@@ -33,14 +33,20 @@ namespace {
 struct guarded_cluster {
   guarded_cluster() {
     cluster_secret.create(secret_file);
-    coordinator.emplace(command({"coordinator", "--port", "0", "--port-file", port_file, "--journal", journal,
-                                 "--secret-file", secret_file}));
-    REQUIRE_MESSAGE(coordinator->wait_until([&] { return std::filesystem::exists(port_file); }), coordinator->error);
-    std::ifstream{port_file} >> port;
+    start_coordinator();
     where = "127.0.0.1:" + std::to_string(port);
     node.emplace(command({"node", "--join", where, "--devices", "2", "--name", "one", "--secret-file", secret_file}));
     auto info = run(secret_file, {"info", "--join", where, "--devices", "2"});
     REQUIRE_MESSAGE(info.first == 0, info.second);
+  }
+
+  /// On the port of before, if there was one.
+  void start_coordinator() {
+    std::filesystem::remove(port_file);
+    coordinator.emplace(command({"coordinator", "--port", std::to_string(port), "--port-file", port_file, "--journal",
+                                 journal, "--secret-file", secret_file}));
+    REQUIRE_MESSAGE(coordinator->wait_until([&] { return std::filesystem::exists(port_file); }), coordinator->error);
+    std::ifstream{port_file} >> port;
   }
 
   std::string file_of(role as, const std::string& name = {}) const {
@@ -268,6 +274,37 @@ TEST_CASE("roles: a client uses what it has made, and not the communicators, mem
   CHECK(is_denied(alice.ask(alice.coordinator, device, proto::FaultRequest{})));
   CHECK(operating.answer<proto::CommDestroyResponse>(in(proto::CommDestroyRequest{})).success());
   x.check_alive();
+}
+
+TEST_CASE("roles: what a client has made stays its own when the coordinator is killed and started again") {
+  guarded_cluster x;
+  const auto files = std::pair{x.file_of(role::client, "alice"), x.file_of(role::client, "bob")};
+  gpu_sim::DeviceId device;
+  gpu_sim::MemAddr address;
+  {
+    peer_process alice{x, files.first};
+    device = id_of_device(alice.answer<proto::ClusterInfo>(proto::ClusterInfoRequest{}).devices(0).metadata());
+    proto::AllocateRequest some;
+    some.set_bytes(256);
+    some.set_outlives_client(true);
+    some.set_maker("name bob"); // which it cannot choose
+    address = alice.answer<proto::AllocateResponse>(device, some).address();
+  }
+  ::kill(x.coordinator->child.pid(), SIGKILL);
+  x.coordinator->finish();
+  x.start_coordinator();
+  x.check_alive();
+  peer_process alice{x, files.first}, bob{x, files.second};
+  gpu_sim::MemcpyRequest out;
+  *out.mutable_devicetohost()->mutable_srcdeviceid() = device;
+  *out.mutable_devicetohost()->mutable_srcmemaddr() = address;
+  out.mutable_devicetohost()->set_numbytes(16);
+  proto::FreeRequest free;
+  *free.mutable_address() = address;
+  CHECK(is_denied(bob.ask(bob.coordinator, out)));
+  CHECK(is_denied(bob.ask(bob.coordinator, device, free)));
+  CHECK(!is_denied(alice.ask(alice.coordinator, out)));
+  CHECK(alice.answer<proto::FreeResponse>(device, free).success());
 }
 
 TEST_CASE("roles: a node brings devices, and calls nothing that a client calls") {
