@@ -150,7 +150,7 @@ proto::JournalTailResponse tail(journal_state& state, const proto::JournalTailRe
 
 // An exit message overtakes the records in the mailbox; a request to itself comes after them. What a slow disk keeps
 // it from within the limit is written when the state goes.
-void leave(self_pointer self, caf::error reason) {
+void leave(self_pointer self, const caf::error& reason) {
   constexpr caf::timespan leave_limit = std::chrono::minutes{10};
   if (std::exchange(self->state.leaving, true))
     return;

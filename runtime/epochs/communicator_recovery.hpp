@@ -31,7 +31,7 @@ struct recovered_communicator {
   std::vector<std::pair<call_key, sequence_number>> host_calls; ///< Calls of the host that streams know.
   std::vector<rank_call> rank_calls; ///< The latest of each rank that have ended, and those in flight.
   uint64_t batch = 0;                ///< The latest of the host's calls.
-  sequence_number failed_in_batch;   ///< One of its operations that was cancelled; 0: none.
+  sequence_number failed_in_batch;   ///< The latest of its operations that was cancelled; 0: none.
 };
 
 /// Puts together what the streams of a communicator's ranks know:

@@ -24,6 +24,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -82,8 +83,8 @@ public:
 private:
   void declare_options(option_table& table) override {
     table.about(
-      "The coordinator of a cluster of several processes: listens, starts communicators and keeps the journal. Exits "
-      "on SIGTERM or SIGINT.");
+      "The coordinator of a cluster of several processes: listens, starts communicators and keeps the journal. SIGTERM "
+      "stops it for a restart: with --journal the cluster waits for its return. SIGINT (Ctrl-C) ends its cluster.");
     key_option(table, "--port", "coordinator.port").says("P", "the port to listen at; 0: any free port");
     key_option(table, "--host", "coordinator.host")
       .says("H", "the address to listen at, such as ::1; 0.0.0.0, or :: with IPv6, lets other hosts join");
@@ -114,7 +115,7 @@ private:
     block_ending_signals();
     if (is_shared)
       start_log(opts);
-    auto opened = is_shared ? open_shared_(opts, standby_, is_to_stop) : open_own_store(opts);
+    auto opened = is_shared ? open_shared_(opts, standby_, [] { return signal_to_stop() != 0; }) : open_own_store(opts);
     if (!opened && code_of(opened.error()) == errc::aborted && ending_signal() != 0)
       return exit_ok;
     if (!opened)
@@ -122,7 +123,8 @@ private:
     const std::shared_ptr<metadata_store> store = std::move(*opened);
     std::optional<no_more_connecting> at_the_end; // silent peers must not delay the exit
     caf::actor_system system{cfg_};
-    TRY(parts, cluster::start(system, opts, false, outer_launcher(), store));
+    const auto launcher = outer_launcher();
+    TRY(parts, cluster::start(system, opts, false, launcher, store));
     auto& coordinator = (*parts)->coordinator();
     TRY(where, listen(system, coordinator));
     spdlog::info("coordinator at {} (configuration: {})", text_of(*where), configuration_origin());
@@ -134,7 +136,7 @@ private:
     self->monitor(coordinator);
     adoption nodes{system, self, coordinator, listed};
     bool holds = true;
-    auto status = run_until_ended(
+    auto signal = run_until_ended(
       self, coordinator.address(),
       [&]() -> caf::error {
         nodes.try_missing();
@@ -146,16 +148,29 @@ private:
         return store->deposed();
       },
       [&](const caf::down_msg& x) { nodes.on_down(x); });
-    if (store != nullptr && store->is_shared())
-      leave_to_others(system, coordinator, *store, status, to);
+    const auto records = (*parts)->records();
+    if (store != nullptr && (store->is_shared() || (signal && is_to_return(launcher, *signal))))
+      leave_to_next(system, coordinator, *store, *records, signal ? caf::none : signal.error(), to);
     at_the_end.emplace();
-    auto records = (*parts)->records();
     parts->reset();
-    if (status && records->records_lost() > 0)
-      return make_error(errc::io_error, records->trouble());
-    if (status && store != nullptr && !store->trouble().empty())
+    if (!signal)
+      return std::move(signal.error());
+    RETURN_ERROR(what_lacks(*records, store.get()));
+    return exit_ok;
+  }
+
+  /// A launcher ends the whole job, and Ctrl-C the cluster.
+  static bool is_to_return(const served_launcher& launcher, int signal) {
+    return launcher.job.empty() && signal != SIGINT;
+  }
+
+  /// Error: what the journal or the store lacks.
+  static caf::error what_lacks(const journal_health& records, const metadata_store* store) {
+    if (records.records_lost() > 0)
+      return make_error(errc::io_error, records.trouble());
+    if (store != nullptr && !store->trouble().empty())
       return make_error(errc::io_error, store->trouble());
-    return status;
+    return caf::none;
   }
 
   caf::expected<endpoint> listen(caf::actor_system& system, const coordinator_actor& coordinator) const {
@@ -172,17 +187,21 @@ private:
 
   /// Exits. Nothing is taken down: to nodes and clients this is a coordinator that was killed, and they go on with the
   /// next one.
-  [[noreturn]] static void leave_to_others(caf::actor_system& system, const coordinator_actor& coordinator,
-                                           metadata_store& store, const caf::expected<int>& status, const console& to) {
-    if (status && store.holds())
-      if (auto problem = client{system, coordinator}.journal_flush())
-        spdlog::warn("the journal may lack its last records: {}", render(problem));
+  [[noreturn]] static void leave_to_next(caf::actor_system& system, const coordinator_actor& coordinator,
+                                         metadata_store& store, const journal_health& records, caf::error problem,
+                                         const console& to) {
+    if (!problem && store.holds())
+      if (auto unwritten = client{system, coordinator}.journal_flush())
+        spdlog::warn("the journal may lack its last records: {}", render(unwritten));
     store.hand_over();
-    if (!status)
-      end_at_once("ringmaster coordinator", status.error(), to.err);
-    spdlog::info("another coordinator may lead now");
+    if (!problem)
+      problem = what_lacks(records, &store);
+    if (problem)
+      end_at_once("ringmaster coordinator", problem, to.err);
+    spdlog::info(store.is_shared() ? "another coordinator may lead now"
+                                   : "the cluster waits for the next coordinator with this journal");
     std::fflush(nullptr);
-    std::_Exit(*status);
+    std::_Exit(exit_ok);
   }
 
   /// The same command in the program that can reach etcd. Returns if there is none. Errors: io_error.

@@ -66,7 +66,7 @@ std::optional<caf::expected<coordinator_actor>> connect_unless_ended(
   const std::function<caf::expected<coordinator_actor>()>& finds, std::optional<no_more_connecting>& at_the_end) {
   auto coming = std::async(std::launch::async, finds);
   while (coming.wait_for(no_more_connecting::look) != std::future_status::ready)
-    if (is_to_stop()) {
+    if (signal_to_stop() != 0) {
       at_the_end.emplace();
       coming.wait();
       return std::nullopt;
@@ -117,7 +117,7 @@ class node_call final : public configured_call {
         spdlog::warn("{}; this node's devices have ended with it, and it tries to join again with new ones, for {} "
                      "(node.orphan-timeout)",
                      render(status.error()), duration_text(left));
-      if (is_to_stop())
+      if (signal_to_stop() != 0)
         return exit_ok;
       std::this_thread::sleep_for(std::min<caf::timespan>(left, std::chrono::milliseconds{500}));
     }
@@ -191,9 +191,10 @@ class node_call final : public configured_call {
     if (self_node.has_joined())
       orphaned.joined(); // it may be lost again by now
     at_the_end.emplace();
-    if (status || status.error() != caf::exit_reason::user_shutdown)
-      return status;
-    spdlog::info("node {} has been drained: ends", self_node.name());
+    if (!status && status.error() != caf::exit_reason::user_shutdown)
+      return std::move(status.error());
+    if (!status)
+      spdlog::info("node {} has been drained: ends", self_node.name());
     return exit_ok;
   }
 };

@@ -4,7 +4,6 @@
 #include "messages/try.hpp"
 #include "tools/console/ending_signals.hpp"
 #include "tools/console/own_memory.hpp"
-#include "tools/options/tool_command.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -13,11 +12,11 @@
 
 namespace ringmaster {
 
-bool is_to_stop() {
-  auto signal = ending_signal();
+int signal_to_stop() {
+  const auto signal = ending_signal();
   if (signal != 0)
     spdlog::info("ends on signal {}", strsignal(signal));
-  return signal != 0;
+  return signal;
 }
 
 caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
@@ -31,8 +30,8 @@ caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_add
         return std::move(down->reason);
       other_down(*down);
     }
-    if (is_to_stop())
-      return exit_ok;
+    if (const auto signal = signal_to_stop())
+      return signal;
     RETURN_ERROR(now_and_then());
     freed.give_back_now_and_then();
   }

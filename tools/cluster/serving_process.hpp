@@ -11,10 +11,11 @@ namespace ringmaster {
 
 // What the coordinator's process and that of a node have in common.
 
-/// Whether this process has received a signal to stop, which is logged.
-bool is_to_stop();
+/// The signal to stop that this process has received, which is logged; 0: none.
+int signal_to_stop();
 
-/// Runs until a signal arrives. Errors: `vital` has exited, or an error of `now_and_then`, which is called regularly.
+/// Runs until a signal arrives, and returns it. Errors: `vital` has exited, or an error of `now_and_then`, which is
+/// called regularly.
 caf::expected<int> run_until_ended(caf::scoped_actor& self, const caf::actor_addr& vital,
                                    const std::function<caf::error()>& now_and_then,
                                    const std::function<void(const caf::down_msg&)>& other_down);

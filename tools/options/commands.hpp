@@ -41,7 +41,8 @@ tool_command explain_command();
 
 // The commands for the processes of a cluster.
 
-/// `ringmaster coordinator`: listens, keeps the journal, hosts no device. Exits on SIGTERM or SIGINT.
+/// `ringmaster coordinator`: listens, keeps the journal, hosts no device. With a journal SIGTERM leaves its cluster to
+/// the next one; else, and on SIGINT, the cluster ends.
 tool_command coordinator_command();
 /// `ringmaster node`: joins a coordinator with some devices, or waits for one that lists it in its configuration.
 tool_command node_command();
