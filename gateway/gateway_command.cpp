@@ -59,6 +59,10 @@ class gateway_call final : public configured_call {
     table.file("--grpc-clients", grpc_clients_)
       .says("FILE", "gRPC clients need a certificate that the authority in this file has signed, in PEM")
       .otherwise("they need none");
+    table.file("--grpc-token", grpc_token_)
+      .says("FILE", "gRPC calls need the token in its first line: metadata \"authorization: Bearer TOKEN\"")
+      .otherwise("without --grpc-clients this user's processes on this host may call");
+    table.flag("--open-grpc", open_grpc_).says("every process that can connect may call over gRPC");
     add_http_options(table, http_, http_options_);
     table.file("--ready-file", ready_file_)
       .says("F", "a file that is written when all addresses are listened at; it has a line for each, as the log has");
@@ -93,9 +97,24 @@ class gateway_call final : public configured_call {
     return caf::none;
   }
 
+  caf::expected<caller_rules> read_callers() const {
+    caller_rules result;
+    result.is_open = open_grpc_ || cfg_.values().trust.insecure;
+    if (grpc_token_.empty())
+      return result;
+    auto token = access_token::read(grpc_token_);
+    if (!token)
+      return std::move(token.error());
+    result.token = std::move(*token);
+    return result;
+  }
+
   caf::expected<int> run(const console& to) override {
     if (auto problem = read_certificates())
       return problem;
+    auto callers = read_callers();
+    if (!callers)
+      return with_context("gRPC", callers.error());
     start_log(cfg_.values());
     block_ending_signals();
     caf::actor_system system{cfg_};
@@ -103,7 +122,7 @@ class gateway_call final : public configured_call {
     if (!where)
       return std::move(where.error());
     auto& coordinator = (*where)->coordinator();
-    auto course = course_gateway::start(system, coordinator, std::move(listeners_), certificates_);
+    auto course = course_gateway::start(system, coordinator, std::move(listeners_), certificates_, std::move(*callers));
     if (!course)
       return std::move(course.error());
     std::string addresses;
@@ -128,7 +147,8 @@ class gateway_call final : public configured_call {
   }
 
   std::string grpc_, http_, ready_file_;
-  std::string grpc_certificate_, grpc_key_, grpc_clients_;
+  std::string grpc_certificate_, grpc_key_, grpc_clients_, grpc_token_;
+  bool open_grpc_ = false;
   grpc_certificates certificates_;
   std::vector<listener_options> listeners_;
   http_options http_options_;

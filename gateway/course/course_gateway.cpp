@@ -61,8 +61,8 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const grpc_certificates&
 class course_gateway::listener {
 public:
   listener(caf::actor_system& system, const coordinator_actor& coordinator, listener_options options,
-           const grpc_certificates& certificates)
-    : system_(system), options_(std::move(options)), credentials_(credentials_of(certificates)),
+           const grpc_certificates& certificates, const caller_rules& callers)
+    : system_(system), options_(std::move(options)), credentials_(credentials_of(certificates)), callers_(callers),
       registry_(std::make_shared<call_registry>(options_.form.calls_max,
                                                 full_messages_max * options_.form.message_bytes_max)),
       desk_(system.spawn(course_desk, course_desk_options{coordinator, options_})) {}
@@ -103,6 +103,7 @@ private:
     services_.push_back(std::make_unique<course_service>(registry_, place, [desk = desk_](const call_pointer& call) {
       caf::anon_send(desk, call);
     }));
+    services_.back()->admit(callers_, where); // with port 0 no one knows it yet
     grpc::ServerBuilder builder;
     set_limits(builder, options_.form, quota);
     int port = 0;
@@ -114,6 +115,7 @@ private:
                                                     "address may not be one of this host's",
                                                     text_of(where)));
     where.port = static_cast<uint16_t>(port);
+    services_.back()->admit(callers_, where);
     if (auto* health = server->GetHealthCheckService())
       for (auto name : {"gpu_sim.GPUCoordinator", "gpu_sim.GPUDevice"})
         health->SetServingStatus(name, true);
@@ -124,22 +126,30 @@ private:
   caf::actor_system& system_;
   listener_options options_;
   std::shared_ptr<grpc::ServerCredentials> credentials_;
+  const caller_rules& callers_;
   std::shared_ptr<call_registry> registry_;
   course_desk_actor desk_;
   std::vector<std::unique_ptr<course_service>> services_;
   std::vector<std::unique_ptr<grpc::Server>> servers_; ///< They use the services.
 };
 
-course_gateway::course_gateway() = default;
+course_gateway::course_gateway(caller_rules callers) : callers_(std::move(callers)) {}
 course_gateway::~course_gateway() = default;
 
 caf::expected<std::unique_ptr<course_gateway>> course_gateway::start(
   caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners,
-  const grpc_certificates& certificates) {
+  const grpc_certificates& certificates, caller_rules callers) {
   grpc::EnableDefaultHealthCheckService(true);
-  std::unique_ptr<course_gateway> result{new course_gateway};
+  callers.has_certificates = !certificates.clients.empty();
+  std::unique_ptr<course_gateway> result{new course_gateway{std::move(callers)}};
   for (auto& x : listeners) {
-    result->listeners_.push_back(std::make_unique<listener>(system, coordinator, std::move(x), certificates));
+    auto all = x.devices;
+    all.push_back(x.address);
+    for (auto& address : all)
+      if (auto problem = check_reach(result->callers_, !certificates.certificate.empty(), address.host))
+        return with_context(fmt::format("gRPC {}", x.name), problem);
+    result->listeners_.push_back(
+      std::make_unique<listener>(system, coordinator, std::move(x), certificates, result->callers_));
     if (auto problem = result->listeners_.back()->listen())
       return problem;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/access/caller_guard.hpp"
 #include "gateway/dialects/listener_file.hpp"
 #include "messages/interfaces.hpp"
 
@@ -22,10 +23,11 @@ struct grpc_certificates {
 /// devices. Health and reflection are served, too.
 class course_gateway {
 public:
-  /// Starts to listen; port 0 is any free port. Errors: io_error for an address that cannot be listened at.
+  /// Starts to listen; port 0 is any free port. Errors: io_error for an address that cannot be listened at;
+  /// invalid_argument for one that other hosts reach, if nothing says which of them may call (caller_rules).
   static caf::expected<std::unique_ptr<course_gateway>> start(
     caf::actor_system& system, const coordinator_actor& coordinator, std::vector<listener_options> listeners,
-    const grpc_certificates& certificates = {});
+    const grpc_certificates& certificates = {}, caller_rules callers = {});
   /// Stops to listen; calls under way are answered with UNAVAILABLE.
   ~course_gateway();
   course_gateway(const course_gateway&) = delete;
@@ -38,8 +40,9 @@ public:
 
 private:
   class listener;
-  course_gateway();
+  explicit course_gateway(caller_rules callers);
 
+  const caller_rules callers_;
   std::vector<std::unique_ptr<listener>> listeners_;
 };
 

@@ -124,6 +124,8 @@ grpc::ServerGenericBidiReactor* course_service::CreateReactor(grpc::GenericCallb
     return new_reflection();
   if (!serves(context->method()))
     return new refused_call{{grpc::UNIMPLEMENTED, fmt::format("there is no method {}", context->method())}};
+  if (const auto problem = check_caller(*context))
+    return new refused_call{refuse(*context, problem)};
   auto origin = origin_of(*context);
   if (!origin)
     return new refused_call{refuse(*context, origin.error())};
@@ -138,6 +140,17 @@ grpc::ServerGenericBidiReactor* course_service::CreateReactor(grpc::GenericCallb
 bool course_service::serves(std::string_view method) const {
   return std::ranges::find(methods::of_device, method) != methods::of_device.end()
          || (!place_ && std::ranges::find(methods::of_coordinator, method) != methods::of_coordinator.end());
+}
+
+caf::error course_service::check_caller(const grpc::GenericCallbackServerContext& context) const {
+  const auto guard = guard_.load();
+  if (guard == nullptr)
+    return make_error(errc::unreachable, "the gateway is starting");
+  const auto& metadata = context.client_metadata();
+  const auto presented = metadata.find("authorization");
+  return guard->check(context.peer(), presented == metadata.end()
+                                        ? std::string_view{}
+                                        : std::string_view{presented->second.data(), presented->second.size()});
 }
 
 caf::expected<call_origin> course_service::origin_of(const grpc::GenericCallbackServerContext& context) const {

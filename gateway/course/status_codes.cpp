@@ -36,8 +36,8 @@ grpc::StatusCode code_for(errc code) {
     case errc::corrupt:
     case errc::wrong_version:
     case errc::gave_up:
-    case errc::not_ringmaster:
-    case errc::unauthenticated: return grpc::INTERNAL;
+    case errc::not_ringmaster: return grpc::INTERNAL;
+    case errc::unauthenticated: return grpc::UNAUTHENTICATED;
   }
   return grpc::INTERNAL;
 }

@@ -42,6 +42,21 @@ TEST_CASE("certificates: gRPC with TLS serves clients that the authority has sig
   CHECK(heartbeat(served.client_of()).error_code() == grpc::StatusCode::UNAVAILABLE); // without TLS
 }
 
+TEST_CASE("certificates: with a token gRPC serves those that present it, and no others") {
+  gateway::caller_rules callers;
+  callers.token = *access_token::of("0123456789abcdef", "the test's token");
+  const served_cluster served{lab_listener, 2, {"--device.memory-bytes=1MiB"}, {}, {}, callers};
+  const auto code_with = [&](const std::string& authorization) {
+    return served.client_of()
+      .call<course::GetCommStatusResponse>("GPUCoordinator/GetCommStatus", course::GetCommStatusRequest{},
+                                           std::chrono::seconds{10}, {{"authorization", authorization}})
+      .status.error_code();
+  };
+  CHECK(code_with("Bearer 0123456789abcdeg") == grpc::StatusCode::UNAUTHENTICATED);
+  CHECK(heartbeat(served.client_of()).error_code() == grpc::StatusCode::UNAUTHENTICATED);
+  CHECK(code_with("Bearer 0123456789abcdef") != grpc::StatusCode::UNAUTHENTICATED);
+}
+
 TEST_CASE("certificates: HTTP serves clients that the authority has signed, and no others") {
   const temporary_directory dir;
   const trust_authority authority, other{"another-authority"};

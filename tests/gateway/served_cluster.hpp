@@ -29,7 +29,7 @@ public:
   /// `listeners`: as in a configuration file; `options`: of the cluster; `between`: none: nothing.
   explicit served_cluster(std::string_view listeners = lab_listener, uint32_t devices = 4,
                           std::vector<std::string> options = {"--device.memory-bytes=1MiB"}, const front& between = {},
-                          const gateway::grpc_certificates& certificates = {})
+                          const gateway::grpc_certificates& certificates = {}, gateway::caller_rules callers = {})
     : settings_(std::make_unique<configuration>()) {
     options.push_back("--device.count=" + std::to_string(devices));
     options.push_back("--log.level=off");
@@ -40,7 +40,7 @@ public:
     REQUIRE_MESSAGE(parsed, render(parsed.error()));
     const auto& host = cluster_->coordinator();
     gateway_ = std::move(*gateway::course_gateway::start(*system_, between ? between(*system_, host) : host,
-                                                         std::move(*parsed), certificates));
+                                                         std::move(*parsed), certificates, std::move(callers)));
   }
 
   /// A new client of a listener's coordinator services, or of one of its devices.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gateway/http/server/access_token.hpp"
+#include "gateway/access/access_token.hpp"
 
 #include <optional>
 #include <set>

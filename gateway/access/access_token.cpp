@@ -1,4 +1,4 @@
-#include "gateway/http/server/access_token.hpp"
+#include "gateway/access/access_token.hpp"
 
 #include "messages/errc.hpp"
 

@@ -1,0 +1,93 @@
+#include "gateway/access/caller_guard.hpp"
+
+#include "messages/errc.hpp"
+#include "runtime/text/own_address.hpp"
+#include "runtime/text/utf8.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <unistd.h>
+
+namespace ringmaster::gateway {
+
+namespace {
+
+constexpr auto other_ways = "--grpc-token FILE, --grpc-clients FILE and --open-grpc admit others";
+
+/// "[::1]:50712" of "ipv6:%5B::1%5D:50712".
+std::string address_in(const std::string& peer) {
+  auto result = peer.substr(std::min(peer.find(':') + 1, peer.size()));
+  for (const auto& [escaped, plain] : {std::pair{"%5B", "["}, std::pair{"%5D", "]"}})
+    if (const auto at = result.find(escaped); at != std::string::npos)
+      result.replace(at, 3, plain);
+  return result;
+}
+
+std::string_view presented_token(std::string_view authorization) {
+  constexpr std::string_view scheme = "bearer ";
+  return lower_case(std::string{authorization.substr(0, scheme.size())}) == scheme ? authorization.substr(scheme.size())
+                                                                                   : std::string_view{};
+}
+
+} // namespace
+
+caf::error check_reach(const caller_rules& rules, bool has_tls, const std::string& host) {
+  if (rules.is_open || rules.has_certificates || is_loopback(host))
+    return caf::none;
+  if (!rules.token)
+    return invalid(fmt::format("other hosts reach {}: give --grpc-clients FILE with certificates, or --grpc-token FILE "
+                               "with TLS, or --open-grpc if every process that can connect may use the cluster; or "
+                               "listen at 127.0.0.1",
+                               host));
+  if (!has_tls)
+    return invalid(fmt::format("a token sent to {} would cross the network in clear: give --grpc-certificate and "
+                               "--grpc-key, or listen at 127.0.0.1",
+                               host));
+  return caf::none;
+}
+
+caf::error caller_guard::check(const std::string& peer, std::string_view authorization) {
+  auto problem = judge(peer, authorization);
+  if (!problem)
+    return problem;
+  uint64_t times = 0;
+  {
+    std::scoped_lock lock{mutex_};
+    times = refusals_.happened(std::chrono::steady_clock::now());
+  }
+  if (times > 0)
+    spdlog::warn("gRPC call from {} at {} refused ({} since the last such line): {}", address_in(peer), text_of(own_),
+                 times, render(problem));
+  return problem;
+}
+
+caf::error caller_guard::judge(const std::string& peer, std::string_view authorization) const {
+  if (rules_.is_open)
+    return caf::none;
+  if (rules_.token && !rules_.token->equals(presented_token(authorization)))
+    return make_error(errc::unauthenticated, "a call needs the gateway's token: metadata \"authorization: Bearer "
+                                             "TOKEN\"");
+  return rules_.token || rules_.has_certificates ? caf::none : judge_user(peer);
+}
+
+caf::error caller_guard::judge_user(const std::string& peer) const {
+  const auto from = parse_endpoint(address_in(peer));
+  if (!from || !is_loopback(from->host))
+    return make_error(errc::permission_denied,
+                      fmt::format("{} is not on the gateway's host: {}", address_in(peer), other_ways));
+  const bool is_six = is_ipv6_address(from->host);
+  const auto to = is_six == is_ipv6_address(own_.host) && is_loopback(own_.host) && own_.host != "localhost"
+                    ? own_.host
+                    : std::string{is_six ? "::1" : "127.0.0.1"};
+  const auto user = find_({from->host, from->port, to, own_.port});
+  if (!user)
+    return make_error(errc::permission_denied, fmt::format("{}; {}", render(user.error()), other_ways));
+  if (*user == ::geteuid() || *user == 0)
+    return caf::none;
+  return make_error(errc::permission_denied, fmt::format("user {} may not call the gateway of user {}: {}", *user,
+                                                         ::geteuid(), other_ways));
+}
+
+} // namespace ringmaster::gateway
