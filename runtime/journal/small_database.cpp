@@ -67,12 +67,13 @@ rocksdb::DBOptions small_database_options() {
 
 std::error_code make_private_directory(const fs::path& wanted) {
   const auto dir = wanted.has_filename() ? wanted : wanted.parent_path(); // "journal/"
-  std::error_code ec;
-  if (!dir.parent_path().empty())
-    fs::create_directories(dir.parent_path(), ec);
-  if (!ec && ::mkdir(dir.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    ec = {errno, std::generic_category()};
-  return ec;
+  const auto made = [&] { return ::mkdir(dir.c_str(), S_IRWXU) == 0 || errno == EEXIST; };
+  if (dir.empty() || made())
+    return {};
+  if (errno == ENOENT)
+    if (auto problem = make_private_directory(dir.parent_path()))
+      return problem;
+  return made() ? std::error_code{} : std::error_code{errno, std::generic_category()};
 }
 
 // The kernel knows which process holds the lock. It is not asked if this process does, since closing the file would

@@ -14,7 +14,7 @@ namespace ringmaster {
 /// and is dropped; any other damage is an error.
 rocksdb::DBOptions small_database_options();
 
-/// With its parents. A new one is for its owner only; one that exists keeps its permissions, for it may have other
+/// With its parents. New ones are for their owner only; one that exists keeps its permissions, for it may have other
 /// uses.
 std::error_code make_private_directory(const std::filesystem::path& wanted);
 

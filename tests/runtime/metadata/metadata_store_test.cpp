@@ -46,7 +46,7 @@ fs::path log_in(const fs::path& dir) {
 
 TEST_CASE("metadata_store: what is committed is found again, and a change is made as a whole") {
   temporary_directory dir;
-  const auto path = dir.path() / "store";
+  const auto path = dir.path() / "journal" / "store";
   for (bool on_disk : {false, true}) {
     auto store = on_disk ? opened_store(path) : metadata_store::in_memory();
     CHECK(store->waits() == on_disk);
@@ -60,7 +60,8 @@ TEST_CASE("metadata_store: what is committed is found again, and a change is mad
   for (auto& file : fs::directory_iterator{path})
     if (file.path().filename() != "LOCK") // which RocksDB makes beside its other files
       CHECK((file.status().permissions() & (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none);
-  CHECK((fs::status(path).permissions() & (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none);
+  for (auto& made : {path, path.parent_path()}) // the journal comes after the store
+    CHECK((fs::status(made).permissions() & (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none);
 }
 
 TEST_CASE("metadata_store: a second coordinator is refused, with the process that has the store") {
