@@ -10,9 +10,10 @@ void add_http_options(option_table& table, std::string& where, http_options& tar
   table.file("--operator-token", target.operator_token)
     .says("FILE", "requests with the token in its first line may kill, hang, slow and drain")
     .otherwise("nothing can be changed");
-  table.file("--reader-token", target.reader_token).says("FILE", "reading needs the token in its first line");
-  table.flag("--open-reading", target.open_reading)
-    .says("reading needs no token at an address that other hosts reach either");
+  table.file("--reader-token", target.reader_token)
+    .says("FILE", "reading needs the token in its first line")
+    .otherwise("at 127.0.0.1 and ::1 processes of this user may read");
+  table.flag("--open-reading", target.open_reading).says("every process that can connect may read");
   table.file("--http-certificate", target.certificate).says("FILE", "serves TLS with this certificate chain, in PEM");
   table.file("--http-key", target.key).says("FILE", "the certificate's key, in PEM");
   table.file("--http-clients", target.clients)

@@ -8,7 +8,6 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
-#include <unistd.h>
 
 namespace ringmaster::gateway {
 
@@ -78,16 +77,11 @@ caf::error caller_guard::judge_user(const std::string& peer) const {
     return make_error(errc::permission_denied,
                       fmt::format("{} is not on the gateway's host: {}", address_in(peer), other_ways));
   const bool is_six = is_ipv6_address(from->host);
-  const auto to = is_six == is_ipv6_address(own_.host) && is_loopback(own_.host) && own_.host != "localhost"
-                    ? own_.host
-                    : std::string{is_six ? "::1" : "127.0.0.1"};
-  const auto user = find_({from->host, from->port, to, own_.port});
-  if (!user)
-    return make_error(errc::permission_denied, fmt::format("{}; {}", render(user.error()), other_ways));
-  if (*user == ::geteuid() || *user == 0)
-    return caf::none;
-  return make_error(errc::permission_denied, fmt::format("user {} may not call the gateway of user {}: {}", *user,
-                                                         ::geteuid(), other_ways));
+  const bool is_same_kind = is_loopback(own_.host) && own_.host != "localhost" && is_six == is_ipv6_address(own_.host);
+  const auto to = is_same_kind ? own_.host : is_six ? "::1" : "127.0.0.1";
+  if (const auto problem = check_own_user({from->host, from->port, to, own_.port}, find_))
+    return make_error(errc::permission_denied, fmt::format("{}: {}", render(problem), other_ways));
+  return caf::none;
 }
 
 } // namespace ringmaster::gateway

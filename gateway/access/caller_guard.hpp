@@ -29,8 +29,6 @@ caf::error check_reach(const caller_rules& rules, bool has_tls, const std::strin
 /// Judges the calls that arrive at one address. Thread-safe.
 class caller_guard {
 public:
-  using user_finder = std::function<caf::expected<uid_t>(const local_connection&)>;
-
   /// `own`: the address at which they arrive, with its port.
   caller_guard(const caller_rules& rules, endpoint own, user_finder find = user_of)
     : rules_(rules), own_(std::move(own)), find_(std::move(find)) {}

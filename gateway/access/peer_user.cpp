@@ -98,4 +98,14 @@ caf::expected<uid_t> user_of(const local_connection& x) {
   return found.idiag_uid;
 }
 
+caf::error check_own_user(const local_connection& x, const user_finder& find) {
+  const auto user = find(x);
+  if (!user)
+    return make_error(errc::permission_denied, render(user.error()));
+  if (*user == ::geteuid() || *user == 0)
+    return caf::none;
+  return make_error(errc::permission_denied,
+                    fmt::format("user {} may not use the gateway of user {}", *user, ::geteuid()));
+}
+
 } // namespace ringmaster::gateway

@@ -88,7 +88,9 @@ std::string http_gateway::url() const {
 std::string http_gateway::summary() const {
   auto& rules = parts_->server.options().rules;
   return fmt::format("HTTP at {}/, {}, {}", url(),
-                     rules.open_reading ? "reading needs no token" : "reading needs a token",
+                     rules.open_reading       ? "reading needs no token"
+                     : rules.own_user_reading ? "processes of this user may read"
+                                              : "reading needs a token",
                      rules.operators ? "operators have a token" : "nothing can be changed");
 }
 

@@ -41,8 +41,9 @@ caf::expected<server_options> http_options::server() const {
     return problem;
   const bool is_local = is_loopback(result.host);
   rules.tls = result.tls != nullptr;
-  rules.open_reading = open_reading || (is_local && !rules.reader);
-  if (!rules.open_reading && !rules.reader && !rules.operators)
+  rules.open_reading = open_reading;
+  rules.own_user_reading = is_local && !rules.reader && !open_reading;
+  if (!rules.own_user_reading && !rules.open_reading && !rules.reader && !rules.operators)
     return invalid(fmt::format("other hosts reach {}: give --reader-token FILE, or --open-reading if any of them may "
                                "read the cluster's state; or listen at 127.0.0.1",
                                where.host));

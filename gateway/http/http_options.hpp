@@ -20,7 +20,7 @@ struct http_options {
   std::string clients;            ///< A PEM file: the authority of the certificates that clients must have.
   std::string operator_token;     ///< A file. Empty: nothing can be changed.
   std::string reader_token;       ///< A file.
-  bool open_reading = false;      ///< Reading needs no token, also at an address that other hosts reach.
+  bool open_reading = false;      ///< Reading needs no token, and is not for this user's processes only.
   std::vector<std::string> names; ///< Names of this server in Host headers, besides its addresses and localhost.
   size_t event_streams_max = 32;
   size_t requests_max = 64; ///< Connections besides event streams.

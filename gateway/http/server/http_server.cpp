@@ -1,5 +1,6 @@
 #include "gateway/http/server/http_server.hpp"
 
+#include "gateway/access/peer_user.hpp"
 #include "gateway/http/server/worker_pool.hpp"
 #include "gateway/http/state/json.hpp"
 #include "messages/errc.hpp"
@@ -47,6 +48,16 @@ const char* text_of_status(int status) {
     case 500: return "the server has failed; its log says why";
     default: return "this is no HTTP request that this server understands";
   }
+}
+
+local_connection ends_of(const connection& x) {
+  local_connection result;
+  int from = 0, to = 0;
+  x.get_remote_ip_and_port(result.from, from);
+  x.get_local_ip_and_port(result.to, to);
+  result.from_port = static_cast<uint16_t>(from);
+  result.to_port = static_cast<uint16_t>(to);
+  return result;
 }
 
 request_facts facts_of(const httplib::Request& x) {
@@ -204,7 +215,10 @@ void http_server::refuse_connection(connection& link) {
 }
 
 http_server::HandlerResponse http_server::guard(const httplib::Request& x, httplib::Response& to) const {
-  const auto no = guard_.check(facts_of(x));
+  auto facts = facts_of(x);
+  if (guard_.rules().own_user_reading)
+    facts.is_of_own_user = !check_own_user(ends_of(current()));
+  const auto no = guard_.check(facts);
   if (!no)
     return HandlerResponse::Unhandled;
   current().close_after_answer(); // its body was not read

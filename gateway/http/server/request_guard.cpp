@@ -84,8 +84,13 @@ bool request_guard::is_reader(const request_facts& x) const {
 }
 
 std::optional<refusal> request_guard::check_reading(const request_facts& x) const {
-  if (rules_.open_reading || !is_data(x.path) || is_reader(x))
+  const bool is_own = rules_.own_user_reading && x.is_of_own_user;
+  if (rules_.open_reading || is_own || !is_data(x.path) || is_reader(x))
     return std::nullopt;
+  if (rules_.own_user_reading)
+    return refusal{401, "unauthorized",
+                   "processes of the gateway's user on its host may read: --reader-token FILE and --open-reading admit "
+                   "others"};
   return refusal{401, "unauthorized",
                  "reading needs the reader's or the operator's token, as Authorization: Bearer TOKEN"};
 }

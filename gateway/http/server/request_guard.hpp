@@ -20,11 +20,13 @@ struct request_facts {
   std::string authorization;
   std::string content_type;
   bool has_transfer_encoding = false;
+  bool is_of_own_user = false; ///< Known if `guard_rules::own_user_reading`.
 };
 
 struct guard_rules {
   bool tls = false;
   bool open_reading = true;           ///< No token is needed to read.
+  bool own_user_reading = false;      ///< Processes of the gateway's user, and of root, on its host need none.
   std::optional<access_token> reader; ///< Of clients that only read.
   std::optional<access_token> operators;
   std::set<std::string> host_names; ///< That requests may name besides numeric addresses and localhost; lower case.

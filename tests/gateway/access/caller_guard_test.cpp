@@ -25,12 +25,12 @@ constexpr uid_t nobody = 65534;
 const endpoint at_gateway{"127.0.0.1", 50051};
 
 /// Every connection is this user's.
-caller_guard::user_finder always(uid_t user) {
+user_finder always(uid_t user) {
   return [=](const local_connection&) { return caf::expected<uid_t>{user}; };
 }
 
 errc judged(const caller_rules& rules, const std::string& peer, const std::string& authorization,
-            const caller_guard::user_finder& find = always(::geteuid())) {
+            const user_finder& find = always(::geteuid())) {
   return code_of(caller_guard{rules, at_gateway, find}.check(peer, authorization));
 }
 

@@ -125,6 +125,21 @@ TEST_CASE("request guard: reading with a token, where reading is not open") {
   CHECK(status(get("/healthz"), by) == 200);
 }
 
+TEST_CASE("request guard: without a token for readers processes of the gateway's user read, and operators") {
+  auto by = rules();
+  by.open_reading = false;
+  by.own_user_reading = true;
+  auto x = get();
+  CHECK(status(x, by) == 401);
+  CHECK(status(get("/metrics"), by) == 401);
+  CHECK(status(get("/healthz"), by) == 200);
+  x.authorization = "Bearer " + operator_secret;
+  CHECK(status(x, by) == 200);
+  x.authorization.clear();
+  x.is_of_own_user = true;
+  CHECK(status(x, by) == 200);
+}
+
 TEST_CASE("request guard: the form of a request") {
   auto x = get();
   for (const auto* method : {"PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"}) {
