@@ -1,5 +1,6 @@
 #include "gateway/http_command_options.hpp"
 
+#include "gateway/dialects/listener_file.hpp"
 #include "messages/errc.hpp"
 
 namespace ringmaster::gateway {
@@ -36,7 +37,7 @@ caf::error check_http_options(const std::string& where, http_options& target) {
     return has_others ? invalid("tokens, certificate and names are for HTTP: give --http HOST:PORT, too")
                       : caf::error{};
   }
-  auto read = parse_endpoint(where);
+  auto read = parse_listening_address(where);
   if (!read)
     return with_context("--http", read.error());
   target.where = *read;

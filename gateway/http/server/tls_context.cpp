@@ -26,7 +26,7 @@ caf::expected<tls_context> open_tls(const std::filesystem::path& certificate, co
   tls_context result{::SSL_CTX_new(::TLS_server_method()), [](SSL_CTX* x) { ::SSL_CTX_free(x); }};
   if (!result)
     return tls_error("TLS is not available");
-  ::SSL_CTX_set_min_proto_version(result.get(), TLS1_2_VERSION);
+  ::SSL_CTX_set_min_proto_version(result.get(), TLS1_3_VERSION);
   ::SSL_CTX_set_options(result.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
   ::SSL_CTX_set_mode(result.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   ::SSL_CTX_set_session_cache_mode(result.get(), SSL_SESS_CACHE_OFF);
