@@ -550,8 +550,12 @@ caf::expected<proto::ClusterIdentity> greet(caf::actor_system& system, const coo
           result = x.cluster();
       },
       [&](const caf::error& problem) {
-        result = make_error(errc::timed_out, fmt::format("the coordinator did not answer a greeting within {}: {}",
-                                                         duration_text(limit), render(problem)));
+        result = problem == caf::sec::request_timeout
+                   ? make_error(errc::timed_out, fmt::format("the coordinator did not answer a greeting within {}",
+                                                             duration_text(limit)))
+                   : make_error(errc::unreachable, fmt::format("the coordinator ended before it had answered a "
+                                                               "greeting: {}",
+                                                               render(problem)));
       });
   return result;
 }

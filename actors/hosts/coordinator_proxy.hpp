@@ -61,7 +61,8 @@ void notify_of_return(const coordinator_actor& coordinator, const node_actor& no
 caf::expected<found_coordinator> find_coordinator(caf::actor_system& system, const endpoint& where,
                                                   const proto::ClusterIdentity* expected, caf::timespan limit);
 
-/// Greets what was found at an address. Blocks, for `limit` at most. Errors: those of its answer; timed_out.
+/// Greets what was found at an address. Blocks, for `limit` at most. Errors: those of its answer; timed_out;
+/// unreachable, if it ends first, as one does that is about to be restarted.
 caf::expected<proto::ClusterIdentity> greet(caf::actor_system& system, const coordinator_actor& coordinator,
                                             const proto::ClusterIdentity* expected, caf::timespan limit);
 

@@ -1,7 +1,11 @@
 #include "actors/hosts/coordinator_proxy.hpp"
 
+#include "messages/errc.hpp"
 #include "tests/support/deterministic_system.hpp"
 
+#include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
 
 using namespace ringmaster;
@@ -62,6 +66,32 @@ struct proxied_coordinator {
 };
 
 } // namespace
+
+TEST_CASE("coordinator proxy: a coordinator that ends before it answers a greeting may be there later") {
+  caf::actor_system_config config;
+  add_messages(config);
+  caf::actor_system system{config};
+  const auto greeted = [&](bool ends) {
+    const auto behaviour = [=](caf::event_based_actor* self) -> caf::behavior {
+      const auto kept = std::make_shared<std::optional<caf::response_promise>>();
+      return {[=](const proto::GreetingRequest&) -> caf::result<proto::GreetingResponse> {
+        if (ends)
+          return caf::error{caf::sec::request_receiver_down};
+        auto promise = self->make_response_promise<proto::GreetingResponse>();
+        kept->emplace(promise);
+        return promise;
+      }};
+    };
+    const auto actor = system.spawn(behaviour);
+    const auto answer = greet(system, caf::actor_cast<coordinator_actor>(actor), nullptr,
+                              std::chrono::milliseconds{50});
+    caf::anon_send_exit(actor, caf::exit_reason::kill);
+    REQUIRE_FALSE(answer);
+    return code_of(answer.error());
+  };
+  CHECK(greeted(true) == errc::unreachable);
+  CHECK(greeted(false) == errc::timed_out);
+}
 
 TEST_CASE("coordinator proxy: a request that the connection's end has bounced waits for the coordinator's return") {
   proxied_coordinator x{status_requests::bounces, false};
