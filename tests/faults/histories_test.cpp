@@ -1,5 +1,6 @@
 // The check of clients' histories accepts what a communicator may answer, and nothing else.
 #include "tests/support/histories/client_history.hpp"
+#include "tests/support/histories/linearization.hpp"
 #include "tests/support/text_search.hpp"
 
 #include <doctest/doctest.h>
@@ -217,4 +218,36 @@ TEST_CASE("histories: thousands of concurrent calls are checked in a moment, rig
     CHECK_FALSE(x.is_right());
   }
   CHECK(std::clock() - begun < 10 * CLOCKS_PER_SEC);
+}
+
+namespace {
+
+/// A set that grows: calls add, and the last one wants more than there can be.
+struct set_model {
+  struct call {
+    call_times times;
+    unsigned number;
+  };
+  using state = uint64_t;
+  static constexpr unsigned unreachable = 63;
+
+  static size_t hash(state x) { return x * 0x9E3779B97F4A7C15u; }
+  static std::vector<state> next(state before, const call& x) {
+    return x.number == unreachable ? std::vector<state>{} : std::vector{before | (state{1} << x.number)};
+  }
+  static bool alike(const call&, const call&) { return false; }
+};
+
+} // namespace
+
+TEST_CASE("histories: of calls without an answer that have too many orders the search gives up") {
+  for (unsigned open : {8u, 24u}) {
+    std::vector<set_model::call> calls;
+    for (unsigned i = 0; i < open; ++i)
+      calls.push_back({{1, call_times::never}, i});
+    calls.push_back({{2, 3}, set_model::unreachable});
+    linearization<set_model, set_model::call> search{calls};
+    CHECK(search.problem().has_value() == (open == 8));
+    CHECK(search.has_given_up() == (open == 24));
+  }
 }

@@ -11,12 +11,11 @@ using namespace ringmaster::launch;
 
 TEST_CASE("ill treatment: every kind is right over every route while processes are killed, stopped and continued") {
   struct row {
-    const char *route, *nodes, *seed; // one that kills the coordinator several times
+    const char *route, *nodes;
   };
-  for (auto [route, nodes, seed] :
-       {row{"memory", "2", "3"}, row{"link", "3", "1"}, row{"messages", "4", "3"}, row{"auto", "3", "2"}}) {
+  for (auto [route, nodes] : {row{"memory", "2"}, row{"link", "3"}, row{"messages", "4"}, row{"auto", "3"}}) {
     CAPTURE(route);
-    launched_program run{{RINGMASTER_SOAK, "--events", "12", "--seed", seed, "--route", route, "--nodes", nodes}};
+    launched_program run{{RINGMASTER_SOAK, "--events", "12", "--seed", "11", "--route", route, "--nodes", nodes}};
     run.wait_until([&] { return run.status.has_value(); }); // twice the limit, on a busy machine
     auto status = run.finish();
     CAPTURE(run.output);

@@ -9,7 +9,8 @@
 //   soak [--minutes N] [--seed S] [--nodes N] [--route auto|memory|link|messages] [--network-cuts yes|no|auto]
 //        [--silence-max S]   no stop and no cut is longer than that many seconds (30)
 //   soak --events N ...   until that many kills and stops, and as many faults of devices, have come, one soon after the
-//                         other, and every kind was right; cuts only where they are asked for
+//                         other, and every kind was right; cuts only where they are asked for, and no harm to the
+//                         coordinator but stops
 #include "actors/configuration/configuration.hpp"
 #include "tests/programs/soak_devices.hpp"
 #include "tests/programs/soak_work.hpp"
@@ -171,12 +172,15 @@ bool run(const settings& x, soak_connection& connection, soak_connection& for_de
   device_events.join(); // a call of it may wait for a coordinator that is killed until it is started again
   devices_are_left_alone = true;
   is_calm.wait();
-  const auto disorder = operations.judge_history();
+  const auto [disorder, undecided] = operations.judge_history();
   report(result, cluster, elapsed());
   is_judged.count_down();
   events.join();
   if (!disorder.empty())
     fmt::print("DISORDER: {}\n", disorder);
+  if (!undecided.empty())
+    fmt::print("UNDECIDED: the calls of communicator {} have more orders than can be tried\n",
+               fmt::join(undecided, ", "));
   for (auto& [reason, times] : result.reasons)
     fmt::print("  refused {} times: {}\n", times, reason);
   if (result.unjudged > 0)

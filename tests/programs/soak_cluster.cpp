@@ -249,11 +249,12 @@ void soak_cluster::advance(std::mt19937_64& random) {
       return;
     case 15:
     case 16: // what a full disk did not take is written within a second after that; until then a restart may miss it
-      if (coordinator_runs && !full_until_ && now - disk_empty_since_ > std::chrono::seconds{3})
+      if (pace_.harms_coordinator && coordinator_runs && !full_until_
+          && now - disk_empty_since_ > std::chrono::seconds{3})
         kill(*coordinator_);
       return;
     case 17:
-      if (disk_ && coordinator_runs && !full_until_)
+      if (pace_.harms_coordinator && disk_ && coordinator_runs && !full_until_)
         fill_disk();
       return;
     default: return;

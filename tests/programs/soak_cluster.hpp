@@ -38,6 +38,7 @@ public:
     milliseconds restarted_after{500};                         ///< Of the coordinator.
     milliseconds full_for{4000};                               ///< Of the coordinator's disk.
     milliseconds device_gap_min{500}, device_gap_spread{3000}; ///< Between faults of single devices.
+    bool harms_coordinator = true;                             ///< It is killed, and its disk is full.
     milliseconds slow_max{20};                                 ///< A slow device takes up to so much longer a round.
 
     static pace fast() {
@@ -50,6 +51,7 @@ public:
               .full_for = milliseconds{200},
               .device_gap_min = milliseconds{400},
               .device_gap_spread = milliseconds{800},
+              .harms_coordinator = false,
               .slow_max = milliseconds{3}};
     }
   };

@@ -158,16 +158,16 @@ void soak_work::note_end(communicator_id id, proto::FailurePolicy policy) {
   history_.at(made.mapped()).may_end = may_end;
 }
 
-std::string soak_work::judge_history() {
+test::client_history::judgement soak_work::judge_history() {
   const auto asked_ns = now_ns();
   const auto info = host().info();
   if (!info)
-    return "the cluster does not say at the end which communicators there are: " + render(info.error());
+    return {"the cluster does not say at the end which communicators there are: " + render(info.error()), {}};
   std::vector<uint64_t> listed;
   for (auto& each : info->communicators())
     listed.push_back(each.comm_id());
   history_.note_listed(listed, asked_ns, now_ns());
-  return history_.problem();
+  return history_.judge();
 }
 
 test::collective_options soak_work::draw(uint32_t ranks) {

@@ -39,7 +39,7 @@ public:
   void round();
   const tally& so_far() const { return result_; }
   /// What no order of the calls explains so far; empty: nothing. Asks the cluster which communicators it has.
-  std::string judge_history();
+  test::client_history::judgement judge_history();
 
 private:
   using members = gpu_sim::GetCommStatusResponse;

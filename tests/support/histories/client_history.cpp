@@ -207,11 +207,20 @@ std::vector<client_call> what_matters(std::vector<client_call> calls) {
 } // namespace
 
 std::string client_history::problem() const {
+  auto judged = judge();
+  if (judged.problem.empty() && !judged.undecided.empty())
+    return fmt::format("the calls of communicator {} have more orders than can be tried",
+                       fmt::join(judged.undecided, ", "));
+  return std::move(judged.problem);
+}
+
+client_history::judgement client_history::judge() const {
+  judgement result;
   std::map<uint64_t, std::vector<client_call>> by_communicator;
   size_t may_be_made = 0; // beside those that are known
   for (auto& x : calls_) {
     if (x.times.is_known() && (x.answer == outcome::failed || x.answer == outcome::refused) && x.reason.empty())
-      return "an error without a reason: " + text_of(x);
+      return {"an error without a reason: " + text_of(x), {}};
     if (x.communicator != 0)
       by_communicator[x.communicator].push_back(x);
     else
@@ -220,13 +229,16 @@ std::string client_history::problem() const {
   const auto unknown = static_cast<size_t>(
     std::ranges::count_if(listed_, [&](auto id) { return !by_communicator.contains(id); }));
   if (unknown > may_be_made)
-    return fmt::format(
-      "{} communicators are listed that no call has made, and of only {} calls it is not known whether "
-      "they have made one: {}",
-      unknown, may_be_made, fmt::join(listed_, " "));
+    return {fmt::format("{} communicators are listed that no call has made, and of only {} calls it is not known "
+                        "whether they have made one: {}",
+                        unknown, may_be_made, fmt::join(listed_, " ")),
+            {}};
   for (auto& [id, all] : by_communicator) {
     const auto calls = what_matters(all);
-    const auto problem = linearization<communicator_model, client_call>{calls}.problem();
+    linearization<communicator_model, client_call> search{calls};
+    const auto problem = search.problem();
+    if (search.has_given_up())
+      result.undecided.push_back(id);
     if (!problem)
       continue;
     auto text = fmt::format(
@@ -235,9 +247,9 @@ std::string client_history::problem() const {
       id, problem->ordered, calls.size());
     for (auto each : problem->in_flight)
       text += "\n    " + text_of(calls[each]);
-    return text;
+    return {std::move(text), {}};
   }
-  return {};
+  return result;
 }
 
 } // namespace ringmaster::test

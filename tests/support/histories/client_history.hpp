@@ -100,7 +100,12 @@ public:
   /// The communicators that the cluster lists now.
   void note_listed(const std::vector<uint64_t>& communicators, uint64_t asked_ns, uint64_t now_ns);
 
-  /// Why no order of the calls explains the answers; empty: one does.
+  struct judgement {
+    std::string problem;             ///< Why no order of the calls explains the answers; empty: none such was found.
+    std::vector<uint64_t> undecided; ///< Communicators whose calls have more orders than can be tried.
+  };
+  judgement judge() const;
+  /// Empty: for every communicator an order explains the answers.
   std::string problem() const;
 
 private:

@@ -50,11 +50,13 @@ public:
   /// `history` outlives it.
   explicit linearization(const std::vector<Call>& history) : history_(history) { line_up(); }
 
-  /// None: there is an order.
+  /// None: there is an order, or `has_given_up`.
   std::optional<no_order> problem() {
     typename Model::state state;
     size_t at = next_[head];
     while (known_left_ > 0) {
+      if (has_given_up())
+        return std::nullopt;
       ensure(at != end, "an answer that is left is met before the end");
       if (is_call(at)) {
         if (may_be_next(at / 2) && take(at, Model::next(state, history_[at / 2]), 0, state))
@@ -72,8 +74,12 @@ public:
     return std::nullopt;
   }
 
+  /// The search would take more memory than it may: calls whose outcome is not known may have many orders.
+  bool has_given_up() const { return seen_.size() > seen_max; }
+
 private:
   static constexpr size_t head = SIZE_MAX - 1, end = SIZE_MAX;
+  static constexpr size_t seen_max = 1'000'000; ///< Below a GiB.
 
   /// A call that was chosen to be next.
   struct choice {
