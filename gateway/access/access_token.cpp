@@ -1,6 +1,7 @@
 #include "gateway/access/access_token.hpp"
 
 #include "messages/errc.hpp"
+#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -34,6 +35,12 @@ caf::expected<access_token> access_token::of(std::string text, const std::string
   if (!std::ranges::all_of(text, [](char x) { return x > ' ' && x < '\x7f'; }))
     return invalid(fmt::format("{}: a token has visible ASCII characters only, and no blank", source));
   return access_token{std::move(text)};
+}
+
+bool access_token::is_presented_in(std::string_view authorization) const {
+  constexpr std::string_view scheme = "bearer ";
+  return lower_case(std::string{authorization.substr(0, scheme.size())}) == scheme
+         && equals(authorization.substr(scheme.size()));
 }
 
 bool access_token::equals(std::string_view presented) const {

@@ -21,6 +21,8 @@ public:
 
   /// Takes the same time wherever the two differ.
   bool equals(std::string_view presented) const;
+  /// Whether an Authorization header presents it: "Bearer TOKEN".
+  bool is_presented_in(std::string_view authorization) const;
 
 private:
   explicit access_token(std::string text) : text_(std::move(text)) {}

@@ -2,7 +2,6 @@
 
 #include "messages/errc.hpp"
 #include "runtime/text/own_address.hpp"
-#include "runtime/text/utf8.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -22,12 +21,6 @@ std::string address_in(const std::string& peer) {
     if (const auto at = result.find(escaped); at != std::string::npos)
       result.replace(at, 3, plain);
   return result;
-}
-
-std::string_view presented_token(std::string_view authorization) {
-  constexpr std::string_view scheme = "bearer ";
-  return lower_case(std::string{authorization.substr(0, scheme.size())}) == scheme ? authorization.substr(scheme.size())
-                                                                                   : std::string_view{};
 }
 
 } // namespace
@@ -65,7 +58,7 @@ caf::error caller_guard::check(const std::string& peer, std::string_view authori
 caf::error caller_guard::judge(const std::string& peer, std::string_view authorization) const {
   if (rules_.is_open)
     return caf::none;
-  if (rules_.token && !rules_.token->equals(presented_token(authorization)))
+  if (rules_.token && !rules_.token->is_presented_in(authorization))
     return make_error(errc::unauthenticated, "a call needs the gateway's token: metadata \"authorization: Bearer "
                                              "TOKEN\"");
   return rules_.token || rules_.has_certificates ? caf::none : judge_user(peer);

@@ -27,14 +27,6 @@ std::string name_in(const std::string& host) {
   return host.substr(0, host.find(':'));
 }
 
-std::string_view presented_token(const request_facts& x) {
-  constexpr std::string_view scheme = "bearer ";
-  std::string_view text = x.authorization;
-  if (lower_case(std::string{text.substr(0, scheme.size())}) != scheme)
-    return {};
-  return text.substr(scheme.size());
-}
-
 bool is_json(const std::string& content_type) {
   auto type = lower_case(content_type.substr(0, content_type.find(';')));
   while (type.ends_with(' '))
@@ -76,11 +68,11 @@ std::optional<refusal> request_guard::check_host(const request_facts& x) const {
 }
 
 bool request_guard::is_operator(const request_facts& x) const {
-  return rules_.operators && rules_.operators->equals(presented_token(x));
+  return rules_.operators && rules_.operators->is_presented_in(x.authorization);
 }
 
 bool request_guard::is_reader(const request_facts& x) const {
-  return (rules_.reader && rules_.reader->equals(presented_token(x))) || is_operator(x);
+  return (rules_.reader && rules_.reader->is_presented_in(x.authorization)) || is_operator(x);
 }
 
 std::optional<refusal> request_guard::check_reading(const request_facts& x) const {
